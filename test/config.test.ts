@@ -31,7 +31,7 @@ function mistakesOf (environment: Record<string, string>): readonly string[] {
     loadConfig(environment)
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.mistakes
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
 }
@@ -126,8 +126,8 @@ t.test('all mistakes are told at once, each with its setting and never with its 
     limits: { bodyBytes: 'many' },
     keys: { maxStalenessMinutes: 0 }
   })
-  const mistakes = mistakesOf({ CLINIGATE_CONFIG, PORT: '80 80', LOG_LEVEL: 's3cret', TENANT_SYSTEM: 'a|b', CLINIGATE_PLAN: 'x', CLINIGATE_PLANS: '/nowhere' })
-  t.strictSame([...mistakes].sort(), [
+  const errors = mistakesOf({ CLINIGATE_CONFIG, PORT: '80 80', LOG_LEVEL: 's3cret', TENANT_SYSTEM: 'a|b', CLINIGATE_PLAN: 'x', CLINIGATE_PLANS: '/nowhere' })
+  t.strictSame([...errors].sort(), [
     'CLINIGATE_PLAN: no such variable; did you mean CLINIGATE_PLANS?',
     'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
     'PORT: must be integer',
@@ -141,7 +141,7 @@ t.test('all mistakes are told at once, each with its setting and never with its 
     'plansFile: the file cannot be read',
     'prot: no such setting; did you mean port?'
   ])
-  t.notMatch(mistakes.join(), 's3cret')
+  t.notMatch(errors.join(), 's3cret')
 })
 
 t.test('a base URL holds no user, password, query or fragment', async t => {
@@ -178,15 +178,15 @@ t.test('secrets are read from where the settings point, and a missing one stops 
   t.same(read({ type: 'bearer', tokenFile }), { kind: 'bearer', token: { text: 'abc', file: tokenFile } })
   t.same(read({ type: 'basic', username: 'u', passwordEnv: 'P' }, { P: 'p w' }), { kind: 'basic', user: 'u', password: { text: 'p w' } })
   t.same(read({ type: 'none' }), { kind: 'none' })
-  const mistake = (auth: object, environment = {}) =>
+  const error = (auth: object, environment = {}) =>
     mistakesOf({ ...environment, CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } }) })[0]?.replace('datastores.a.auth: ', '')
-  t.equal(mistake({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
-  t.equal(mistake({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not contain a colon')
-  t.equal(mistake({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
-  t.equal(mistake({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
-  t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
-  t.equal(mistake({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read')
-  t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }), 'the token is empty or contains a character that is not valid in a header')
+  t.equal(error({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
+  t.equal(error({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not contain a colon')
+  t.equal(error({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
+  t.equal(error({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
+  t.equal(error({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
+  t.equal(error({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read')
+  t.equal(error({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }), 'the token is empty or contains a character that is not valid in a header')
 })
 
 t.test('the secret of the cursors is made once, and nobody else may read it', async t => {

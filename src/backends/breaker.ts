@@ -60,22 +60,22 @@ export class Breaker {
     if (this.#state === 'open') throw transportFailure(unsent, new TransportError('reset', false, new CircuitOpen()))
     this.#begin()
     try {
-      const answer = await work()
+      const response = await work()
       this.#end(false)
-      return answer
+      return response
     } catch (error) {
-      this.#end(isTrouble(error))
+      this.#end(isFailure(error))
       throw error
     }
   }
 
   #guarded (upstream: Upstream): Upstream {
-    const request = (options: Parameters<Upstream['request']>[0], answered: UpstreamResponse) => {
-      if (this.#state === 'open') return queueMicrotask(() => answered(new CircuitOpen(), undefined as never))
+    const request = (options: Parameters<Upstream['request']>[0], upstreamResponse: UpstreamResponse) => {
+      if (this.#state === 'open') return queueMicrotask(() => upstreamResponse(new CircuitOpen(), undefined as never))
       this.#begin()
-      upstream.request(options, (error, answer) => {
-        this.#end(error !== null || isTroubleStatus(answer.statusCode))
-        answered(error, answer)
+      upstream.request(options, (error, response) => {
+        this.#end(error !== null || isErrorStatus(response.statusCode))
+        upstreamResponse(error, response)
       })
     }
     return { ...upstream, request }
@@ -87,7 +87,7 @@ export class Breaker {
       try {
         yield * body
       } catch (error) {
-        if (isTrouble(error)) this.#look()
+        if (isFailure(error)) this.#look()
         throw error
       }
     }
@@ -99,9 +99,9 @@ export class Breaker {
     this.#listening ??= setTimeout(() => this.#listen(), this.#parts.silenceMs).unref()
   }
 
-  #end (wasTrouble: boolean): void {
+  #end (wasFailing: boolean): void {
     this.#waiting--
-    if (wasTrouble) this.#look()
+    if (wasFailing) this.#look()
     else this.#heardAt = performance.now()
   }
 
@@ -150,12 +150,12 @@ export class CircuitOpen extends Error {
 }
 
 /** Whether a failure is one of the server or the network, and not a deliberate response such as 401 or 429. */
-function isTrouble (error: unknown): boolean {
+function isFailure (error: unknown): boolean {
   if (!(error instanceof Failure) || error.status < 500) return false
   const { status } = Object(error.cause) as { readonly status?: unknown }
-  return typeof status !== 'number' || isTroubleStatus(status)
+  return typeof status !== 'number' || isErrorStatus(status)
 }
 
-function isTroubleStatus (status: number): boolean {
+function isErrorStatus (status: number): boolean {
   return status >= 500 && status !== 501
 }

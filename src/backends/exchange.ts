@@ -46,7 +46,7 @@ class Collector implements Dispatcher.DispatchHandler {
   #headers: Headers = {}
   #chunks: Buffer[] = []
 
-  constructor (private readonly resolve: (answer: BackendResponse) => void, private readonly reject: (error: unknown) => void) {}
+  constructor (private readonly resolve: (response: BackendResponse) => void, private readonly reject: (error: unknown) => void) {}
 
   /** Gives up, whether the request was sent or is still waiting for a connection. */
   expire (): void {

@@ -4,7 +4,7 @@ import { TransportError } from './exchange.js'
 
 /** The seconds in Retry-After if the datastore sent no reasonable value. */
 export const defaultRetryAfterSeconds = 5
-const longestRetryAfterSeconds = 3600
+const maxRetryAfterSeconds = 3600
 
 /** Whether a request changes nothing, so that it can be repeated. */
 function isRead ({ method, form, isSafe }: BackendRequest): boolean {
@@ -19,17 +19,17 @@ export function transportFailure (request: BackendRequest, error: unknown): unkn
 }
 
 /** The failure of a response that is a problem of the gateway with its datastore. Undefined for a response that the guard can read. */
-export function responseFailure (request: BackendRequest, answer: BackendResponse): Failure | undefined {
-  const failure = statusFailure(request, answer)
-  if (failure !== undefined || answer.status === 501 || isReadable(answer)) return failure
-  return uncertain(request, 'BACKEND_ERROR', { status: answer.status, reason: 'the response is not plain JSON' })
+export function responseFailure (request: BackendRequest, response: BackendResponse): Failure | undefined {
+  const failure = statusFailure(request, response)
+  if (failure !== undefined || response.status === 501 || isReadable(response)) return failure
+  return uncertain(request, 'BACKEND_ERROR', { status: response.status, reason: 'the response is not plain JSON' })
 }
 
 /** The same for a response whose body is not read. */
-export function statusFailure (request: BackendRequest, answer: Omit<BackendResponse, 'body'>): Failure | undefined {
-  const { status } = answer
+export function statusFailure (request: BackendRequest, response: Omit<BackendResponse, 'body'>): Failure | undefined {
+  const { status } = response
   const cause = { status }
-  if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
+  if (status === 503 || status === 429) return unavailable(retryAfterSeconds(response) ?? defaultRetryAfterSeconds, cause)
   if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the gateway\'s credential was rejected' } })
   // Not a problem of the gateway: the server does not support the request.
   if (status === 501) return undefined
@@ -39,11 +39,11 @@ export function statusFailure (request: BackendRequest, answer: Omit<BackendResp
 }
 
 /** The seconds in Retry-After, if it is a whole number from one second to an hour. */
-export function retryAfterSeconds (answer: Pick<BackendResponse, 'headers'>): number | undefined {
-  const header = answer.headers['retry-after']
+export function retryAfterSeconds (response: Pick<BackendResponse, 'headers'>): number | undefined {
+  const header = response.headers['retry-after']
   if (typeof header !== 'string' || !/^\d{1,4}$/.test(header)) return undefined
   const seconds = Number(header)
-  return seconds >= 1 && seconds <= longestRetryAfterSeconds ? seconds : undefined
+  return seconds >= 1 && seconds <= maxRetryAfterSeconds ? seconds : undefined
 }
 
 // HAPI sends the status of native imports in the media type that FHIR had before STU3.

@@ -77,7 +77,7 @@ export class HttpBackend implements Backend {
     this.upstream = {
       origin: url.origin,
       basePath: this.#basePath,
-      request: (request, answered) => { this.#carried(request).then(answer => answered(null, answer), error => answered(error, undefined as never)) }
+      request: (request, upstreamResponse) => { this.#carried(request).then(response => upstreamResponse(null, response), error => upstreamResponse(error, undefined as never)) }
     }
   }
 
@@ -86,13 +86,13 @@ export class HttpBackend implements Backend {
     const header = this.#options.authorization.header()
     // Awaited only if it is not available at once.
     const authorization = typeof header === 'object' ? await header : header
-    let answer = await this.#answered({ request, authorization, due })
-    if (answer.status === 401 && this.#options.authorization.refused(authorization)) {
-      answer = await this.#answered({ request, authorization: await this.#options.authorization.header(), due })
+    let response = await this.#answered({ request, authorization, due })
+    if (response.status === 401 && this.#options.authorization.refused(authorization)) {
+      response = await this.#answered({ request, authorization: await this.#options.authorization.header(), due })
     }
-    const failure = responseFailure(request, answer)
+    const failure = responseFailure(request, response)
     if (failure !== undefined) throw failure
-    return answer
+    return response
   }
 
   async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {
@@ -106,9 +106,9 @@ export class HttpBackend implements Backend {
   async probe (): Promise<boolean> {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
-      const budgetMs = Math.min(this.#options.connectTimeoutMs, longestProbeMs)
-      const answer = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofAnswer: answer => answer.status === 401 })
-      return responseFailure(request, answer) === undefined
+      const budgetMs = Math.min(this.#options.connectTimeoutMs, maxProbeMs)
+      const response = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofAnswer: answer => answer.status === 401 })
+      return responseFailure(request, response) === undefined
     } catch {
       return false
     }
@@ -124,7 +124,7 @@ export class HttpBackend implements Backend {
     return await this.#authorized(authorization => {
       const headers = { ...this.#options.headers, ...options.headers as Record<string, string>, ...authorization !== undefined && { authorization } }
       return this.#pool.request({ ...options, headers, signal })
-    }, { ofAnswer: answer => answer.statusCode === 401, leave: answer => answer.body.dump() })
+    }, { ofAnswer: response => response.statusCode === 401, leave: response => response.body.dump() })
   }
 
   /** Sends a request, and repeats it once if the credential was refused. That is safe for any request, since a 401 means that nothing was done. */
@@ -133,9 +133,9 @@ export class HttpBackend implements Backend {
     const header = await authorization.header()
     const isRefused = (refused: boolean) => refused && authorization.refused(header)
     try {
-      const answer = await ask(header)
-      if (!isRefused(ofAnswer(answer))) return answer
-      await leave?.(answer)
+      const response = await ask(header)
+      if (!isRefused(ofAnswer(response))) return response
+      await leave?.(response)
     } catch (error) {
       if (!isRefused(ofError(error))) throw error
     }
@@ -178,7 +178,7 @@ export class HttpBackend implements Backend {
 const fileConnections = 8
 
 /** The timeout of a probe. A server that takes longer for the smallest request is not usable. */
-const longestProbeMs = 3_000
+const maxProbeMs = 3_000
 
 /** One attempt at a request. */
 interface Attempt {
@@ -190,19 +190,19 @@ interface Attempt {
 
 /** How to recognize a refused credential, from the response or from the failure. */
 interface Refusal<T> {
-  readonly ofAnswer?: (answer: T) => boolean
+  readonly ofAnswer?: (response: T) => boolean
   readonly ofError?: (error: unknown) => boolean
   /** Discards a response that is not read. */
-  readonly leave?: (answer: T) => Promise<unknown>
+  readonly leave?: (response: T) => Promise<unknown>
 }
 
 const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id', 'traceparent'])
 
 async function isWorthRepeating (first: Promise<BackendResponse>): Promise<boolean> {
   try {
-    const answer = await first
+    const response = await first
     // A server that sends Retry-After is not asked again before that time.
-    return [502, 503, 504].includes(answer.status) && retryAfterSeconds(answer) === undefined
+    return [502, 503, 504].includes(response.status) && retryAfterSeconds(response) === undefined
   } catch (error) {
     return error instanceof TransportError && error.sent && error.why === 'reset'
   }

@@ -31,21 +31,21 @@ export function measuredBackend (backend: Backend, tell: Tell): Backend {
 interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly began: number, readonly tell: Tell }
 
 /** Measures without delaying the response. */
-function timed<T extends { readonly status: number }> ({ datastore, way, method, began, tell }: Timing, answer: Promise<T>): Promise<T> {
+function timed<T extends { readonly status: number }> ({ datastore, way, method, began, tell }: Timing, response: Promise<T>): Promise<T> {
   const ended = (outcome: Exchange['outcome']) => tell({ datastore, way, method, outcome, ms: performance.now() - began })
-  answer.then(({ status }) => ended(outcomeOf(status)), error => ended(troubleOf(error)))
-  return answer
+  response.then(({ status }) => ended(outcomeOf(status)), error => ended(troubleOf(error)))
+  return response
 }
 
 function measuredUpstream ({ name: datastore, upstream }: Backend, tell: Tell): Upstream {
   return {
     ...upstream,
-    request: (options, answered) => {
+    request: (options, upstreamResponse) => {
       const began = performance.now()
-      upstream.request(options, (error, answer) => {
-        const outcome = error === null ? outcomeOf(answer.statusCode) : troubleOf(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
+      upstream.request(options, (error, response) => {
+        const outcome = error === null ? outcomeOf(response.statusCode) : troubleOf(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
         tell({ datastore, way: 'carried', method: String(options.method), outcome, ms: performance.now() - began })
-        answered(error, answer)
+        upstreamResponse(error, response)
       })
     }
   }

@@ -14,14 +14,14 @@ interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
 export async function sendStream (dispatcher: Dispatcher, { request, rebuilt, accept, signal }: Streaming): Promise<BackendStream> {
   const { statusCode: status, headers, body } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => { throw troubleOf(request, error, signal) })
   const failure = statusFailure(request, { status, headers }) ?? formFailure({ status, headers }, accept)
-  if (failure === undefined && status === 200) return { status, headers, body: withTrouble(body, request, signal) }
-  await body.dump({ limit: longestDumped }).catch(() => {})
+  if (failure === undefined && status === 200) return { status, headers, body: withError(body, request, signal) }
+  await body.dump({ limit: maxDumped }).catch(() => {})
   if (failure !== undefined) throw failure
   return { status, headers, body: nothing() }
 }
 
 /** The most bytes of an error body that are read so that the connection can be reused. */
-const longestDumped = 65_536
+const maxDumped = 65_536
 
 /** The failure of a 200 in another media type, such as the login page of an intermediary. */
 function formFailure ({ status, headers }: Pick<BackendStream, 'status' | 'headers'>, accept: readonly string[]): Failure | undefined {
@@ -33,7 +33,7 @@ function formFailure ({ status, headers }: Pick<BackendStream, 'status' | 'heade
 
 async function * nothing (): AsyncGenerator<Buffer> {}
 
-async function * withTrouble (body: AsyncIterable<Buffer>, request: BackendRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function * withError (body: AsyncIterable<Buffer>, request: BackendRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
     yield * body
   } catch (error) {

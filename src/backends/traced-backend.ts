@@ -19,9 +19,9 @@ export function tracedBackend (backend: Backend, begin: BeginExchange): Backend 
   const traced = async <T extends { readonly status: number }>(method: string, work: (headers: { readonly traceparent: string }) => Promise<T>): Promise<T> => {
     const { traceparent, end } = begin(name, method)
     try {
-      const answer = await work({ traceparent })
-      end(answer.status)
-      return answer
+      const response = await work({ traceparent })
+      end(response.status)
+      return response
     } catch (error) {
       end(undefined, error instanceof Failure ? error.code : 'INTERNAL_ERROR')
       throw error
@@ -32,11 +32,11 @@ export function tracedBackend (backend: Backend, begin: BeginExchange): Backend 
     stream: request => traced('GET', headers => backend.stream({ ...request, headers: { ...request.headers, ...headers } })),
     upstream: {
       ...upstream,
-      request: (options, answered) => {
+      request: (options, upstreamResponse) => {
         const { traceparent, end } = begin(name, String(options.method))
-        upstream.request({ ...options, headers: { ...options.headers as Record<string, string>, traceparent } }, (error, answer) => {
-          end(error === null ? answer.statusCode : undefined, error === null ? undefined : 'BACKEND_ERROR')
-          answered(error, answer)
+        upstream.request({ ...options, headers: { ...options.headers as Record<string, string>, traceparent } }, (error, response) => {
+          end(error === null ? response.statusCode : undefined, error === null ? undefined : 'BACKEND_ERROR')
+          upstreamResponse(error, response)
         })
       }
     }

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 
 /** The callback with the response before its body has arrived, or with the error. */
-export type UpstreamResponse = (error: Error | null, answer: Dispatcher.ResponseData) => void
+export type UpstreamResponse = (error: Error | null, response: Dispatcher.ResponseData) => void
 
 /** A datastore as a proxy reaches it: its address, and connections that have limits and add the gateway's credential. */
 export interface Upstream {
@@ -13,5 +13,5 @@ export interface Upstream {
    * Sends a request with the gateway's own credential, within the total timeout of this datastore. Repeats it once if the credential
    * was refused. If no credential is available, the error may be a Failure.
    */
-  request (options: Dispatcher.RequestOptions, answered: UpstreamResponse): void
+  request (options: Dispatcher.RequestOptions, upstreamResponse: UpstreamResponse): void
 }

@@ -25,7 +25,7 @@ export interface OpenAuditLog {
 }
 
 /** What the log and the AuditEvents made of it need. */
-interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenTenantContext }
+interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openTenantContext: OpenTenantContext }
 
 /** Opens the log that the configuration names; undefined where it names none. */
 export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Disposables): Promise<OpenAuditLog | undefined> {
@@ -46,12 +46,12 @@ export async function openAuditLog (config: Config, parts: AuditLogParts, closer
 }
 
 /** AuditEvents of the lines of a log, which tells of those that could not be stored. */
-function openAuditEvents (auditLog: AuditLog, { openDoor, log, now }: AuditLogParts): AuditEvents {
+function openAuditEvents (auditLog: AuditLog, { openTenantContext, log, now }: AuditLogParts): AuditEvents {
   // Nobody keeps account of what goes through this door, or there would be no end.
-  const doorOf = (owner: JobOwner) => openDoor(owner, { id: 'audit-events', log })
+  const tenantContextOf = (owner: JobOwner) => openTenantContext(owner, { id: 'audit-events', log })
   return new AuditEvents({
-    store: async (owner, events) => await storeAccessEvents(doorOf(owner), events),
-    datastoreOf: owner => nameOf(() => doorOf(owner).backend),
+    store: async (owner, events) => await storeAccessEvents(tenantContextOf(owner), events),
+    datastoreOf: owner => nameOf(() => tenantContextOf(owner).backend),
     tell: unsent => auditLog.add(unsent),
     now,
     log

@@ -25,10 +25,10 @@ interface ExportParts {
 }
 
 /** The exports of a gateway. */
-export function exportParts ({ jobs, spool, openDoor, url, now, log }: Bulk): ExportParts {
-  const exportFor = (job: Job, log: FastifyBaseLogger) => guardedExport(openDoor(job.owner, { id: job.id, log }))
+export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: Bulk): ExportParts {
+  const exportFor = (job: Job, log: FastifyBaseLogger) => guardedExport(openTenantContext(job.owner, { id: job.id, log }))
   const exports: Exports = {
-    begin: (request, asked) => beginExport({ jobs, spool }, request.caller, asked),
+    begin: (request, requested) => beginExport({ jobs, spool }, request.caller, requested),
     find: async ({ caller }, id) => {
       const job = isJobId(id) ? await jobs.find(id, caller) : undefined
       return job?.request.kind === 'export' && job.status !== 'cancelled' ? job : undefined

@@ -25,11 +25,11 @@ interface ImportParts {
 /** The imports of a gateway. */
 export function importParts (config: Config, bulk: Bulk): ImportParts {
   const { plans, limits, bulk: { importHosts, lineBytes } } = config
-  const { jobs, spool, openDoor, keys, usage, url, now } = bulk
+  const { jobs, spool, openTenantContext, keys, usage, url, now } = bulk
   const rules = { importHosts }
   const start = { jobs, spool, rules, url }
   const imports: Imports = {
-    begin: ({ caller }, inputs) => startImport(start, caller, { wish: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
+    begin: ({ caller }, inputs) => startImport(start, caller, { options: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
     find: async ({ caller }, id) => {
       const job = isJobId(id) ? await jobs.find(id, caller) : undefined
       return job?.request.kind === 'import' && job.status !== 'cancelled' ? job : undefined
@@ -39,7 +39,7 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
   const native = nativeImports(config, bulk)
   const quotaFor = recordQuota({ plans, organization: keys.organization, months: usage.months, record: usage.count, now })
   return {
-    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...native.options }),
+    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, requestContext) => importStore(openTenantContext(owner, requestContext)), ...native.options }),
     routes: [
       scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
       scope => writeResults(scope, { jobs, spool })
@@ -52,14 +52,14 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
 interface NativeImports { readonly options: Pick<ImportJobOptions, 'nativePartsFor'>, readonly routes: readonly FastifyPluginAsync[] }
 
 /** The native imports of the datastores that are configured for them, and the routes from which these fetch. */
-function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openDoor }: Bulk): NativeImports {
+function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openTenantContext }: Bulk): NativeImports {
   if (importUrl === undefined) return { options: {}, routes: [] }
   const offers = new ImportFileServer(importUrl)
   return {
     options: {
-      nativePartsFor: (owner, errand) => {
-        const door = openDoor(owner, errand)
-        return datastores[door.backend.name]?.import === 'own' ? { store: nativeImport(door), offers } : undefined
+      nativePartsFor: (owner, requestContext) => {
+        const context = openTenantContext(owner, requestContext)
+        return datastores[context.backend.name]?.import === 'own' ? { store: nativeImport(context), offers } : undefined
       }
     },
     routes: [scope => importFileRoute(scope, offers)]

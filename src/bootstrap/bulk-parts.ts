@@ -11,7 +11,7 @@ import type { OpenUsage } from './usage.js'
 /** What bulk jobs are made of. */
 export interface BulkParts {
   readonly link: Pick<ControlPlaneClient, 'jobs'>
-  readonly openDoor: OpenTenantContext
+  readonly openTenantContext: OpenTenantContext
   readonly keys: Pick<OpenKeys, 'isRevoked' | 'organization'>
   readonly usage: Pick<OpenUsage, 'count' | 'months'>
   /** The gateway's own URL, before `/v1`. */

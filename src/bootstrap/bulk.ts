@@ -112,7 +112,7 @@ function withJobEvents (jobs: Jobs, told: JobListeners, deleteUnbegun: (job: Job
     list: (scope, page) => jobs.list(scope, page),
     claim: worker => jobs.claim(worker),
     save: (lease, change, leaseMs) => jobs.save(lease, change, leaseMs),
-    release: (lease, trouble) => jobs.release(lease, trouble),
+    release: (lease, error) => jobs.release(lease, error),
     expired: storeId => jobs.expired(storeId),
     existing: ids => jobs.existing(ids),
     abandoned: ids => jobs.abandoned(ids),

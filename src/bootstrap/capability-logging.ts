@@ -11,7 +11,7 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
   const loops = backends.map(backend => {
     let told = ''
     return new BackgroundTask(async stopping => {
-      const capabilities = await unlessLeft(asked(backend), stopping)
+      const capabilities = await unlessLeft(requested(backend), stopping)
       if (capabilities === undefined) return retryMs
       const { software, fhirVersion, hasExport } = capabilities
       const text = JSON.stringify([software, fhirVersion, hasExport])
@@ -24,7 +24,7 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
 }
 
 /** That a datastore does not answer is told by the health. */
-async function asked (backend: Backend): Promise<Capabilities | undefined> {
+async function requested (backend: Backend): Promise<Capabilities | undefined> {
   return await getCapabilities(backend).catch(() => undefined)
 }
 

@@ -65,7 +65,7 @@ function measured (backend: Backend, { onExchange, beginExchange }: Pick<Datasto
 }
 
 /** Organizations whose way to a shared datastore is kept; the share of one that is not is counted all the same. */
-const mostWays = 1_000
+const maxWays = 1_000
 
 /** How each organization reaches a datastore that it was routed to: through the circuit, and where others use it, too, with no more than a share. */
 function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (tenantId: string) => Backend {
@@ -77,7 +77,7 @@ function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (t
   const shares = new TenantConcurrency()
   const most = shareOf(config, backend)
   // Outside of the share, where nothing waits for those that wait for an answer.
-  const ways = new LRUCache<string, Backend>({ max: mostWays, memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most)) })
+  const ways = new LRUCache<string, Backend>({ max: maxWays, memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most)) })
   return tenantId => ways.memo(tenantId)
 }
 

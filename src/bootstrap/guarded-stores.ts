@@ -20,7 +20,7 @@ interface RequestContext {
 }
 
 /** What doors are made of; `onIncident` is told of each, beside the log. */
-interface DoorParts {
+interface TenantContextParts {
   readonly url: string
   readonly now: () => Date
   readonly ownership: Ownership
@@ -28,9 +28,9 @@ interface DoorParts {
 }
 
 /** Opens the way to the part of a datastore that is one tenant's. */
-export type OpenTenantContext = (owner: JobOwner, errand: RequestContext) => TenantContext
+export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext) => TenantContext
 
-export function tenantContexts (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: DoorParts): OpenTenantContext {
+export function tenantContexts (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: TenantContextParts): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
   return (owner, { id, log, waiting, accesses }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
@@ -46,11 +46,11 @@ export function tenantContexts (config: Config, { backendFor, onIncident: noteIn
       noteIncident(incident.datastore)
       onIncident?.(incident)
     },
-    onTrouble: ({ code, title, cause }) => log.error({ code, err: cause }, title)
+    onError: ({ code, title, cause }) => log.error({ code, err: cause }, title)
   })
 }
 
 /** Gives each request the part of its datastore that is its caller's tenant's. */
-export function guardedStores (openDoor: OpenTenantContext): (request: FastifyRequest) => TenantStore {
-  return request => tenantGuard(openDoor(request.caller, request))
+export function guardedStores (openTenantContext: OpenTenantContext): (request: FastifyRequest) => TenantStore {
+  return request => tenantGuard(openTenantContext(request.caller, request))
 }

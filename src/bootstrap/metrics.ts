@@ -18,6 +18,6 @@ export async function openMetrics (config: Config, { version, log }: Pick<Servic
 
 /** Whether each check of `/health` is well, asked no more often than `/health` asks. */
 export function gaugeSource (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
-  const asked = cached(checks, now)
-  return async () => Object.fromEntries(Object.entries(await resultsOf(asked)).map(([name, { status }]) => [name, status === 'ok']))
+  const requested = cached(checks, now)
+  return async () => Object.fromEntries(Object.entries(await resultsOf(requested)).map(([name, { status }]) => [name, status === 'ok']))
 }

@@ -4,7 +4,7 @@ import type { HasOperation } from '../api/passthrough/capability-rest.js'
 import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities.js'
 
 /** Nobody waits longer for a statement, because a datastore does not say what it can do. */
-const patienceMs = 2_000
+const timeoutMs = 2_000
 /** How long an answer serves, so that a datastore that does not say it is not asked at each request. */
 const askedAgainMs = 10_000
 
@@ -12,7 +12,7 @@ type Known = ReadonlyArray<Capabilities | undefined>
 
 /** Which operations all of these datastores offer, by what they say of themselves; one that says nothing is taken to offer all. */
 export function supportedOperations (backends: readonly Backend[], now: () => Date): () => Promise<HasOperation> {
-  let last: { readonly askedAt: number, readonly offered: Promise<HasOperation> } | undefined
+  let last: { readonly requestedAt: number, readonly offered: Promise<HasOperation> } | undefined
   let known: Known = []
   let offered: HasOperation = () => true
   const ask = async (): Promise<HasOperation> => {
@@ -23,14 +23,14 @@ export function supportedOperations (backends: readonly Backend[], now: () => Da
   }
   return async () => {
     const at = now().getTime()
-    if (last === undefined || Math.abs(at - last.askedAt) >= askedAgainMs) last = { askedAt: at, offered: ask() }
+    if (last === undefined || Math.abs(at - last.requestedAt) >= askedAgainMs) last = { requestedAt: at, offered: ask() }
     return await last.offered
   }
 }
 
 async function toldBy (backend: Backend): Promise<Capabilities | undefined> {
   const over = new AbortController()
-  const patience = pause(patienceMs, undefined, { signal: over.signal }).catch(() => undefined)
+  const patience = pause(timeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
   const told = await Promise.race([getCapabilities(backend).catch(() => undefined), patience])
   over.abort()
   return told

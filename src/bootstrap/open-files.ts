@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /** Several hundred modules are read at once at the start; databases and connections need theirs afterwards. */
-const fewest = 512
+const min = 512
 
 /**
  * Refuses to go on where the process may open too few files: modules could not be loaded, and Node would call them missing.
@@ -9,7 +9,7 @@ const fewest = 512
  * @throws {Error} whose message says to a person what to raise
  */
 export function requireOpenFiles (most: number = openFilesAllowed()): void {
-  if (most < fewest) throw new Error(`this process may have only ${most} files open, and needs at least ${fewest}; raise its limit (ulimit -n, LimitNOFILE)`)
+  if (most < min) throw new Error(`this process may have only ${most} files open, and needs at least ${min}; raise its limit (ulimit -n, LimitNOFILE)`)
 }
 
 /** Node has raised the soft limit to the hard one by now. Systems without this file have no such low limits. */

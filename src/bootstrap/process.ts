@@ -21,7 +21,7 @@ export interface StartOptions {
 }
 
 /** What a start takes from its surroundings; `out` is for what people read. */
-interface StartSurroundings {
+interface StartContext {
   readonly environment: NodeJS.ProcessEnv
   readonly out: (text: string) => void
 }
@@ -30,7 +30,7 @@ interface StartSurroundings {
  * Starts the service and lets it run until the process is asked to end. The log goes to standard error as JSON lines.
  * @throws {Error} whose message says to a person what stands in the way
  */
-export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartSurroundings): Promise<void> {
+export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartContext): Promise<void> {
   try {
     await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
   } catch (error) {
@@ -38,23 +38,23 @@ export async function startProcess ({ config, role }: StartOptions, { environmen
   }
 }
 
-async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out']): Promise<void> {
+async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): Promise<void> {
   const config = loadConfig(environment)
   const now = (): Date => new Date()
   const log = pino(logOptions(config.logLevel), logDestination(2, now))
   const service = await openService(config, { environment, version, isAcquainted: true, now, log })
-  const beginning = begin(service, config)
+  const startup = begin(service, config)
   const closing = closeWithGrace({ delay: config.drainSeconds * 1_000 + graceMs, logger: log }, async ({ err, signal }) => {
     service.leave()
     if (err) log.fatal({ err }, 'closing after an uncaught error')
     else log.info({ signal }, 'closing')
     // What the first start makes is shown once, so it is not broken off. Why it fails is said below.
-    await beginning.catch(() => {})
+    await startup.catch(() => {})
     if (!err) await pause(config.drainSeconds * 1_000)
     await service.close()
   })
   try {
-    out(await beginning)
+    out(await startup)
   } catch (error) {
     closing.uninstall()
     await service.close()

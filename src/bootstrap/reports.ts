@@ -37,9 +37,9 @@ export function openReports ({ control, dataDirectory }: Config, { link, keys, c
 function statusesOf (checks: Checks): () => Promise<GatewayReport['checks']> {
   let latest: Promise<GatewayReport['checks']> | undefined
   return () => {
-    const asked = resultsOf(checks).then(results => Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status])))
-    const known = latest ?? asked
-    asked.then(() => { latest = asked })
+    const requested = resultsOf(checks).then(results => Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status])))
+    const known = latest ?? requested
+    requested.then(() => { latest = requested })
     return known
   }
 }

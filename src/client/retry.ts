@@ -7,7 +7,7 @@ export interface RetryOptions {
   /** The pause before the second attempt is shorter than this; before each further one it may be twice as long. Default 250. */
   readonly firstPauseMs?: number
   /** No pause is longer; when the gateway asks for a longer one, the request fails. Default 20,000. */
-  readonly longestPauseMs?: number
+  readonly maxPauseMs?: number
   /** How long one attempt may take. Default 90,000. */
   readonly timeoutMs?: number
 }
@@ -22,15 +22,15 @@ const postponing = new Set([409, 429])
  * requests are sent again that do nothing, or that do it once for their Idempotency-Key.
  */
 export function withRetry (fetch: typeof globalThis.fetch, options: RetryOptions = {}, random: () => number = Math.random): (request: Request) => Promise<Response> {
-  const { attempts = 4, firstPauseMs = 250, longestPauseMs = 20_000, timeoutMs = 90_000 } = options
+  const { attempts = 4, firstPauseMs = 250, maxPauseMs = 20_000, timeoutMs = 90_000 } = options
   // The whole range from nothing on, so that clients which failed together do not come again together.
-  const jitter = (attempt: number): number => random() * Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1))
+  const jitter = (attempt: number): number => random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
   return async request => {
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt >= attempts
       const outcome = await attemptOnce(fetch, request, timeoutMs)
       const pauseMs = isLast ? undefined : pauseAfter(outcome, request, jitter(attempt))
-      if (pauseMs !== undefined && pauseMs <= longestPauseMs) await pause(pauseMs, request.signal)
+      if (pauseMs !== undefined && pauseMs <= maxPauseMs) await pause(pauseMs, request.signal)
       else if ('response' in outcome) return outcome.response
       else throw new ClinigateError('NETWORK_ERROR', noAnswer, { cause: outcome.error })
     }

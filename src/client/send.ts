@@ -22,7 +22,7 @@ export function createSender (http: FetchClient<paths>): Send {
   // Which path it is, and so what it takes, only the resource knows.
   const request = http.request as unknown as (method: string, path: string, init: object) => Promise<{ data?: { data: unknown }, error?: unknown, response: Response }>
   return async <T>({ method, path, id, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {
-    if (id !== undefined) demandId(id)
+    if (id !== undefined) requireId(id)
     const init = { params: { path: { id }, query }, headers, ...body !== undefined && { body }, ...signal !== undefined && { signal } }
     const { data, error, response } = await answered(() => request(method, path, init))
     if (data !== undefined && response.ok) return data.data as T
@@ -31,7 +31,7 @@ export function createSender (http: FetchClient<paths>): Send {
 }
 
 /** A path cannot say these: it would be that of another thing. */
-function demandId (id: string): void {
+function requireId (id: string): void {
   if (id === '' || id === '.' || id === '..') throw new TypeError('expected the id of a record')
 }
 

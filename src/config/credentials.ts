@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { DatastoreConfig } from './schema.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText, type Mistake, type Secret } from './secret-file.js'
+import { isError, readAuthorities, readSecret, readText, type ConfigError, type Secret } from './secret-file.js'
 
 /** How the gateway authenticates itself at a datastore, secrets included: pass it on, never log it. */
 export type Credentials =
@@ -52,19 +52,19 @@ type Auth = DatastoreConfig['auth']
 type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
 
 /** Reads the secrets that `auth` points at, or says what is wrong with the settings. */
-export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | Mistake {
+export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | ConfigError {
   const { auth } = datastore
   const needless = settingsBeyond(auth)
-  if (needless.length > 0) return { mistake: `${needless.join(' and ')} ${needless.length === 1 ? 'does' : 'do'} not belong to the type ${auth.type}` }
+  if (needless.length > 0) return { error: `${needless.join(' and ')} ${needless.length === 1 ? 'does' : 'do'} not belong to the type ${auth.type}` }
   return readers[auth.type as Credentials['kind']](datastore, environment)
 }
 
-const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, environment: Environment) => Credentials | Mistake>> = {
+const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, environment: Environment) => Credentials | ConfigError>> = {
   none: () => ({ kind: 'none' }),
 
   basic: ({ auth }, environment) => {
-    if (auth.username === undefined) return { mistake: 'basic needs username' }
-    if (auth.username.includes(':')) return { mistake: 'username must not contain a colon' }
+    if (auth.username === undefined) return { error: 'basic needs username' }
+    if (auth.username.includes(':')) return { error: 'username must not contain a colon' }
     const password = readSecret('password', { variable: auth.passwordEnv, file: auth.passwordFile }, environment)
     return isError(password) ? password : { kind: 'basic', user: auth.username, password }
   },
@@ -76,8 +76,8 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
 
   oauth2: (datastore, environment) => {
     const { tokenUrl, clientId, scope, resource, audience } = datastore.auth
-    if (tokenUrl === undefined || clientId === undefined) return { mistake: 'oauth2 needs tokenUrl and clientId' }
-    if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
+    if (tokenUrl === undefined || clientId === undefined) return { error: 'oauth2 needs tokenUrl and clientId' }
+    if (!isProtected(tokenUrl)) return { error: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
     const proof = readProof(datastore, environment)
     const ca = readAuthorities(datastore.auth)
     if (isError(proof)) return proof
@@ -88,7 +88,7 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
     const identity = readIdentity(auth, environment)
     const ca = readAuthorities(auth)
     if (isError(identity)) return identity
-    if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { mistake: 'authorityHost must begin with https' }
+    if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { error: 'authorityHost must begin with https' }
     const { scope = `${new URL(url).origin}/.default`, authorityHost } = auth
     return isError(ca) ? ca : { kind: 'azure', identity, scope, authorityHost, ...ca }
   }
@@ -106,34 +106,34 @@ function settingsBeyond (auth: Auth): string[] {
   return Object.keys(auth).filter(name => !(settingsOf[auth.type as Credentials['kind']] as readonly string[]).includes(name))
 }
 
-function readProof ({ auth, clientCertFile }: Authenticated, environment: Environment): ClientProof | Mistake {
+function readProof ({ auth, clientCertFile }: Authenticated, environment: Environment): ClientProof | ConfigError {
   const { clientAuthentication: method = 'client_secret_basic', clientSecretEnv, clientSecretFile, keyFile, keyId, keyHash = 'SHA-384' } = auth
   const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
   const hasKey = (keyFile ?? keyId ?? auth.keyHash) !== undefined
   if (method === 'private_key_jwt') {
-    if (keyFile === undefined || hasSecret) return { mistake: 'private_key_jwt needs keyFile and does not use a client secret' }
-    return isPrivateKey(keyFile) ? { method, keyFile, keyId, hash: keyHash as SigningHash } : { mistake: 'keyFile must contain an RSA or EC private key in PEM' }
+    if (keyFile === undefined || hasSecret) return { error: 'private_key_jwt needs keyFile and does not use a client secret' }
+    return isPrivateKey(keyFile) ? { method, keyFile, keyId, hash: keyHash as SigningHash } : { error: 'keyFile must contain an RSA or EC private key in PEM' }
   }
-  if (hasKey) return { mistake: `keyFile, keyId and keyHash do not belong to ${method}` }
+  if (hasKey) return { error: `keyFile, keyId and keyHash do not belong to ${method}` }
   if (method === 'tls_client_auth') {
-    return clientCertFile !== undefined && !hasSecret ? { method } : { mistake: 'tls_client_auth needs the datastore\'s clientCertFile and does not use a client secret' }
+    return clientCertFile !== undefined && !hasSecret ? { method } : { error: 'tls_client_auth needs the datastore\'s clientCertFile and does not use a client secret' }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
   return isError(secret) ? secret : { method: method as 'client_secret_basic', secret }
 }
 
-function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Mistake {
+function readIdentity (auth: Auth, environment: Environment): EntraIdentity | ConfigError {
   const { credential, tenantId, clientId, clientSecretEnv, clientSecretFile, certificateFile } = auth
   const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
-  if (credential === undefined) return { mistake: 'azure needs credential' }
-  if (credential !== 'client-secret' && hasSecret) return { mistake: `a client secret does not belong to ${credential}` }
-  if (credential !== 'certificate' && certificateFile !== undefined) return { mistake: `certificateFile does not belong to ${credential}` }
-  if (credential === 'managed-identity') return tenantId === undefined ? { credential, clientId } : { mistake: 'tenantId does not belong to managed-identity' }
+  if (credential === undefined) return { error: 'azure needs credential' }
+  if (credential !== 'client-secret' && hasSecret) return { error: `a client secret does not belong to ${credential}` }
+  if (credential !== 'certificate' && certificateFile !== undefined) return { error: `certificateFile does not belong to ${credential}` }
+  if (credential === 'managed-identity') return tenantId === undefined ? { credential, clientId } : { error: 'tenantId does not belong to managed-identity' }
   if (credential === 'workload-identity') return { credential, tenantId, clientId }
-  if (tenantId === undefined || clientId === undefined) return { mistake: `${credential} needs tenantId and clientId` }
+  if (tenantId === undefined || clientId === undefined) return { error: `${credential} needs tenantId and clientId` }
   if (credential === 'certificate') {
     const isReadable = certificateFile !== undefined && isPrivateKey(certificateFile)
-    return isReadable ? { credential, tenantId, clientId, certificateFile } : { mistake: 'certificate needs certificateFile with the certificate and its private key in PEM' }
+    return isReadable ? { credential, tenantId, clientId, certificateFile } : { error: 'certificate needs certificateFile with the certificate and its private key in PEM' }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
   return isError(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }

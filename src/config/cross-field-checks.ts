@@ -3,7 +3,7 @@ import { suggestion } from '../envelope/nearest.js'
 import { readSecretBytes } from './cursor-secret.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
-import type { FormMistake } from './schema-errors.js'
+import type { FormError } from './schema-errors.js'
 import { readText } from './secret-file.js'
 import { controlDatabaseUrl, gatewayToken, redisUrl } from './secrets.js'
 
@@ -15,12 +15,12 @@ interface Rule {
 }
 
 const rules: readonly Rule[] = [
-  { reads: ['cursor.secretFile'], find: cursorMistakes },
-  { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogMistakes },
-  { reads: ['role', 'control.url', 'control.gatewayTokenFile'], find: roleMistakes },
-  { reads: ['role', 'control.databaseUrlFile'], find: databaseMistakes },
-  { reads: ['limits.redisUrlFile'], find: redisMistakes },
-  { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: signInMistakes },
+  { reads: ['cursor.secretFile'], find: cursorErrors },
+  { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogErrors },
+  { reads: ['role', 'control.url', 'control.gatewayTokenFile'], find: roleErrors },
+  { reads: ['role', 'control.databaseUrlFile'], find: databaseErrors },
+  { reads: ['limits.redisUrlFile'], find: redisErrors },
+  { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: signInErrors },
   unreadable('control.databaseUrlFile', ({ control }) => control.databaseUrlFile),
   unreadable('control.gatewayTokenFile', ({ control }) => control.gatewayTokenFile),
   unreadable('limits.redisUrlFile', ({ limits }) => limits.redisUrlFile),
@@ -31,25 +31,25 @@ const rules: readonly Rule[] = [
  * What breaks a rule among the settings that have their form: a mistake of one setting hides none of others.
  * @param found the settings that have not
  */
-export function crossFieldErrors (config: Config, environment: Environment, found: readonly FormMistake[]): string[] {
+export function crossFieldErrors (config: Config, environment: Environment, found: readonly FormError[]): string[] {
   const hasForm = (setting: string) => !found.some(({ path }) => isWithin(path, setting) || isWithin(setting, path))
   const hasDatastores = !found.some(({ path }) => path === 'datastores')
   return [
-    ...hasDatastores ? Object.keys(config.datastores).filter(name => hasForm(`datastores.${name}`)).flatMap(name => datastoreMistakes(name, config, environment)) : [],
+    ...hasDatastores ? Object.keys(config.datastores).filter(name => hasForm(`datastores.${name}`)).flatMap(name => datastoreErrors(name, config, environment)) : [],
     // A name is there, whatever is wrong with what it names.
-    ...hasDatastores && hasForm('routing') ? routingMistakes(config) : [],
+    ...hasDatastores && hasForm('routing') ? routingErrors(config) : [],
     ...rules.filter(({ reads }) => reads.every(hasForm)).flatMap(({ find }) => find(config, environment))
   ]
 }
 
 const isWithin = (path: string, setting: string): boolean => path === setting || path.startsWith(`${setting}.`)
 
-function datastoreMistakes (name: string, { datastores }: Config, environment: Environment): string[] {
+function datastoreErrors (name: string, { datastores }: Config, environment: Environment): string[] {
   const connection = readConnection(datastores[name]!, environment)
-  return 'mistakes' in connection ? connection.mistakes.map(mistake => `datastores.${name}.${mistake}`) : []
+  return 'mistakes' in connection ? connection.errors.map(error => `datastores.${name}.${error}`) : []
 }
 
-function routingMistakes ({ datastores, routing }: Config): string[] {
+function routingErrors ({ datastores, routing }: Config): string[] {
   const named: Array<[setting: string, datastore: string]> = [
     ...Object.entries(routing.dedicated).map(([tenant, name]): [string, string] => [`routing.dedicated.${tenant}`, name])
   ]
@@ -61,16 +61,16 @@ function routingMistakes ({ datastores, routing }: Config): string[] {
     .map(([setting, name]) => `${setting}: names no entry in datastores${suggestion(name, Object.keys(datastores))}`)
 }
 
-function cursorMistakes ({ cursor }: Config): string[] {
+function cursorErrors ({ cursor }: Config): string[] {
   const isGood = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
   return isGood ? [] : ['cursor.secretFile: the file must contain 32 bytes in base64']
 }
 
-function auditLogMistakes ({ auditLog: { file, auditEvents } }: Config): string[] {
+function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] {
   return auditEvents && file === undefined ? ['auditLog.auditEvents: AuditEvents are created from the lines of auditLog.file, which is not set'] : []
 }
 
-function roleMistakes (config: Config, environment: Environment): string[] {
+function roleErrors (config: Config, environment: Environment): string[] {
   const { role, control: { url } } = config
   if (role !== 'gateway') return url === undefined ? [] : ['control.url (or CONTROL_URL): only the role gateway uses a remote control plane']
   return [
@@ -79,7 +79,7 @@ function roleMistakes (config: Config, environment: Environment): string[] {
   ]
 }
 
-function databaseMistakes (config: Config, environment: Environment): string[] {
+function databaseErrors (config: Config, environment: Environment): string[] {
   const url = controlDatabaseUrl(config, environment)
   if (url === undefined) return []
   return [
@@ -88,12 +88,12 @@ function databaseMistakes (config: Config, environment: Environment): string[] {
   ]
 }
 
-function redisMistakes (config: Config, environment: Environment): string[] {
+function redisErrors (config: Config, environment: Environment): string[] {
   const url = redisUrl(config, environment)
   return url === undefined || isUrl(url, /^rediss?:\/\//) ? [] : ['limits.redisUrlFile (or REDIS_URL): expected a URL such as redis://host:6379']
 }
 
-function signInMistakes ({ dashboard }: Config): string[] {
+function signInErrors ({ dashboard }: Config): string[] {
   return !dashboard.localAccounts && dashboard.oidc === undefined ? ['dashboard.localAccounts: without local accounts, dashboard.oidc is required'] : []
 }
 

@@ -20,30 +20,30 @@ export interface DatastoreConnection {
 }
 
 /** Reads all files and variables that the settings of a datastore point at, or lists what is wrong, beginning with the setting below the datastore. */
-export function readConnection (datastore: DatastoreConfig, environment: Environment): DatastoreConnection | { readonly mistakes: readonly string[] } {
-  const mistakes: string[] = []
+export function readConnection (datastore: DatastoreConfig, environment: Environment): DatastoreConnection | { readonly errors: readonly string[] } {
+  const errors: string[] = []
   const credentials = readCredentials(datastore, environment)
-  if (isError(credentials)) mistakes.push(`auth: ${credentials.mistake}`)
-  const tls = readTls(datastore, mistakes)
-  const headers = readHeaders(datastore, environment, mistakes)
-  return mistakes.length > 0 || isError(credentials) ? { mistakes } : { credentials, ...tls, headers }
+  if (isError(credentials)) errors.push(`auth: ${credentials.error}`)
+  const tls = readTls(datastore, errors)
+  const headers = readHeaders(datastore, environment, errors)
+  return errors.length > 0 || isError(credentials) ? { errors } : { credentials, ...tls, headers }
 }
 
-function readTls (datastore: DatastoreConfig, mistakes: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
+function readTls (datastore: DatastoreConfig, errors: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
   const { url, clientCertFile, clientKeyFile } = datastore
   const authorities = readAuthorities(datastore)
-  if (isError(authorities)) mistakes.push(authorities.mistake)
+  if (isError(authorities)) errors.push(authorities.error)
   const ca = isError(authorities) ? undefined : authorities.ca
   const read = (setting: string, file: string | undefined) => {
     const text = file === undefined ? undefined : readText(file)
-    if (file !== undefined && text === undefined) mistakes.push(`${setting}: the file cannot be read`)
+    if (file !== undefined && text === undefined) errors.push(`${setting}: the file cannot be read`)
     return text
   }
   const [cert, key] = [read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]
-  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) mistakes.push('clientCertFile: clientCertFile and clientKeyFile must be set together')
+  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) errors.push('clientCertFile: clientCertFile and clientKeyFile must be set together')
   if (cert === undefined || key === undefined) return { ca, certificate: undefined }
-  if (!url.startsWith('https:')) mistakes.push('clientCertFile: needs an https URL')
-  if (!isPair({ cert, key })) mistakes.push('clientCertFile: the certificate and the key must match and be in PEM, without a passphrase')
+  if (!url.startsWith('https:')) errors.push('clientCertFile: needs an https URL')
+  if (!isPair({ cert, key })) errors.push('clientCertFile: the certificate and the key must match and be in PEM, without a passphrase')
   return { ca, certificate: { cert, key } }
 }
 
@@ -56,7 +56,7 @@ function isPair (certificate: ClientCertificate): boolean {
   }
 }
 
-function readHeaders ({ headers }: DatastoreConfig, environment: Environment, mistakes: string[]): Record<string, string> {
+function readHeaders ({ headers }: DatastoreConfig, environment: Environment, errors: string[]): Record<string, string> {
   const read: Record<string, string> = {}
   for (const [name, { value, valueEnv, valueFile }] of Object.entries(headers)) {
     const setting = `headers.${name}`
@@ -64,11 +64,11 @@ function readHeaders ({ headers }: DatastoreConfig, environment: Environment, mi
     const secret = value !== undefined && valueEnv === undefined && valueFile === undefined
       ? { text: value }
       : readSecret('value', { variable: valueEnv, file: valueFile }, environment)
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) mistakes.push(`${setting}: is not a valid header name`)
-    else if (isReserved(lower)) mistakes.push(`${setting}: cannot be configured, because the gateway or the connection sets this header`)
-    else if (Object.hasOwn(read, lower)) mistakes.push(`${setting}: is set twice`)
-    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) mistakes.push(`${setting}: needs exactly one of value, valueEnv and valueFile`)
-    else if (isError(secret)) mistakes.push(`${setting}: ${secret.mistake}`)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) errors.push(`${setting}: is not a valid header name`)
+    else if (isReserved(lower)) errors.push(`${setting}: cannot be configured, because the gateway or the connection sets this header`)
+    else if (Object.hasOwn(read, lower)) errors.push(`${setting}: is set twice`)
+    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) errors.push(`${setting}: needs exactly one of value, valueEnv and valueFile`)
+    else if (isError(secret)) errors.push(`${setting}: ${secret.error}`)
     else read[lower] = secret.text
   }
   return read

@@ -8,8 +8,8 @@ import { crossFieldErrors } from './cross-field-checks.js'
 
 /** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
 export class ConfigError extends Error {
-  constructor (readonly mistakes: readonly string[]) {
-    super(`The configuration has ${mistakes.length} mistake${mistakes.length === 1 ? '' : 's'}:\n${mistakes.map(mistake => `  - ${mistake}`).join('\n')}`)
+  constructor (readonly errors: readonly string[]) {
+    super(`The configuration has ${errors.length} mistake${errors.length === 1 ? '' : 's'}:\n${errors.map(error => `  - ${error}`).join('\n')}`)
     this.name = 'ConfigError'
   }
 }
@@ -19,14 +19,14 @@ export class ConfigError extends Error {
  * @throws {ConfigError} with all mistakes at once.
  */
 export function loadConfig (environment: Environment): Config {
-  const mistakes: string[] = [...misnamedVariables(environment), ...unverifiedTls(environment)]
-  const settings = environment.CLINIGATE_CONFIG ? readSettings(environment.CLINIGATE_CONFIG, mistakes) : {}
+  const errors: string[] = [...misnamedVariables(environment), ...unverifiedTls(environment)]
+  const settings = environment.CLINIGATE_CONFIG ? readSettings(environment.CLINIGATE_CONFIG, errors) : {}
   const variables = applyEnvironment(settings, environment)
   const found = schemaErrors(configSchema, settings, variables)
   const config = settings as unknown as Config
-  mistakes.push(...found.map(({ sentence }) => sentence), ...crossFieldErrors(config, environment, found))
-  const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, mistakes)
-  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  errors.push(...found.map(({ sentence }) => sentence), ...crossFieldErrors(config, environment, found))
+  const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, errors)
+  if (errors.length > 0) throw new ConfigError(errors)
   return deepFreeze({ ...config, plans })
 }
 
@@ -34,25 +34,25 @@ const shippedPlans = fileURLToPath(new URL('../../config/plans.json', import.met
 
 type Settings = Record<string, unknown>
 
-function readSettings (file: string, mistakes: string[]): Settings {
-  const settings = readJson(file, 'CLINIGATE_CONFIG', mistakes)
+function readSettings (file: string, errors: string[]): Settings {
+  const settings = readJson(file, 'CLINIGATE_CONFIG', errors)
   if (settings === undefined) return {}
   if (settings !== null && typeof settings === 'object' && !Array.isArray(settings)) return settings as Settings
-  mistakes.push('CLINIGATE_CONFIG: the file must contain one JSON object')
+  errors.push('CLINIGATE_CONFIG: the file must contain one JSON object')
   return {}
 }
 
-function readPlans (file: string, mistakes: string[]): Plans {
-  const plans = readJson(file, 'plansFile', mistakes)
-  if (plans !== undefined) mistakes.push(...schemaErrors(plansSchema, plans).map(({ sentence }) => `plans: ${sentence}`))
+function readPlans (file: string, errors: string[]): Plans {
+  const plans = readJson(file, 'plansFile', errors)
+  if (plans !== undefined) errors.push(...schemaErrors(plansSchema, plans).map(({ sentence }) => `plans: ${sentence}`))
   return plans as Plans
 }
 
-function readJson (file: string, setting: string, mistakes: string[]): unknown {
+function readJson (file: string, setting: string, errors: string[]): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    mistakes.push(`${setting}: the file ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
+    errors.push(`${setting}: the file ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
     return undefined
   }
 }

@@ -4,13 +4,13 @@ import type { TSchema } from 'typebox'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 
 /** A setting that has not its form, by its path joined with `.`, and what is wrong. */
-export interface FormMistake { readonly path: string, readonly sentence: string }
+export interface FormError { readonly path: string, readonly sentence: string }
 
 /**
  * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable that set it.
  * No sentence repeats a value.
  */
-export function schemaErrors (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): FormMistake[] {
+export function schemaErrors (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): FormError[] {
   const validate = compiled(schema)
   if (validate(settings)) return []
   return validate.errors!.map(error => {

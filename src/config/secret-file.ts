@@ -9,15 +9,15 @@ export interface Secret {
 }
 
 /** What is wrong with a setting: a sentence that repeats no value. */
-export interface Mistake { readonly mistake: string }
+export interface ConfigError { readonly error: string }
 
 /** Reads a secret from where `<name>Env` or `<name>File` points, or says what is wrong. */
-export function readSecret (name: string, { variable, file }: { readonly variable: string | undefined, readonly file: string | undefined }, environment: Environment): Secret | Mistake {
-  if ((variable === undefined) === (file === undefined)) return { mistake: `needs either ${name}Env or ${name}File` }
+export function readSecret (name: string, { variable, file }: { readonly variable: string | undefined, readonly file: string | undefined }, environment: Environment): Secret | ConfigError {
+  if ((variable === undefined) === (file === undefined)) return { error: `needs either ${name}Env or ${name}File` }
   const text = variable !== undefined ? environment[variable] : readText(file!)
-  if (text === undefined) return { mistake: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read` }
+  if (text === undefined) return { error: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read` }
   // Such a character would end the header that carries the secret.
-  if (!/^[\x20-\x7e]+$/.test(text)) return { mistake: `the ${name} is empty or contains a character that is not valid in a header` }
+  if (!/^[\x20-\x7e]+$/.test(text)) return { error: `the ${name} is empty or contains a character that is not valid in a header` }
   return { text, ...file !== undefined && { file } }
 }
 
@@ -31,12 +31,12 @@ export function readText (file: string): string | undefined {
 }
 
 /** The certificate authorities, in PEM, in the file that settings name, if they do. */
-export function readAuthorities ({ caFile }: { readonly caFile?: string }): { readonly ca?: string } | Mistake {
+export function readAuthorities ({ caFile }: { readonly caFile?: string }): { readonly ca?: string } | ConfigError {
   if (caFile === undefined) return {}
   const ca = readText(caFile)
-  if (ca === undefined) return { mistake: 'caFile: the file cannot be read' }
+  if (ca === undefined) return { error: 'caFile: the file cannot be read' }
   // Node passes over what is no certificate, and then trusts nobody.
-  return holdsCertificate(ca) ? { ca } : { mistake: 'caFile: the file must hold certificates in PEM' }
+  return holdsCertificate(ca) ? { ca } : { error: 'caFile: the file must hold certificates in PEM' }
 }
 
 function holdsCertificate (pem: string): boolean {
@@ -47,6 +47,6 @@ function holdsCertificate (pem: string): boolean {
   }
 }
 
-export function isError (value: object): value is Mistake {
+export function isError (value: object): value is ConfigError {
   return 'mistake' in value
 }

@@ -104,7 +104,7 @@ export function formatList<T extends Issue> (issues: readonly T[]): ReadonlyArra
 const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${mostIssues} issues are listed. Correct them and send the request again to see the others.` }
 
 /** What to do about a path with an empty segment, such as `/v1/patients/`. */
-export const slashMistake = 'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'
+export const slashError = 'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'
 
 /** The issue of one field, for a 422 or 400. */
 export function fieldIssue (field: string, diagnostics: string, code = 'invalid'): Issue {

@@ -92,6 +92,6 @@ function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, reado
  * that of the first request: a change that is made would seem to be refused.
  */
 function isAnsweringAnother (socket: AnsweringSocket): boolean {
-  const answer = socket._httpMessage
-  return answer != null && (answer.headersSent || answer.req.complete)
+  const response = socket._httpMessage
+  return response != null && (response.headersSent || response.req.complete)
 }

@@ -6,28 +6,28 @@ export type QueryPair = readonly [name: string, value: string]
 /** The default for the longest value, in characters. */
 export const maxValueLength = 2000
 /** The longest list of ids: 100 of 64 characters, as many as a page may have records. */
-export const longestIds = 100 * 65
-const mostPairs = 1_000
-const longestName = 2000
+export const maxIds = 100 * 65
+const maxPairs = 1_000
+const maxName = 2000
 
 /**
  * The names and values of a query string or form, in order, decoded once.
  * @param search the text after the question mark, undecoded
- * @param longest the longest value in characters, of each name or of all
+ * @param max the longest value in characters, of each name or of all
  * @throws {Failure} BAD_REQUEST
  */
-export function parseQuery (search: string, longest: number | ((name: string) => number) = maxValueLength): readonly QueryPair[] {
+export function parseQuery (search: string, max: number | ((name: string) => number) = maxValueLength): readonly QueryPair[] {
   // A form of 16 MiB could have eight million pairs.
-  const parts = search.split('&', mostPairs + 1)
-  if (parts.length > mostPairs) throw invalidParameter('query', `at most ${mostPairs} parameters`)
+  const parts = search.split('&', maxPairs + 1)
+  if (parts.length > maxPairs) throw invalidParameter('query', `at most ${maxPairs} parameters`)
   return parts.filter(part => part !== '').map(part => {
     const [, before = '', after] = /^([^=]*)(?:=(.*))?$/s.exec(part)!
     const name = decode(before)
     // It is more likely the rest of a value than a name, and values must not be shown. FHIR parameters are sometimes sent without =.
     if (after === undefined && !name.startsWith('_')) throw new Failure('BAD_REQUEST', { message: 'A part of the query has no =. Write an & within a value as %26.' })
     const value = decode(after ?? '')
-    if (name.length > longestName) throw invalidParameter('query', `at most ${longestName} characters in the name of a parameter`)
-    const most = typeof longest === 'number' ? longest : longest(name)
+    if (name.length > maxName) throw invalidParameter('query', `at most ${maxName} characters in the name of a parameter`)
+    const most = typeof max === 'number' ? max : max(name)
     if (value.length > most) throw invalidParameter(safeName(name), `at most ${most} characters`)
     return [name, value] as const
   })
@@ -39,7 +39,7 @@ export function invalidParameter (name: string, says: string): Failure {
 }
 
 /** What to do about a value that {@link beginsWithSpace}. */
-export const spaceMistake = 'begins with a space. In a URL + is a space: write a plus sign as %2B, and leave out a space'
+export const spaceError = 'begins with a space. In a URL + is a space: write a plus sign as %2B, and leave out a space'
 
 /** Whether a search value begins with a space, most often a plus sign that was not encoded. No stored value begins so, so it would find nothing. */
 export const beginsWithSpace = (value: string): boolean => /^ +[^ ]/.test(value)

@@ -23,9 +23,9 @@ export class BackendTimer {
     return decorateBackend(backend, {
       send: request => {
         this.#begin(backend.name)
-        const answer = backend.send(request)
-        answer.then(this.#end, this.#end)
-        return answer
+        const response = backend.send(request)
+        response.then(this.#end, this.#end)
+        return response
       }
     })
   }

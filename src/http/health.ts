@@ -23,7 +23,7 @@ export interface HealthOptions {
 
 /** How long a result is used, and how long a request waits for a new one. */
 const goodForMs = 5_000
-const patienceMs = 1_000
+const timeoutMs = 1_000
 
 const probe = { config: { isProbe: true } }
 
@@ -33,9 +33,9 @@ const probe = { config: { isProbe: true } }
  */
 export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
   const startedAt = now().getTime()
-  const asked = cached(checks, now)
+  const requested = cached(checks, now)
   scope.get('/health', probe, async (_, reply) => {
-    const results = await resultsOf(asked)
+    const results = await resultsOf(requested)
     const isGood = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
     return {
@@ -85,7 +85,7 @@ async function answerOf (check: () => Check | Promise<Check>): Promise<Check> {
 
 function withTimeout (result: Promise<Check>): Promise<Check> {
   return new Promise(resolve => {
-    const timer = setTimeout(resolve, patienceMs, { status: 'degraded', reason: 'no answer within a second' })
+    const timer = setTimeout(resolve, timeoutMs, { status: 'degraded', reason: 'no answer within a second' })
     result.then(resolve).finally(() => clearTimeout(timer))
   })
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Failure, slashMistake } from '../envelope/failures.js'
+import { Failure, slashError } from '../envelope/failures.js'
 
 interface KnownPath {
   readonly url: string
@@ -46,7 +46,7 @@ export class RouteTable {
   refuse (request: FastifyRequest): never {
     const path = pathOf(request)
     const allowed = this.#methodsAt(path)
-    if (allowed.size === 0) throw new Failure('NOT_FOUND', this.#methodsAt(withoutEmptySegments(path)).size > 0 ? { message: slashMistake } : {})
+    if (allowed.size === 0) throw new Failure('NOT_FOUND', this.#methodsAt(withoutEmptySegments(path)).size > 0 ? { message: slashError } : {})
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
 

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 
 /** How often a line is tried again while whoever reads has no room for it at the moment, and how long is waited each time. */
-const mostTries = 20
+const maxTries = 20
 const pauseMs = 10
 
 const pausing = new Int32Array(new SharedArrayBuffer(4))
@@ -17,7 +17,7 @@ export function logDestination (fd: number, now: () => Date): { readonly write: 
     write: line => {
       const told = lost === 0 ? '' : `${isCut ? '\n' : ''}${JSON.stringify({ level: 40, time: now().getTime(), lines: lost, msg: 'log lines before this one could not be written' })}\n`
       const bytes = Buffer.from(told + line)
-      const written = write(fd, bytes, lost === 0 ? mostTries : 0)
+      const written = write(fd, bytes, lost === 0 ? maxTries : 0)
       if (written > 0) isCut = written < bytes.length && bytes[written - 1] !== newline
       if (written < Buffer.byteLength(told)) lost++
       else lost = written < bytes.length ? 1 : 0

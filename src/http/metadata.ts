@@ -36,13 +36,13 @@ async function fhirMetadata (scope: FastifyInstance, { document }: { readonly do
   scope.setErrorHandler(fhirErrorHandler)
   scope.get(url, async (request, reply) => {
     preferredType(request)
-    demandWholeStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
+    requireWholeStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
     return await document.send(request, reply, { type: fhirType })
   })
   scope.route({ method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url, handler: async () => { throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } }) } })
 }
 
 /** `mode` asks for other documents, which a client must not take this one for: http://hl7.org/fhir/R4/http.html#capabilities */
-function demandWholeStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
+function requireWholeStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
   if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw invalidParameter('mode', 'expected full; no other mode is supported')
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 
 /** The most requests on one connection that may wait for an answer. */
-const mostUnanswered = 256
+const maxUnanswered = 256
 
 /**
  * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and since answers keep
@@ -14,7 +14,7 @@ export const limitPipelining = fp(async app => {
   app.addHook('onRequest', ({ socket }, reply, done) => {
     const unanswered = connections.get(socket) ?? endedWith(socket)
     connections.set(socket, unanswered)
-    if (unanswered.size === mostUnanswered) socket.destroy()
+    if (unanswered.size === maxUnanswered) socket.destroy()
     // Requests that were read before their connection ended have nobody to answer.
     if (socket.destroyed) {
       end(reply.raw)
@@ -27,15 +27,15 @@ export const limitPipelining = fp(async app => {
 }, { name: 'bound-pipelining', fastify: '5.x' })
 
 /** Node itself ends the first answer of a connection alone, and who waits for the end of those after it would wait for ever. */
-function end (answer: ServerResponse): void {
-  answer.destroy().emit('close')
+function end (response: ServerResponse): void {
+  response.destroy().emit('close')
 }
 
 /** Answers that end with the connection. */
 function endedWith (socket: Socket): Set<ServerResponse> {
   const unanswered = new Set<ServerResponse>()
   socket.once('close', () => {
-    for (const answer of unanswered) end(answer)
+    for (const response of unanswered) end(response)
   })
   return unanswered
 }

@@ -2,13 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '../envelope/body.js'
 
 /** How long a client may take to send the body of a request, in milliseconds. */
-const longestMs = 60_000
+const maxMs = 60_000
 
 /**
  * Ends a request whose body does not arrive in time. The HTTP server could do that itself, but not by route: a streamed body may
  * take any time as long as it keeps coming.
  */
-export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = longestMs): void {
+export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs): void {
   if (!hasBody(raw) || routeOptions.config.isStreamed === true) return
   const timer = setTimeout(() => {
     const late = Object.assign(new Error('the request body did not arrive in time'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
@@ -25,10 +25,10 @@ const lingeringMs = 10_000
  * Reads what a client still sends after its answer, and drops it: a client that sends everything before it reads gets to the answer
  * (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not ended after a while is cut off.
  */
-export function drainRequestBody ({ raw }: FastifyRequest, { raw: answer }: FastifyReply, ms = lingeringMs): void {
+export function drainRequestBody ({ raw }: FastifyRequest, { raw: response }: FastifyReply, ms = lingeringMs): void {
   if (!hasBody(raw)) return
   const { socket } = raw
-  answer.once('finish', () => {
+  response.once('finish', () => {
     if (raw.readableEnded) return
     const timer = setTimeout(() => socket.destroy(), ms).unref()
     // A listener, so that it flows even if who read before lets go of it only later.

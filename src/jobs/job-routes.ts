@@ -17,7 +17,7 @@ interface JobRoutesOptions {
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 const defaultCount = 20
-const mostCount = 100
+const maxCount = 100
 
 /** What the key of a job must be able to do: whoever may start one may end it. */
 const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
@@ -70,7 +70,7 @@ function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly 
 
 function readCount (text = String(defaultCount)): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > mostCount) throw invalidParameter('count', `expected a number from 1 to ${mostCount}`)
+  if (count < 1 || count > maxCount) throw invalidParameter('count', `expected a number from 1 to ${maxCount}`)
   return count
 }
 

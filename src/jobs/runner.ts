@@ -22,7 +22,7 @@ export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'd
   readonly lookMs?: number
 }
 
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 
 /** How long work may take to leave when the gateway stops. */
 const leavingMs = 10_000
@@ -82,13 +82,13 @@ export class JobRunner {
       return isTaken ? 0 : lookMs
     } catch (error) {
       if (this.#failures === 0) log.warn({ err: error }, 'the job queue cannot be reached')
-      return jitteredBackoff({ firstMs: lookMs, longestMs: longestPauseMs }, this.#failures++)
+      return jitteredBackoff({ firstMs: lookMs, maxMs: maxPauseMs }, this.#failures++)
     }
   }
 
   async #take (stopping: AbortSignal): Promise<boolean> {
     const { jobs, spool, doJob, gateway, jobsPerOrganization: perTenant, leaseMs } = this.#parts
-    const askedAt = performance.now()
+    const requestedAt = performance.now()
     const claimed = await jobs.claim({ gateway, storeId: spool.storeId, perTenant, leaseMs })
     if (claimed === undefined) return false
     const { job, lease } = claimed
@@ -96,7 +96,7 @@ export class JobRunner {
       await jobs.release(lease)
       return false
     }
-    const running = new RunningJob(claimed, { ...this.#parts, doJob: doJob[job.request.kind] }, askedAt)
+    const running = new RunningJob(claimed, { ...this.#parts, doJob: doJob[job.request.kind] }, requestedAt)
     this.#running.set(job.id, running)
     running.done.then(() => {
       // A job that was lost may have come back.

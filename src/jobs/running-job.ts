@@ -20,15 +20,15 @@ export interface RunningJobParts {
   readonly log: FastifyBaseLogger
 }
 
-const pauses = { firstMs: 5_000, longestMs: 600_000 }
+const pauses = { firstMs: 5_000, maxMs: 600_000 }
 
 /** Without coming on in between; with the pauses it takes more than two hours. */
-const mostFailures = 20
+const maxFailures = 20
 
 const retryMs = 1_000
 
 /** More than a lease lasts: a change that is refused while the lease is renewed will be refused for ever. */
-const mostTries = 60
+const maxTries = 60
 
 /** Works on one job: renews its lease meanwhile, and notes in the job how it ended. */
 export class RunningJob {
@@ -86,7 +86,7 @@ export class RunningJob {
     const { job } = this.#claimed
     const { doJob, spool } = this.#parts
     // One that takes the process with it each time never comes to tell of its trouble.
-    if (this.#failures >= mostFailures) throw new Failure('INTERNAL_ERROR')
+    if (this.#failures >= maxFailures) throw new Failure('INTERNAL_ERROR')
     const { signal } = this.#leaving
     signal.throwIfAborted()
     await doJob({
@@ -110,7 +110,7 @@ export class RunningJob {
       try {
         return await this.#saveOnce(change)
       } catch (error) {
-        if (signal.aborted || tries === mostTries || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
+        if (signal.aborted || tries === maxTries || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
         await pause(retryMs, undefined, { signal }).catch(() => {})
       }
     }
@@ -118,11 +118,11 @@ export class RunningJob {
 
   async #saveOnce (change: JobChange): Promise<void> {
     const { jobs, leaseMs } = this.#parts
-    const askedAt = performance.now()
+    const requestedAt = performance.now()
     const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
     // As the store has it.
     if (change.progress !== undefined || change.checkpoint !== undefined) this.#failures = 0
-    if (saved === 'going on') return this.#hold(askedAt)
+    if (saved === 'going on') return this.#hold(requestedAt)
     this.#leave(saved)
     this.#leaving.signal.throwIfAborted()
   }
@@ -164,7 +164,7 @@ export class RunningJob {
     if (this.#left === 'cancelled') await this.#deleteLeftovers()
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
-    if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
+    if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= maxFailures) return await this.#fail(failure)
     const afterMs = backoff(pauses, this.#failures)
     this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job had a temporary failure and will be retried')
     await jobs.release(lease, { afterMs })

@@ -136,7 +136,7 @@ export function memberAt (text: string, name: string): number | undefined {
 }
 
 /** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */
-const mostDigits = 400
+const maxDigits = 400
 
 /**
  * Whether the text of a number stands for one that is too large, or too long without its exponent. HAPI writes numbers that
@@ -145,7 +145,7 @@ const mostDigits = 400
 export function isOutOfRange (text: string): boolean {
   const [number, whole = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
   if (number === undefined) return false
-  return whole.length + fraction.length + Math.abs(Number(exponent)) > mostDigits || !Number.isFinite(Number(text))
+  return whole.length + fraction.length + Math.abs(Number(exponent)) > maxDigits || !Number.isFinite(Number(text))
 }
 
 // Nobody outside knows it, so no text that was sent or stored begins with it.

@@ -6,13 +6,13 @@ import { Failure, fieldIssue } from '../envelope/failures.js'
 import { isNumber, maxDepth } from './json.js'
 import { isElement } from '../mappings/core/path.js'
 
-const mostOperations = 1000
+const maxOperations = 1000
 /** Characters of a path: {@link maxDepth} names of fields take fewer. */
-const longestPointer = 10_000
+const maxPointer = 10_000
 /** Characters that all operations together may copy: each copy can double a value. */
-const mostCopied = 1_048_576
+const maxCopied = 1_048_576
 /** Items that may change their place in lists because of what was put in or taken out before them; a fraction of a second. */
-const mostShifted = 268_435_456
+const maxShifted = 268_435_456
 
 interface Operation { readonly op: keyof typeof apply, readonly path: string, readonly from: string, readonly value: unknown }
 
@@ -29,8 +29,8 @@ interface Place { readonly holder: Holder, readonly token: string }
  * @throws {Failure} BAD_REQUEST for what is no patch, VALIDATION_ERROR for one that cannot be applied to this value
  */
 export function applyPatch (body: readonly unknown[], value: unknown): unknown {
-  if (body.length > mostOperations || !body.every(isOperation)) {
-    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${mostOperations} operations are allowed, and at most ${longestPointer} characters in a path or from.` })
+  if (body.length > maxOperations || !body.every(isOperation)) {
+    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${maxOperations} operations are allowed, and at most ${maxPointer} characters in a path or from.` })
   }
   const draft = { root: copyOf(value), copied: 0, shifted: 0 }
   const failed = body.findIndex(operation => !isApplied(draft, operation))
@@ -56,14 +56,14 @@ function isOperation (item: unknown): item is Operation {
 }
 
 /** RFC 6901, below the root: replacing the whole record is not a patch. */
-const isPointer = (text: unknown): boolean => typeof text === 'string' && text.length <= longestPointer && text.startsWith('/') && !/~(?![01])/.test(text)
+const isPointer = (text: unknown): boolean => typeof text === 'string' && text.length <= maxPointer && text.startsWith('/') && !/~(?![01])/.test(text)
 
 class Inapplicable extends Error {}
 
 function isApplied (draft: Draft, operation: Operation): boolean {
   try {
     apply[operation.op](draft, operation)
-    return draft.copied <= mostCopied && draft.shifted <= mostShifted
+    return draft.copied <= maxCopied && draft.shifted <= maxShifted
   } catch (error) {
     if (error instanceof Inapplicable) return false
     throw error
@@ -78,12 +78,12 @@ const apply = {
     holder[token as never] = copyOf(value) as never
   },
   move: (draft: Draft, { from, path }: Operation) => {
-    demand(!path.startsWith(`${from}/`))
+    require(!path.startsWith(`${from}/`))
     put(draft, path, take(draft, from))
   },
   copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copyOf(valueAt(draft, from), draft)),
   // What is compared is no more than the operation itself holds: the first difference ends the patch.
-  test: (draft: Draft, { path, value }: Operation) => demand(isEqual(valueAt(draft, path), value))
+  test: (draft: Draft, { path, value }: Operation) => require(isEqual(valueAt(draft, path), value))
 }
 
 function put (draft: Draft, pointer: string, value: unknown): void {
@@ -91,12 +91,12 @@ function put (draft: Draft, pointer: string, value: unknown): void {
   const { holder, token } = placeOf(draft, pointer)
   if (Array.isArray(holder)) {
     const at = token === '-' ? holder.length : isIndex(token) ? Number(token) : Infinity
-    demand(at <= holder.length)
+    require(at <= holder.length)
     draft.shifted += holder.length - at
     holder.splice(at, 0, value)
   } else {
     // The one name that is no member when it is set: it would change what the object is.
-    demand(token !== '__proto__')
+    require(token !== '__proto__')
     holder[token] = value
   }
 }
@@ -129,7 +129,7 @@ function valueAt (draft: Draft, pointer: string): unknown {
 /** A place where there is something. */
 function filled (draft: Draft, pointer: string): Place {
   const place = placeOf(draft, pointer)
-  demand(holds(place.holder, place.token))
+  require(holds(place.holder, place.token))
   return place
 }
 
@@ -137,7 +137,7 @@ function placeOf ({ root }: Draft, pointer: string): Place {
   const tokens = tokensOf(pointer)
   const last = tokens.pop()!
   const holder = tokens.reduce<unknown>((here, token) => holds(here, token) ? here[token as never] : undefined, root)
-  demand(isHolder(holder))
+  require(isHolder(holder))
   return { holder: holder as Holder, token: last }
 }
 
@@ -152,16 +152,16 @@ function holds (value: unknown, token: string): value is Holder {
 
 const isIndex = (token: string): boolean => /^(?:0|[1-9]\d*)$/.test(token)
 
-function demand (isMet: boolean): void {
+function require (isMet: boolean): void {
   if (!isMet) throw new Inapplicable()
 }
 
 /** A copy that shares nothing that can be changed, its characters counted as they are copied. */
 function copyOf (value: unknown, count: Pick<Draft, 'copied'> = { copied: -Infinity }, depth = 1): unknown {
   count.copied += typeof value === 'string' ? value.length + 2 : 1
-  demand(count.copied <= mostCopied)
+  require(count.copied <= maxCopied)
   if (!isHolder(value)) return value
-  demand(depth <= maxDepth)
+  require(depth <= maxDepth)
   if (Array.isArray(value)) return value.map(item => copyOf(item, count, depth + 1))
   const copy: Record<string, unknown> = { ...value }
   for (const name of Object.keys(copy)) {

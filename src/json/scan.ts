@@ -1,18 +1,18 @@
 /** What can be told from a JSON text before the engine's parser builds values from it, so that what would take too much is never built. */
 
 /** Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its records are dense. */
-const mostValues = 2_000_000
+const maxValues = 2_000_000
 /** Of {@link ExactNumber}, which costs twenty times what another value does. */
-const mostExactNumbers = 100_000
+const maxExactNumbers = 100_000
 /** The engine keeps something for each sequence of names that it has not met before: a million take seconds. All of R4's definitions have 3,000 elements, and 5,000 records that each lack other ones have some ten thousand sequences. */
-const mostShapes = 50_000
+const maxShapes = 50_000
 
 /** What a client's texts of JSON may still hold: those of one request share it. */
 export class JsonBudget {
-  values = mostValues
-  exactNumbers = mostExactNumbers
+  values = maxValues
+  exactNumbers = maxExactNumbers
   /** Names in objects, each counted once after the names before it. */
-  shapes = mostShapes
+  shapes = maxShapes
 }
 
 /** Thrown for a body that is refused; `reason` is fit to be shown and never repeats what was sent. */
@@ -26,7 +26,7 @@ export class JsonSyntaxError extends Error {
 /** Thrown for what would take too much memory and time to be read. */
 export class JsonTooLarge extends JsonSyntaxError {
   constructor () {
-    super(`at most ${mostValues} values, of which ${mostExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits, in objects with at most ${mostShapes} different names or orders of names`)
+    super(`at most ${maxValues} values, of which ${maxExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits, in objects with at most ${maxShapes} different names or orders of names`)
   }
 }
 

@@ -40,7 +40,7 @@ function presentedKey (rawHeaders: readonly string[]): PresentedKey {
   // A variable that was never set is sent as nothing.
   if (secret === undefined || secrets.every(text => text.trim() === '')) throw refusal('UNAUTHORIZED')
   const read = secrets.length === 1 ? readSecret(secret) : undefined
-  if (read === undefined) throw refusal('INVALID_KEY_FORMAT', formatMistake(secrets))
+  if (read === undefined) throw refusal('INVALID_KEY_FORMAT', formatError(secrets))
   return { mode: read.mode, hash: hashSecret(secret) }
 }
 
@@ -70,7 +70,7 @@ function isSame (found: KeyRecord, presented: PresentedKey): boolean {
 }
 
 /** What to do about a key that is no key as it was sent; undefined where it cannot be told. */
-function formatMistake (secrets: readonly string[]): string | undefined {
+function formatError (secrets: readonly string[]): string | undefined {
   const [text = ''] = secrets
   if (secrets.length > 1) return 'Send the x-api-key header once.'
   if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) return 'Send the key without quotation marks in x-api-key.'

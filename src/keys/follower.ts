@@ -5,7 +5,7 @@ import type { KeyCache } from './cache.js'
 import type { Batch, ChangeFeed } from './change-feed.js'
 import type { Replica } from './replica.js'
 
-const pauses = { firstMs: 100, longestMs: 5_000 }
+const pauses = { firstMs: 100, maxMs: 5_000 }
 
 /** What a follower joins together; `now` is the wall clock. */
 interface FollowerParts {

@@ -5,9 +5,9 @@ interface PlacesOptions {
   /** The most concurrent requests. */
   readonly places: number
   /** The most requests that wait for a place. The default is 32 per place. */
-  readonly mostWaiting?: number
+  readonly maxWaiting?: number
   /** The longest time that a request waits. */
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
   readonly clock?: () => number
 }
 
@@ -24,7 +24,7 @@ interface Waiting { readonly until: number, readonly answer: (isAdmitted: boolea
 interface Held { readonly name: string, inFlight: number, hasBegun: boolean, readonly queue: Set<Waiting> }
 
 const refused: Permit = { isAdmitted: false, leave: () => {} }
-const patienceMs = 30_000
+const timeoutMs = 30_000
 /** A pool that has been the only one for this long need not take turns. */
 const aloneAfterMs = 60_000
 const lookEveryMs = 250
@@ -43,7 +43,7 @@ export class FairConcurrencyLimiter {
   #timer: NodeJS.Timeout | undefined
 
   constructor ({ places, ...more }: PlacesOptions) {
-    this.#options = { places, mostWaiting: 32 * places, patienceMs, clock: () => performance.now(), ...more }
+    this.#options = { places, maxWaiting: 32 * places, timeoutMs, clock: () => performance.now(), ...more }
   }
 
   /** The number of pools that have requests, or had some a moment ago. */
@@ -55,7 +55,7 @@ export class FairConcurrencyLimiter {
   acquire (pool: QuotaScope): Permit {
     const held = this.#find(pool)
     if (held.queue.size === 0 && this.#hasRoom(held)) return this.#begin(held)
-    return held.queue.size < this.#options.mostWaiting ? this.#wait(held) : refused
+    return held.queue.size < this.#options.maxWaiting ? this.#wait(held) : refused
   }
 
   #find ({ tenantId, mode }: QuotaScope): Held {
@@ -92,7 +92,7 @@ export class FairConcurrencyLimiter {
     let waiting: Waiting
     const isAdmitted = new Promise<boolean>(resolve => {
       waiting = {
-        until: this.#options.clock() + this.#options.patienceMs,
+        until: this.#options.clock() + this.#options.timeoutMs,
         answer: isAdmitted => {
           held.queue.delete(waiting)
           stay = isAdmitted ? this.#begin(held) : refused

@@ -44,15 +44,15 @@ const crowded = {
 
 /** Counts across all gateways, or only here while the shared counts are unavailable, so that no request fails because of them. */
 function withShared (shared: SharedRateLimitStore, countShared: Limiter, countHere: Limiter): Limiter {
-  return async (...asked) => {
-    if (!shared.isUsable()) return await countHere(...asked)
+  return async (...request) => {
+    if (!shared.isUsable()) return await countHere(...request)
     try {
-      const counted = await countShared(...asked)
+      const counted = await countShared(...request)
       shared.succeeded()
       return counted
     } catch (error) {
       shared.failed(error)
-      return await countHere(...asked)
+      return await countHere(...request)
     }
   }
 }

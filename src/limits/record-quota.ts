@@ -19,7 +19,7 @@ export interface QuotaReservation {
 
 /** The outcome of a record, for the usage. */
 export interface RecordUse {
-  readonly ticket: QuotaReservation
+  readonly reservation: QuotaReservation
   /** Its R4 type. */
   readonly type: string
   readonly interaction: Extract<UsageInteraction, 'create' | 'update'>
@@ -60,7 +60,7 @@ export function recordQuota ({ plans, organization, months, record, now }: Recor
       throw exceeded({ mode }, plan)
     },
     count: uses => {
-      for (const { ticket: { at, isOverage, refund: refund }, type, interaction, status } of uses) {
+      for (const { reservation: { at, isOverage, refund: refund }, type, interaction, status } of uses) {
         if (isBillable(status)) record({ tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage }, at)
         else refund()
       }

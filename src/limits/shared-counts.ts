@@ -23,7 +23,7 @@ interface SharedCountsParts {
 }
 
 /** The longest that a request waits for a shared count. Counting locally is better than waiting longer. */
-const patienceMs = 250
+const timeoutMs = 250
 const cooldownMs = 1_000
 
 /** Connects to Redis, and reconnects whenever the connection is lost. Commands are not queued in the meantime. */
@@ -32,10 +32,10 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    commandTimeout: patienceMs,
+    commandTimeout: timeoutMs,
     // Sends the commands of one turn of the event loop together.
     enableAutoPipelining: true,
-    retryStrategy: attempt => jitteredBackoff({ firstMs: 200, longestMs: 5_000 }, attempt - 1)
+    retryStrategy: attempt => jitteredBackoff({ firstMs: 200, maxMs: 5_000 }, attempt - 1)
   })
   let isDown = false
   let restsUntil = 0

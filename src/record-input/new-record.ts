@@ -9,9 +9,9 @@ import { checkCreate, checkRules } from '../mappings/core/validate.js'
 type Fields = Readonly<Record<string, unknown>>
 
 /** The fields of a body that creates a record, with the defaults filled in. @throws {Failure} BAD_REQUEST, VALIDATION_ERROR */
-export function validateCreate (mapping: Mapping, body: unknown, occasion: CreateContext): Fields {
+export function validateCreate (mapping: Mapping, body: unknown, createContext: CreateContext): Fields {
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
-  const simple = mapping.withDefaults(body, occasion)
+  const simple = mapping.withDefaults(body, createContext)
   throwIfIssues(checkCreate(mapping, simple))
   return simple
 }

@@ -31,8 +31,8 @@ export function pageLinks (url: string, parameters: readonly QueryParameter[], {
 export const pageParameters = { offset: '_offset', token: 'ct' } as const
 
 /** The place in the result that a request names; its beginning where it names none. */
-export function pageToken (asked: ReadonlyMap<string, string>, pages: ServerBehaviour['pages']): number {
-  const value = asked.get(pageParameters[pages])
+export function pageToken (requested: ReadonlyMap<string, string>, pages: ServerBehaviour['pages']): number {
+  const value = requested.get(pageParameters[pages])
   return value === undefined ? 0 : parsePageToken(value, pages)
 }
 

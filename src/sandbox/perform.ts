@@ -62,8 +62,8 @@ function living (version: Version | undefined): Version {
 function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: Of<'history'>): SandboxResponse {
   const versions = store.history(type, id)
   if (versions.length === 0) throw new FhirError(404, 'not-found', 'there is no such resource')
-  const asked = new Map(query)
-  const [count, offset] = [parseNonNegativeInt(asked.get('_count') ?? '20'), pageToken(asked, manners.pages)]
+  const requested = new Map(query)
+  const [count, offset] = [parseNonNegativeInt(requested.get('_count') ?? '20'), pageToken(requested, manners.pages)]
   const url = `${baseUrl}/${type}/${id}`
   const bundle = {
     resourceType: 'Bundle',

@@ -49,7 +49,7 @@ export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, n
   app.addHook('onClose', async () => { store.close() })
   readBodies(app, manners)
   const sandbox: Sandbox = { store, now, newId, manners, get baseUrl () { return baseUrl(app) } }
-  const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, answer(sandbox, request))
+  const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, response(sandbox, request))
   for (const url of ['/fhir', '/fhir/*']) app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url, handler })
   await app.listen({ host, port }).catch(async error => {
     await app.close()
@@ -91,7 +91,7 @@ function asRefused (error: FastifyError | FhirError): FhirError {
   return status < 500 ? new FhirError(status, 'invalid', 'the request could not be read') : new FhirError(500, 'exception', 'the sandbox could not answer')
 }
 
-function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
+function response (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
   const { json } = sandbox.manners
   if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) throw new FhirError(406, 'not-supported', 'this server answers in application/fhir+json alone')
   const method = raw.method === 'HEAD' ? 'GET' : String(raw.method)

@@ -22,7 +22,7 @@ interface Search {
   shape: Shape
 }
 
-const largestPage = 1000
+const maxPage = 1000
 
 /** What is searched, and how it answers. */
 export interface Searched {
@@ -96,7 +96,7 @@ function parameter (type: string, code: string): Parameter {
 }
 
 const controls = new Map<string, (search: Search, value: string) => void>([
-  ['_count', (search, value) => { search.count = Math.min(parseNonNegativeInt(value), largestPage) }],
+  ['_count', (search, value) => { search.count = Math.min(parseNonNegativeInt(value), maxPage) }],
   ['_sort', (search, value) => { search.order.push(...value.split(',').map(key => order(search.type, key))) }],
   ['_elements', (search, value) => { search.shape = { ...search.shape, elements: value.split(',') } }],
   ['_include', (search, value) => { search.includes.push(include(value, false)) }],

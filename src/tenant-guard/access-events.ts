@@ -16,29 +16,29 @@ export type AccessEventOutcome = 'stored' | 'refused' | 'again'
  * @returns what became of each, in the same order
  * @throws {Failure} 5xx for trouble with the datastore; then they may be sent again
  */
-export async function storeAccessEvents (door: TenantContext, events: readonly AccessEvent[]): Promise<readonly AccessEventOutcome[]> {
-  const entry = events.map(event => ({ resource: tagForTenant(event, door.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
-  const together = await send(door, 'transaction', entry)
+export async function storeAccessEvents (context: TenantContext, events: readonly AccessEvent[]): Promise<readonly AccessEventOutcome[]> {
+  const entry = events.map(event => ({ resource: tagForTenant(event, context.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
+  const together = await send(context, 'transaction', entry)
   if (together.status === 200) return entry.map(() => 'stored')
-  const apart = await send(door, 'batch', entry)
-  if (apart.status === 200) return fatesIn(apart, events.length)
+  const apart = await send(context, 'batch', entry)
+  if (apart.status === 200) return parseOutcomes(apart, events.length)
   throw unexpectedResponse(apart, 'AuditEvents were not answered')
 }
 
-function send (door: TenantContext, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendResponse> {
-  return sendRequest(door, { method: 'POST', path: '', headers: { prefer: 'return=minimal' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+function send (context: TenantContext, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendResponse> {
+  return sendRequest(context, { method: 'POST', path: '', headers: { prefer: 'return=minimal' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
 }
 
-function fatesIn (answer: BackendResponse, expected: number): AccessEventOutcome[] {
-  const { entry } = (jsonOf(answer) ?? {}) as { entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }> }
-  if (!Array.isArray(entry) || entry.length !== expected) throw unexpectedResponse(answer, 'AuditEvents were not answered one by one')
-  return entry.map(given => fateOf(Number.parseInt(String(given?.response?.status), 10)))
+function parseOutcomes (response: BackendResponse, expected: number): AccessEventOutcome[] {
+  const { entry } = (jsonOf(response) ?? {}) as { entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }> }
+  if (!Array.isArray(entry) || entry.length !== expected) throw unexpectedResponse(response, 'AuditEvents were not answered one by one')
+  return entry.map(given => toOutcome(Number.parseInt(String(given?.response?.status), 10)))
 }
 
 /** Statuses that would be the same for another attempt. */
 const refusals = new Set([400, 404, 405, 410, 413, 422])
 
-function fateOf (status: number): AccessEventOutcome {
+function toOutcome (status: number): AccessEventOutcome {
   if (status === 200 || status === 201) return 'stored'
   return refusals.has(status) ? 'refused' : 'again'
 }

@@ -22,14 +22,14 @@ interface Accounting { readonly onAccess?: (access: Access) => void }
 type Asked = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
 
 /** Performs an interaction and reports its outcome if accesses are recorded. */
-export async function withAccessReport<T> ({ onAccess }: Accounting, asked: Asked, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
+export async function withAccessReport<T> ({ onAccess }: Accounting, request: Asked, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
   if (onAccess === undefined) return await perform()
   try {
     const result = await perform()
-    onAccess(accessOf(asked, shown(result)))
+    onAccess(accessOf(request, shown(result)))
     return result
   } catch (error) {
-    onAccess({ ...accessOf(asked, []), failure: failureOf(error).code })
+    onAccess({ ...accessOf(request, []), failure: failureOf(error).code })
     throw error
   }
 }

@@ -10,17 +10,17 @@ const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
  * @param reason for the log, if the datastore answers in no known way
  * @returns the answer that accepts it, with the URL of its status in `content-location`; undefined if the datastore does not offer it
  */
-export async function kickOff (door: TenantContext, { path, parameter, reason }: { readonly path: string, readonly parameter: readonly object[], readonly reason: string }): Promise<BackendResponse | undefined> {
-  const answer = await sendRequest(door, { method: 'POST', path, headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
-  if (refusals.has(answer.status)) return undefined
-  if (answer.status !== 202) throw unexpectedResponse(answer, reason)
-  return answer
+export async function kickOff (context: TenantContext, { path, parameter, reason }: { readonly path: string, readonly parameter: readonly object[], readonly reason: string }): Promise<BackendResponse | undefined> {
+  const response = await sendRequest(context, { method: 'POST', path, headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  if (refusals.has(response.status)) return undefined
+  if (response.status !== 202) throw unexpectedResponse(response, reason)
+  return response
 }
 
 /** Asks for the status of an operation. @returns undefined once it has failed: HAPI answers 500 then, however often it is asked */
-export async function operationStatus (door: TenantContext, path: string): Promise<BackendResponse | undefined> {
+export async function operationStatus (context: TenantContext, path: string): Promise<BackendResponse | undefined> {
   try {
-    return await sendRequest(door, { method: 'GET', path })
+    return await sendRequest(context, { method: 'GET', path })
   } catch (error) {
     if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return undefined
     throw error

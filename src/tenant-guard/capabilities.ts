@@ -18,9 +18,9 @@ export interface Capabilities {
 }
 
 /** Reads an answer; undefined if it is no CapabilityStatement. */
-export function parseCapabilities (answer: BackendResponse): Capabilities | undefined {
-  if (answer.status !== 200) return undefined
-  const { resourceType, rest, fhirVersion, software } = (jsonOf(answer) ?? {}) as Record<string, unknown>
+export function parseCapabilities (response: BackendResponse): Capabilities | undefined {
+  if (response.status !== 200) return undefined
+  const { resourceType, rest, fhirVersion, software } = (jsonOf(response) ?? {}) as Record<string, unknown>
   if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) return undefined
   const resources = rest.flatMap(({ resource }) => Array.isArray(resource) ? resource : []) as ReadonlyArray<Readonly<Record<string, unknown>>>
   const named = softwareName(software)
@@ -48,13 +48,13 @@ function softwareName (software: unknown): string | undefined {
 
 /** Asks a datastore what it can do. @throws {Failure} if the answer is no CapabilityStatement */
 export async function fetchCapabilities (send: Send): Promise<Capabilities> {
-  const answer = await send({ method: 'GET', path: 'metadata' })
-  const capabilities = parseCapabilities(answer)
-  if (capabilities === undefined) throw unexpectedResponse(answer, 'the datastore shows no CapabilityStatement')
+  const response = await send({ method: 'GET', path: 'metadata' })
+  const capabilities = parseCapabilities(response)
+  if (capabilities === undefined) throw unexpectedResponse(response, 'the datastore shows no CapabilityStatement')
   return capabilities
 }
 
-const known = new WeakMap<Backend['upstream'], { readonly asked: Promise<Capabilities>, readonly atMs: number }>()
+const known = new WeakMap<Backend['upstream'], { readonly requested: Promise<Capabilities>, readonly atMs: number }>()
 
 /** A change of the server is noticed after this time. */
 const knownForMs = 600_000
@@ -68,9 +68,9 @@ export async function getCapabilities (backend: Backend, send: Send = request =>
   const { upstream } = backend
   const before = known.get(upstream)
   const nowMs = performance.now()
-  if (before !== undefined && nowMs - before.atMs < knownForMs) return await before.asked
-  const asked = fetchCapabilities(send)
-  known.set(upstream, { asked, atMs: nowMs })
-  asked.catch(() => { if (known.get(upstream)?.asked === asked) known.delete(upstream) })
-  return await asked
+  if (before !== undefined && nowMs - before.atMs < knownForMs) return await before.requested
+  const requested = fetchCapabilities(send)
+  known.set(upstream, { requested, atMs: nowMs })
+  requested.catch(() => { if (known.get(upstream)?.requested === requested) known.delete(upstream) })
+  return await requested
 }

@@ -44,7 +44,7 @@ const version = 1
 const nonceBytes = 12
 const tagBytes = 16
 /** In characters. A request has 16 KiB for this and its headers. */
-export const longestCursor = 12_288
+export const maxCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
 export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
@@ -55,7 +55,7 @@ export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(place))
       const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
       const cursor = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
-      if (cursor.length > longestCursor) throw tooLong()
+      if (cursor.length > maxCursor) throw tooLong()
       return cursor
     },
     open (cursor, place) {
@@ -84,7 +84,7 @@ export function filtersHash (parameters: readonly SearchParameter[]): string {
 }
 
 function unsealed (cursor: string, key: Uint8Array, place: Buffer): CursorContents & { expires: number } {
-  const bytes = Buffer.from(cursor.slice(0, longestCursor), 'base64url')
+  const bytes = Buffer.from(cursor.slice(0, maxCursor), 'base64url')
   // The decoder ignores characters that it does not know, but a cursor has only one spelling.
   if (bytes.toString('base64url') !== cursor || bytes.length < nonceBytes + tagBytes) throw invalidCursor()
   try {

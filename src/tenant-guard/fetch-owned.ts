@@ -13,26 +13,26 @@ const idsOfOneSearch = 200
  * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; the others are searched for
  * by type, with a few searches at once.
  */
-export async function filterOwned (door: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
-  const place = ownershipScope(door)
+export async function filterOwned (context: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
+  const place = ownershipScope(context)
   const owned = new Set<string>()
   const unknown = new Map<string, Set<string>>()
   for (const record of records) {
     const [type, id] = record.split('/') as [string, string]
-    if (door.ownership.isKnown(place, record)) owned.add(record)
+    if (context.ownership.isKnown(place, record)) owned.add(record)
     else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
   }
   const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
-  const found = await mapConcurrently(searches, async ({ type, chunk }) => (await storedOf(door, { type, ids: chunk, isWhole: false })).map(toReference))
+  const found = await mapConcurrently(searches, async ({ type, chunk }) => (await storedOf(context, { type, ids: chunk, isWhole: false })).map(toReference))
   for (const record of found.flat()) owned.add(record)
   return owned
 }
 
 /** The first of the candidates that is the tenant's. Those after a known one need no look-up. */
-export async function firstOwned (door: TenantContext, candidates: readonly string[]): Promise<string | undefined> {
+export async function firstOwned (context: TenantContext, candidates: readonly string[]): Promise<string | undefined> {
   const possible = candidates.filter(isRecord)
-  const known = possible.findIndex(record => door.ownership.isKnown(ownershipScope(door), record))
-  const owned = await filterOwned(door, known < 0 ? possible : possible.slice(0, known + 1))
+  const known = possible.findIndex(record => context.ownership.isKnown(ownershipScope(context), record))
+  const owned = await filterOwned(context, known < 0 ? possible : possible.slice(0, known + 1))
   return possible.find(record => owned.has(record))
 }
 
@@ -50,8 +50,8 @@ export interface RecordQuery {
 }
 
 /** Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones. */
-export async function fetchByIds (door: TenantContext, { ids, ...asked }: RecordQuery): Promise<ReadonlyMap<string, StoredResource>> {
-  const found = await mapConcurrently(chunksOf(ids), chunk => storedOf(door, { ids: chunk, ...asked }))
+export async function fetchByIds (context: TenantContext, { ids, ...request }: RecordQuery): Promise<ReadonlyMap<string, StoredResource>> {
+  const found = await mapConcurrently(chunksOf(ids), chunk => storedOf(context, { ids: chunk, ...request }))
   return new Map(found.flat().map(record => [record.id, record]))
 }
 
@@ -59,10 +59,10 @@ function chunksOf (ids: readonly string[]): string[][] {
   return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) => ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch))
 }
 
-async function storedOf (door: TenantContext, { type, ids, isWhole }: RecordQuery): Promise<StoredResource[]> {
-  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isWhole ? [] : identityElements(type) }, door.tenant)
-  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'a look-up of records was not answered')
-  return found.matches.map(match => verifyAndRememberOwned(door, match, { type })).filter(record => record !== undefined)
+async function storedOf (context: TenantContext, { type, ids, isWhole }: RecordQuery): Promise<StoredResource[]> {
+  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isWhole ? [] : identityElements(type) }, context.tenant)
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')
+  return found.matches.map(match => verifyAndRememberOwned(context, match, { type })).filter(record => record !== undefined)
 }

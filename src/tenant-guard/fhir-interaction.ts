@@ -72,7 +72,7 @@ export interface FhirSearch {
   /** A cursor that this guard gave; then nothing else. */
   readonly cursor?: string
   /** The search as the client sent it, for the link `self`. */
-  readonly asked: readonly SearchParameter[]
+  readonly requested: readonly SearchParameter[]
 }
 
 export interface FhirCreate { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
@@ -124,7 +124,7 @@ export interface Export {
   readonly type: 'Bundle' | 'Patient' | 'Group'
   readonly id?: string
   /** What is to be exported, but for the URL. */
-  readonly asked: Omit<ExportRequest, 'url'>
+  readonly request: Omit<ExportRequest, 'url'>
 }
 
 /** One request of a Bundle, parsed. */

@@ -47,32 +47,32 @@ export interface TenantStore {
   /** Any interaction of raw FHIR. */
   perform (interaction: FhirInteraction): Promise<FhirResponse>
   /** Refuses an export that cannot be done; a job performs all others. */
-  demandExportable (interaction: Export): Promise<void>
+  requireExportable (interaction: Export): Promise<void>
   /** Where a proxy may send a question about codes. */
   passage (interaction: Terminology): Promise<TerminologyRequest>
 }
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
-export function tenantGuard (door: TenantContext): TenantStore {
+export function tenantGuard (context: TenantContext): TenantStore {
   const one = (record: StoredResource) => [toReference(record)]
   return {
-    read: decided(door, async ({ type, id }: Read) => readRecord(door, await sendRequest(door, { method: 'GET', path: `${type}/${id}` }), { type, id }), one),
-    vread: decided(door, async (interaction: VersionRead) => (await versionOf(door, interaction)).record, one),
-    readRelated: decided(door, (interaction: RelatedRead) => readRelated(door, interaction), ({ record, related }) => [record, ...related].map(toReference)),
-    search: decided(door, (interaction: Search) => search(door, interaction), ({ resources }) => resources.map(toReference)),
-    create: decided(door, async (interaction: Create) => (await create(door, interaction)).record, one),
-    createOnce: decided(door, async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(door, interaction), ({ record }) => [toReference(record)]),
-    update: decided(door, async (interaction: Update) => (await update(door, interaction)).record, one),
-    delete: decided(door, (interaction: Delete) => remove(door, interaction), () => []),
-    firstOwned: candidates => firstOwned(door, candidates),
-    perform: interaction => execute(door, interaction),
-    demandExportable: interaction => requireExportable(door, interaction),
-    passage: decided(door, async (interaction: Terminology) => terminologyRequest(door, interaction), () => [])
+    read: decided(context, async ({ type, id }: Read) => readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id }), one),
+    vread: decided(context, async (interaction: VersionRead) => (await versionOf(context, interaction)).record, one),
+    readRelated: decided(context, (interaction: RelatedRead) => readRelated(context, interaction), ({ record, related }) => [record, ...related].map(toReference)),
+    search: decided(context, (interaction: Search) => search(context, interaction), ({ resources }) => resources.map(toReference)),
+    create: decided(context, async (interaction: Create) => (await create(context, interaction)).record, one),
+    createOnce: decided(context, async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(context, interaction), ({ record }) => [toReference(record)]),
+    update: decided(context, async (interaction: Update) => (await update(context, interaction)).record, one),
+    delete: decided(context, (interaction: Delete) => remove(context, interaction), () => []),
+    firstOwned: candidates => firstOwned(context, candidates),
+    perform: interaction => execute(context, interaction),
+    requireExportable: interaction => requireExportable(context, interaction),
+    passage: decided(context, async (interaction: Terminology) => terminologyRequest(context, interaction), () => [])
   } satisfies Omit<TenantStore, typeof guarded> as TenantStore
 }
 
-function decided<I extends Interaction | Terminology, T> (door: TenantContext, perform: (interaction: I) => Promise<T>, shown: (result: T) => readonly string[]): (interaction: I) => Promise<T> {
-  return async interaction => await withAccessReport(door, interaction, {
+function decided<I extends Interaction | Terminology, T> (context: TenantContext, perform: (interaction: I) => Promise<T>, shown: (result: T) => readonly string[]): (interaction: I) => Promise<T> {
+  return async interaction => await withAccessReport(context, interaction, {
     shown,
     perform: async () => {
       authorize(interaction)

@@ -42,7 +42,7 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
  * push out everything that requests use.
  */
 export function jobOwnershipCache (shared: Ownership): Ownership {
-  const own = ownershipCache({ max: mostOfWork })
+  const own = ownershipCache({ max: maxOfWork })
   return {
     isKnown: (owner, record) => own.isKnown(owner, record) || shared.isKnown(owner, record),
     remember: (owner, record) => { own.remember(owner, record) },
@@ -53,7 +53,7 @@ export function jobOwnershipCache (shared: Ownership): Ownership {
   }
 }
 
-const mostOfWork = 20_000
+const maxOfWork = 20_000
 
 function keyOf (datastore: string, record: string): string {
   return `${datastore} ${record}`

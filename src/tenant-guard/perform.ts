@@ -16,7 +16,7 @@ import { transaction } from './bundles/transaction.js'
 import { validate } from './operations/validate.js'
 
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
-type Performers = { readonly [K in keyof Kinds]: (door: TenantContext, interaction: Kinds[K]) => Promise<FhirResponse> }
+type Performers = { readonly [K in keyof Kinds]: (context: TenantContext, interaction: Kinds[K]) => Promise<FhirResponse> }
 
 /** A proxy forwards a terminology question through the guard's passage, and a job performs an export. */
 const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
@@ -40,21 +40,21 @@ const handlers: Performers = {
   validate,
   terminology: carriedElsewhere,
   export: carriedElsewhere,
-  batch: (door, asked) => batch(door, asked, interaction => execute(door, interaction)),
-  transaction: (door, asked) => transaction(door, asked, interaction => execute(door, interaction))
+  batch: (context, request) => batch(context, request, interaction => execute(context, interaction)),
+  transaction: (context, request) => transaction(context, request, interaction => execute(context, interaction))
 }
 
 /** Decides on an interaction of raw FHIR, and performs it. */
-export async function execute<K extends keyof Kinds> (door: TenantContext, interaction: Kinds[K]): Promise<FhirResponse> {
+export async function execute<K extends keyof Kinds> (context: TenantContext, interaction: Kinds[K]): Promise<FhirResponse> {
   const { kind } = interaction
   // The record that criteria lead to is reported as if the client had named it.
-  const asked: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
-  const told = 'criteria' in interaction ? { ...door, onMatch: (id: string) => { asked.id = id } } : door
+  const request: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
+  const told = 'criteria' in interaction ? { ...context, onMatch: (id: string) => { request.id = id } } : context
   const work = async () => {
     authorize(interaction)
     return await handlers[kind as K](told, interaction)
   }
   // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
   if (kind === 'batch') return await work()
-  return await withAccessReport(door, asked, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [toReference(record)]) })
+  return await withAccessReport(context, request, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [toReference(record)]) })
 }

@@ -11,7 +11,7 @@ export function rewriteUrls ({ backend, fhirBase }: Pick<TenantContext, 'backend
 }
 
 /** The JSON of an answer as it is shown. */
-export function rewriteUrlsInText (door: Pick<TenantContext, 'backend' | 'fhirBase'>, { body }: Pick<BackendResponse, 'body'>): string {
+export function rewriteUrlsInText (context: Pick<TenantContext, 'backend' | 'fhirBase'>, { body }: Pick<BackendResponse, 'body'>): string {
   // A text that escapes its slashes hides URLs from the replacement.
-  return rewriteUrls(door, body.includes('\\/') ? printJson(parseStored(body)) : body)
+  return rewriteUrls(context, body.includes('\\/') ? printJson(parseStored(body)) : body)
 }

@@ -21,8 +21,8 @@ export interface SearchRequest {
 }
 
 /** Longer request lines are refused by some servers; 8 KiB is the usual bound. */
-const longestPath = 6_000
-const mostEntries = 1_000
+const maxPath = 6_000
+const maxEntries = 1_000
 
 /**
  * The first page of a search among the tenant's own records. The tag is a condition of its own, and FHIR joins
@@ -31,21 +31,21 @@ const mostEntries = 1_000
  * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
  */
 export function restrict ({ type, parameters, count, total, shape = [] }: SearchRequest, tenant: Tenant): BackendRequest {
-  if (!Number.isInteger(count) || count < 0 || count > mostEntries) throw refused(`count must be from 0 to ${mostEntries}.`)
-  const asked = harmless(type, parameters, tenant)
+  if (!Number.isInteger(count) || count < 0 || count > maxEntries) throw refused(`count must be from 0 to ${maxEntries}.`)
+  const requested = harmless(type, parameters, tenant)
   const page: SearchParameter[] = [['_count', String(count)], ...total === undefined ? [] : [['_total', total] as const]]
   const own = encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])
-  const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
-  if (path.length <= longestPath) return { method: 'GET', path }
+  const path = `${type}?${requested === '' ? '' : `${requested}&`}${own}`
+  if (path.length <= maxPath) return { method: 'GET', path }
   // Some servers read only the form, others only the URL, and HAPI ignores a form that it does not recognize as one.
-  return { method: 'POST', path: `${type}/_search?${own}`, form: [asked, own].filter(part => part !== '').join('&') }
+  return { method: 'POST', path: `${type}/_search?${own}`, form: [requested, own].filter(part => part !== '').join('&') }
 }
 
 /**
  * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for a
  * minute; no-store keeps it from saving this one, and cuts the result at 100 matches unless more are requested.
  */
-export const singlePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
+export const singlePage = (maxMatches: number): string => `no-cache, no-store, max-results=${maxMatches}`
 
 /** Makes a server refuse an unknown parameter, which it might otherwise ignore and so show too much. */
 export const strictHandling = { prefer: 'handling=strict' }
@@ -66,8 +66,8 @@ export function tenantCriteria ({ type, parameters }: Pick<SearchRequest, 'type'
 
 function harmless (type: string, parameters: readonly SearchParameter[], tenant: Tenant): string {
   for (const parameter of parameters) {
-    demandHarmless(type, parameter, tenant)
-    demandShortNumbers(type, parameter)
+    requireHarmless(type, parameter, tenant)
+    requireShortNumbers(type, parameter)
   }
   return encodeParameters(parameters.map(parameter => expandPartialDates(type, parameter)))
 }
@@ -82,7 +82,7 @@ const harmlessControls = new Set(['_id', '_lastUpdated', '_profile', '_security'
 /** Azure's name for the place of a page in a result. */
 const azurePage = 'ct'
 
-function demandHarmless (type: string, [name, value]: SearchParameter, tenant: Tenant): void {
+function requireHarmless (type: string, [name, value]: SearchParameter, tenant: Tenant): void {
   // A dot would be a chain: a look into other records, which the tag does not restrict.
   const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
   if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
@@ -94,7 +94,7 @@ function demandHarmless (type: string, [name, value]: SearchParameter, tenant: T
   // HAPI takes any other value for false.
   if (modifier === 'missing' && value !== 'true' && value !== 'false') throw refused('The modifier :missing takes true or false.')
   if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes comma-separated names of filters.')
-  if (base === '_tag') demandOtherTag(value, tenant)
+  if (base === '_tag') requireOtherTag(value, tenant)
 }
 
 const prefixed: ReadonlySet<string | undefined> = new Set(['date', 'number', 'quantity'])
@@ -116,13 +116,13 @@ function isEmpty (alternative: string, kind: string | undefined): boolean {
 const numeric: ReadonlySet<string | undefined> = new Set(['composite', 'number', 'quantity'])
 
 /** HAPI writes a number out in full to compare with it. */
-function demandShortNumbers (type: string, [name, value]: SearchParameter): void {
+function requireShortNumbers (type: string, [name, value]: SearchParameter): void {
   if (!numeric.has(parameterOf(type, name.split(':', 1)[0]!)?.kind)) return
   const parts = value.split(/[,|$]/).map(part => part.trim().replace(/^[a-z]{2}/, ''))
   if (parts.some(isOutOfRange)) throw refused('A filter has a number that is too large, too small or too long.')
 }
 
-function demandOtherTag (value: string, tenant: Tenant): void {
+function requireOtherTag (value: string, tenant: Tenant): void {
   for (const token of splitUnescaped(value, ',')) {
     const [system, ...code] = splitUnescaped(token, '|')
     // Whatever a server might take for an escape is one here, and not only those of FHIR.

@@ -12,9 +12,9 @@ export interface RetryOptions {
   readonly onBusy?: () => void
 }
 
-const mostWaits = 8
-const longestWaitSeconds = 60
-const mostRepeats = 3
+const maxWaits = 8
+const maxWaitSeconds = 60
+const maxRepeats = 3
 
 /**
  * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a GET that
@@ -25,9 +25,9 @@ export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => 
   return async request => {
     for (let attempt = 1; ; attempt++) {
       try {
-        const answer = await backend.send(request)
+        const response = await backend.send(request)
         hasAnswered = true
-        return answer
+        return response
       } catch (error) {
         const seconds = error instanceof Failure ? secondsToWait(error, { attempt, request, hasAnswered }) : undefined
         if (seconds === undefined) throw error
@@ -54,10 +54,10 @@ interface Attempt { readonly attempt: number, readonly request: BackendRequest, 
 function secondsToWait (failure: Failure, { attempt, request, hasAnswered }: Attempt): number | undefined {
   if (failure.code === 'BACKEND_UNAVAILABLE') {
     const isThere = hasAnswered || statusOf(failure) !== undefined
-    return isThere && attempt <= mostWaits ? Math.min(Number(failure.headers['retry-after']), longestWaitSeconds) : undefined
+    return isThere && attempt <= maxWaits ? Math.min(Number(failure.headers['retry-after']), maxWaitSeconds) : undefined
   }
   const isWorthwhile = request.method === 'GET' && failure.code === 'BACKEND_ERROR' && isOfTheServer(failure) && !isResponseTooLarge(failure)
-  return isWorthwhile && attempt <= mostRepeats ? attempt : undefined
+  return isWorthwhile && attempt <= maxRepeats ? attempt : undefined
 }
 
 /** A broken connection or a 5xx status; not a refused credential, a redirect or an answer that is not FHIR. */

@@ -27,7 +27,7 @@ export interface TenantContext {
   /** Called with the id of the record that the criteria of a write lead to, before anything is done with it. */
   readonly onMatch?: (id: string) => void
   /** Called when the gateway or the datastore fails at one entry of a batch, which no error handler sees. */
-  readonly onTrouble: (failure: Failure) => void
+  readonly onError: (failure: Failure) => void
 }
 
 /** A datastore answered what it never should, so an operator must look into it. Names no record. */
@@ -64,9 +64,9 @@ export function cursorBinding ({ tenant, mode, backend }: TenantContext, { route
 }
 
 /** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */
-export function verifyAndRememberOwned (door: TenantContext, value: unknown, asked: { readonly type: string, readonly id?: string }): StoredResource | undefined {
-  const record = verifyOwned(value, { ...asked, tenant: door.tenant })
-  if (record !== undefined) door.ownership.remember(ownershipScope(door), `${record.resourceType}/${record.id}`)
+export function verifyAndRememberOwned (context: TenantContext, value: unknown, request: { readonly type: string, readonly id?: string }): StoredResource | undefined {
+  const record = verifyOwned(value, { ...request, tenant: context.tenant })
+  if (record !== undefined) context.ownership.remember(ownershipScope(context), `${record.resourceType}/${record.id}`)
   return record
 }
 
@@ -74,27 +74,27 @@ export function verifyAndRememberOwned (door: TenantContext, value: unknown, ask
  * The JSON of an answer, in which numbers keep their text.
  * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
  */
-export function jsonOf (answer: BackendResponse, message?: string): unknown {
-  return parsed(answer, parseStored, message)
+export function jsonOf (response: BackendResponse, message?: string): unknown {
+  return parsed(response, parseStored, message)
 }
 
 /** The JSON of an answer that is passed on as text, for the checks alone: its numbers are JavaScript's. */
-export function checkedJsonOf (answer: BackendResponse): unknown {
-  return parsed(answer, JSON.parse)
+export function checkedJsonOf (response: BackendResponse): unknown {
+  return parsed(response, JSON.parse)
 }
 
-function parsed (answer: BackendResponse, parse: (text: string) => unknown, message?: string): unknown {
+function parsed (response: BackendResponse, parse: (text: string) => unknown, message?: string): unknown {
   try {
-    return parse(answer.body)
+    return parse(response.body)
   } catch {
     // The parser's message quotes the body, so it must not reach the log.
-    throw new Failure('BACKEND_ERROR', { message, cause: { ...failureCause(answer), reason: 'the answer is not whole JSON' } })
+    throw new Failure('BACKEND_ERROR', { message, cause: { ...failureCause(response), reason: 'the answer is not whole JSON' } })
   }
 }
 
 /** The failure for an answer that this interaction should never get. */
-export function unexpectedResponse (answer: BackendResponse, reason: string): Failure {
-  return new Failure('BACKEND_ERROR', { cause: { ...failureCause(answer), reason } })
+export function unexpectedResponse (response: BackendResponse, reason: string): Failure {
+  return new Failure('BACKEND_ERROR', { cause: { ...failureCause(response), reason } })
 }
 
 /** The same failure for unknown, deleted and foreign records. */

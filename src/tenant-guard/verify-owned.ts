@@ -18,8 +18,8 @@ interface Expected {
 export function verifyOwned (value: unknown, { tenant, type, id }: Expected): StoredResource | undefined {
   if (value === null || typeof value !== 'object') return undefined
   const resource = value as FhirResource
-  const isAsked = resource.resourceType === type && isId(resource.id) && (id === undefined || resource.id === id)
-  return isAsked && belongsTo(resource, tenant) ? resource as StoredResource : undefined
+  const isRequested = resource.resourceType === type && isId(resource.id) && (id === undefined || resource.id === id)
+  return isRequested && belongsTo(resource, tenant) ? resource as StoredResource : undefined
 }
 
 function belongsTo (resource: FhirResource, tenant: Tenant): boolean {

@@ -1,12 +1,12 @@
 /** How long what has failed is left alone, in milliseconds. */
 interface BackoffBounds {
   readonly firstMs: number
-  readonly longestMs: number
+  readonly maxMs: number
 }
 
 /** Twice as long after each failure in a row, of which there were so many before this one. */
-export function backoff ({ firstMs, longestMs }: BackoffBounds, failuresBefore: number): number {
-  return Math.min(firstMs * 2 ** failuresBefore, longestMs)
+export function backoff ({ firstMs, maxMs }: BackoffBounds, failuresBefore: number): number {
+  return Math.min(firstMs * 2 ** failuresBefore, maxMs)
 }
 
 /** The same, less up to a half of it at random: many processes that lost something at once do not come back in step. */

@@ -11,13 +11,13 @@ import { lintDocument } from '../openapi/lint.js'
 async function program (gateway: TestGateway, role: TokenRole, tenantId?: string) {
   const { secret, tokenId } = await gateway.control.tokens.create({ role, tenantId, name: 'a test token' }, 'test')
   const send = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const answer = await gateway.inject({
+    const response = await gateway.inject({
       method: method as 'GET',
       url: `/control/v1/${path}`,
       headers: { authorization: `Bearer ${secret}`, ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
       ...(body ? { payload: JSON.stringify(body) } : {})
     })
-    return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
+    return { status: response.statusCode, body: response.json(), headers: response.headers }
   }
   return { secret, tokenId, send }
 }
@@ -152,9 +152,9 @@ t.test('what is not understood is refused with every field that is wrong, and no
 
 t.test('the document is free of complaints, has every operation, and needs no token', async t => {
   const gateway = await startGateway(t)
-  const answer = await gateway.inject('/control/v1/openapi.json')
-  t.equal(answer.statusCode, 200)
-  const ids = Object.values(answer.json().paths as Record<string, Record<string, { operationId: string }>>).flatMap(path => Object.values(path).map(({ operationId }) => operationId))
+  const response = await gateway.inject('/control/v1/openapi.json')
+  t.equal(response.statusCode, 200)
+  const ids = Object.values(response.json().paths as Record<string, Record<string, { operationId: string }>>).flatMap(path => Object.values(path).map(({ operationId }) => operationId))
   t.same(ids.sort(), operations.map(({ id }) => id).sort())
   t.equal(new Set(ids).size, ids.length)
   t.same(await lintDocument(JSON.stringify(managementDocument({ version: '1', url: 'https://control.example.org' }))), [])

@@ -119,7 +119,7 @@ const down = async () => { throw new Failure('BACKEND_UNAVAILABLE') }
 test('memory is bounded for each datastore, so that one which is down costs another one nothing', async t => {
   const stored: string[] = []
   const { events, told } = opened({
-    mostWaiting: 5,
+    maxWaiting: 5,
     store: async (of, some) => of.tenantId === 'a1' ? await down() : some.map(({ id }): AccessEventOutcome => { stored.push(id); return 'stored' })
   })
   for (let i = 0; i < 12; i++) events.add(owner('a1'), event(i))
@@ -154,11 +154,11 @@ test('what a datastore did not take is stored when it takes it again, in transac
 })
 
 test('what a datastore takes only later waits for it, and the others are stored', async t => {
-  let asked = 0
-  const { events, told } = opened({ store: async (_, some) => { asked++; return some.map(({ id }): AccessEventOutcome => id === '1' && asked < 4 ? 'again' : 'stored') } })
+  let request = 0
+  const { events, told } = opened({ store: async (_, some) => { request++; return some.map(({ id }): AccessEventOutcome => id === '1' && request < 4 ? 'again' : 'stored') } })
   for (let i = 0; i < 3; i++) events.add(owner('a1'), event(i))
   await until(() => events.counts.stored === 3)
-  t.equal(asked, 4)
+  t.equal(request, 4)
   await events.close()
   t.same(told, [])
   events.add(owner('a1'), event(4))

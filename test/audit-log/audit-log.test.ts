@@ -16,7 +16,7 @@ function place (t: Test): string {
 
 const entry = (id: number, day = '01'): AuditEntry => ({ time: `2030-01-${day}T10:00:00.000Z`, requestId: `r${id}`, tenantId: 't', keyId: 'k', mode: 'test', action: 'R', type: 'Patient', id: String(id), outcome: '0' })
 
-const open = (file: string, more: { fileBytes?: number, mostWaiting?: number, retryMs?: number } = {}) => AuditLog.open({ file, fileBytes: 1_000_000, log, ...more })
+const open = (file: string, more: { fileBytes?: number, maxWaiting?: number, retryMs?: number } = {}) => AuditLog.open({ file, fileBytes: 1_000_000, log, ...more })
 
 const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').filter(line => line !== '')
 
@@ -122,7 +122,7 @@ test('while the file can\'t be written adding fails, and what came meanwhile is 
 
 test('memory is bounded while the file can\'t be written, and a line tells how many were given up', async t => {
   const file = place(t)
-  const audit = await open(file, { retryMs: 5, mostWaiting: 3 })
+  const audit = await open(file, { retryMs: 5, maxWaiting: 3 })
   await audit.add(entry(0))
   renameSync(file, `${file}.away`)
   for (let i = 1; i <= 10; i++) await t.rejects(audit.add(entry(i)))

@@ -97,11 +97,11 @@ t.test('a server that is slow and not away is left open, though all its connecti
 
 t.test('files that break off and a proxy\'s exchanges are trouble too, and a proxy is refused as others are', async t => {
   const { server, breaker, backend } = await guarded(t)
-  const proxied = () => new Promise<Error | null>(resolve => backend.upstream.request({ method: 'GET', path: '/' }, (error, answer) => {
-    if (error === null) (answer as Dispatcher.ResponseData).body.dump().then(() => resolve(null), resolve)
+  const proxied = () => new Promise<Error | null>(resolve => backend.upstream.request({ method: 'GET', path: '/' }, (error, response) => {
+    if (error === null) (response as Dispatcher.ResponseData).body.dump().then(() => resolve(null), resolve)
     else resolve(error)
   }))
-  const troubles: Array<() => Promise<unknown>> = [
+  const errors: Array<() => Promise<unknown>> = [
     async () => {
       server.behave(response => { response.writeHead(200, { 'content-type': file.accept[0]!, 'content-length': 100 }).write('x', () => { server.behave(reset); response.socket!.destroy() }) })
       for await (const chunk of (await backend.stream(file)).body) t.equal(chunk.toString(), 'x')
@@ -109,9 +109,9 @@ t.test('files that break off and a proxy\'s exchanges are trouble too, and a pro
     () => { server.behave(reset); return proxied() },
     () => { server.behave(json(500, {})); return proxied() }
   ]
-  for (const trouble of troubles) {
+  for (const failure of errors) {
     await pause(30)
-    await trouble().catch(() => {})
+    await failure().catch(() => {})
     await until(() => breaker.state === 'open')
     t.ok(await proxied() instanceof CircuitOpen)
     server.behave(json(200, {}))

@@ -210,9 +210,9 @@ t.test('a certificate that no authority vouches for is refused; a given authorit
 t.test('to close it again is to wait for the same end', async t => {
   const { server, backend } = await stub(t)
   server.behave(json(200, {}))
-  const answer = backend.send(read)
+  const response = backend.send(read)
   await Promise.all([backend.close(), backend.close()])
-  t.equal((await answer).status, 200, 'what was under way is answered')
+  t.equal((await response).status, 200, 'what was under way is answered')
   await backend.close()
   t.equal((await failureOf(backend.send(read))).code, 'BACKEND_UNAVAILABLE', 'and nothing more is sent')
   t.equal(server.seen.length, 1)

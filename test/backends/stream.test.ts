@@ -23,9 +23,9 @@ async function stub (t: Test, options: Partial<HttpBackendOptions> = {}): Promis
   }
 }
 
-const answer = (status: number, headers: Record<string, string>, ...pieces: string[]): Behaviour => response => {
+const answer = (status: number, headers: Record<string, string>, ...segments: string[]): Behaviour => response => {
   response.writeHead(status, headers)
-  for (const piece of pieces) response.write(piece)
+  for (const segment of segments) response.write(segment)
   response.end()
 }
 

@@ -13,11 +13,11 @@ import { openDatastores } from '../../src/bootstrap/datastores.js'
 
 /** One server behind three names, two connections to each; it answers what it is asked when it is told to. */
 async function opened (t: Test) {
-  const asked: Array<{ readonly url: string, readonly response: ServerResponse }> = []
+  const requested: Array<{ readonly url: string, readonly response: ServerResponse }> = []
   const server = createServer(({ url = '' }, response) => {
     // Looks of the circuit are not what is asked.
     if (url.endsWith('-probe')) return response.writeHead(404).end()
-    asked.push({ url, response })
+    requested.push({ url, response })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = (name: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
@@ -36,10 +36,10 @@ async function opened (t: Test) {
   const { backendFor } = await openDatastores(loadConfig(environment), { environment, now: () => new Date(), log: pino({ level: 'silent' }) }, closers)
   return {
     backendFor,
-    asked,
+    asked: requested,
     read: (owner: RoutingKey) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
-    hasAsked: async (count: number) => { while (asked.length < count) await new Promise(resolve => setTimeout(resolve, 5)) },
-    letGo: () => { for (const { response } of asked.splice(0)) response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') }
+    hasAsked: async (count: number) => { while (requested.length < count) await new Promise(resolve => setTimeout(resolve, 5)) },
+    letGo: () => { for (const { response } of requested.splice(0)) response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') }
   }
 }
 
@@ -65,18 +65,18 @@ t.test('a change of mode or plan leads to another datastore with the next reques
 })
 
 t.test('an organization has no more than its share when thousands of others were there since it asked', async t => {
-  const { backendFor, read, asked, hasAsked, letGo } = await opened(t)
+  const { backendFor, read, asked: requested, hasAsked, letGo } = await opened(t)
   const first = backendFor(test('greedy'))
-  const answers = [read(test('greedy'))]
+  const responses = [read(test('greedy'))]
   await hasAsked(1)
   for (let i = 0; i < 3_000; i++) backendFor(test(`org-${i}`))
   t.not(backendFor(test('greedy')), first, 'ways are not kept for ever')
-  answers.push(read(test('greedy')), read(test('other')))
+  responses.push(read(test('greedy')), read(test('other')))
   await hasAsked(2)
-  t.strictSame(asked.map(({ url }) => url), ['/test/Patient/greedy', '/test/Patient/other'])
+  t.strictSame(requested.map(({ url }) => url), ['/test/Patient/greedy', '/test/Patient/other'])
   letGo()
   await hasAsked(1)
-  t.strictSame(asked.map(({ url }) => url), ['/test/Patient/greedy'])
+  t.strictSame(requested.map(({ url }) => url), ['/test/Patient/greedy'])
   letGo()
-  t.strictSame((await Promise.all(answers)).map(({ status }) => status), [404, 404, 404])
+  t.strictSame((await Promise.all(responses)).map(({ status }) => status), [404, 404, 404])
 })

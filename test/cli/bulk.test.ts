@@ -84,10 +84,10 @@ test('a download whose connection breaks is gone on with by ranges until it is w
   const to = join(directory, 'cut')
   const { code, err } = await bulk('export', '--types', 'patients', '--to', to, '--url', proxy.url)
   t.equal(code, 0, err)
-  const asked = proxy.seen.filter(isFile)
-  t.ok(asked.length > 2, `it broke ${asked.length} times`)
-  t.equal(asked[0]!.headers['accept-encoding'], 'gzip')
-  for (const { headers } of asked.slice(1)) t.match(headers, { range: /^bytes=[1-9]\d*-$/, 'if-range': /^"/ })
+  const requested = proxy.seen.filter(isFile)
+  t.ok(requested.length > 2, `it broke ${requested.length} times`)
+  t.equal(requested[0]!.headers['accept-encoding'], 'gzip')
+  for (const { headers } of requested.slice(1)) t.match(headers, { range: /^bytes=[1-9]\d*-$/, 'if-range': /^"/ })
   t.equal((await bulk('export', '--types', 'patients', '--to', join(directory, 'direct'))).code, 0)
   t.same(sorted(join(to, 'Patient.ndjson')), sorted(join(directory, 'direct', 'Patient.ndjson')))
   t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
@@ -108,10 +108,10 @@ test('an export that was interrupted in a download goes on from where it was, wi
   t.match(err, `clinigate bulk export --job ${jobIn(err)} --to '${to}'`)
   t.notOk(existsSync(join(to, 'Patient.ndjson')), 'no half of a file has its name')
   isBad = false
-  const asked = proxy.seen.length
+  const request = proxy.seen.length
   const again = await bulk('export', '--job', jobIn(err), '--to', to, '--url', proxy.url)
   t.equal(again.code, 0, again.err)
-  t.match(proxy.seen.slice(asked).find(isFile)!.headers, { range: /^bytes=[1-9]\d*-$/ })
+  t.match(proxy.seen.slice(request).find(isFile)!.headers, { range: /^bytes=[1-9]\d*-$/ })
   t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3_000)
   t.match(await bulk('export', '--job', jobIn(err), '--to', to), { code: 0, out: /3,000 records/ }, 'what is there is not fetched again')
 })

@@ -17,14 +17,14 @@ export interface Seen { readonly method: string, readonly url: string, readonly 
 /** A proxy before a gateway that does to requests what a bad network does. */
 interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
 
-export async function faultyProxy (t: Test, target: string, fateOf: (seen: Seen, before: readonly Seen[]) => Fate): Promise<FaultyProxy> {
+export async function faultyProxy (t: Test, target: string, toOutcome: (seen: Seen, before: readonly Seen[]) => Fate): Promise<FaultyProxy> {
   const seen: Seen[] = []
   const server = createServer((from, to) => {
     const now = { method: from.method!, url: from.url!, headers: from.headers }
-    const fate = fateOf(now, [...seen])
+    const outcome = toOutcome(now, [...seen])
     seen.push(now)
-    if (fate !== 'passed' && 'status' in fate) to.writeHead(fate.status, { 'content-type': 'application/json', connection: 'close', ...fate.headers }).end(fate.body ?? '')
-    else pass({ from, to, target }, fate)
+    if (outcome !== 'passed' && 'status' in outcome) to.writeHead(outcome.status, { 'content-type': 'application/json', connection: 'close', ...outcome.headers }).end(outcome.body ?? '')
+    else pass({ from, to, target }, outcome)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -34,17 +34,17 @@ export async function faultyProxy (t: Test, target: string, fateOf: (seen: Seen,
 
 interface Passing { readonly from: IncomingMessage, readonly to: ServerResponse, readonly target: string }
 
-function pass ({ from, to, target }: Passing, fate: Exclude<Fate, { readonly status: number }>): void {
+function pass ({ from, to, target }: Passing, outcome: Exclude<Fate, { readonly status: number }>): void {
   const onward = request(`${target}${from.url}`, { method: from.method, headers: from.headers, agent: false }, answer => {
     to.writeHead(answer.statusCode!, answer.headers)
     let bytes = 0
     answer.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (fate !== 'passed' && 'cutAfter' in fate && bytes > fate.cutAfter) {
-        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - fate.cutAfter))), () => to.destroy())
+      if (outcome !== 'passed' && 'cutAfter' in outcome && bytes > outcome.cutAfter) {
+        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.cutAfter))), () => to.destroy())
         answer.destroy()
-      } else if (fate !== 'passed' && 'holdAfter' in fate && bytes > fate.holdAfter) {
-        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - fate.holdAfter))))
+      } else if (outcome !== 'passed' && 'holdAfter' in outcome && bytes > outcome.holdAfter) {
+        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.holdAfter))))
         answer.pause().removeAllListeners('data')
       } else to.write(chunk)
     })
@@ -55,7 +55,7 @@ function pass ({ from, to, target }: Passing, fate: Exclude<Fate, { readonly sta
   let bytes = 0
   from.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (fate !== 'passed' && 'cutBodyAfter' in fate && bytes > fate.cutBodyAfter) {
+    if (outcome !== 'passed' && 'cutBodyAfter' in outcome && bytes > outcome.cutBodyAfter) {
       onward.destroy()
       from.destroy()
     } else onward.write(chunk)

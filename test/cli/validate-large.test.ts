@@ -67,9 +67,9 @@ async function inTerminal (t: Test, count: number) {
   const chunks = Readable.from((function * () { for (const line of records(count)) yield Buffer.from(line) })())
   const isFaulty = await validate({ chunks, size: [...records(count)].join('').length }, {
     mapping: mappings.find(({ path }) => path === 'patients')!,
-    occasion: { now: '2026-03-14T09:30:00Z', keyName: 'a key', newUrl: () => 'https://example.org/1' },
+    createContext: { now: '2026-03-14T09:30:00Z', keyName: 'a key', newUrl: () => 'https://example.org/1' },
     streams: { stdout: out.stream, stderr: err.stream },
-    longest: mebibyte,
+    max: mebibyte,
     isJson: false,
     isNdjson: false
   })

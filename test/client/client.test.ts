@@ -83,7 +83,7 @@ t.test('attempts are bounded in number and in time', async t => {
   await t.rejects(patient.client.patients.search(), { code: 'MONTHLY_QUOTA_EXCEEDED', retryAfter: 86400 })
   t.equal(patient.requests.length, 1, 'a day is not waited for')
   // A machine that stands still has the time of some more attempts go by.
-  const silent = await faultyServer(t, [never, ok], { timeoutMs: 50, attempts: 100, longestPauseMs: 2 })
+  const silent = await faultyServer(t, [never, ok], { timeoutMs: 50, attempts: 100, maxPauseMs: 2 })
   t.match(await silent.client.patients.read('1'), { id: '1' }, 'an attempt without an answer ends')
   const wrong = await faultyServer(t, [failing(400, {}, 'UNKNOWN_FILTER'), ok])
   await t.rejects(wrong.client.patients.search(), { code: 'UNKNOWN_FILTER' })
@@ -97,7 +97,7 @@ t.test('an abort ends a request at once, in an attempt and between two', async t
       answer(response, request)
       setTimeout(() => abort.abort(new Error('enough')), 50)
     }
-    const { requests, client } = await faultyServer(t, [andSoonAbort], { firstPauseMs: 60_000, longestPauseMs: 60_000 })
+    const { requests, client } = await faultyServer(t, [andSoonAbort], { firstPauseMs: 60_000, maxPauseMs: 60_000 })
     const reading = client.patients.all({}, { signal: abort.signal }).next()
     await t.rejects(reading, { message: 'enough' })
     t.equal(requests.length, 1)

@@ -4,13 +4,13 @@ import { createClient, type ChangesOf, type ClinigateError, type Encounter, type
 const client = createClient({ url: 'https://api.example.org', key: 'svc_test_…' })
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
-const demand = <T extends true>(...values: T[]): void => use(...values)
+const require = <T extends true>(...values: T[]): void => use(...values)
 const use = (...values: unknown[]): void => { values.splice(0) }
 export const readAlone = () => client.patients.read('1')
 
-demand<Same<RecordOf<'patients'>, Patient>>()
-demand<Same<Awaited<ReturnType<typeof readAlone>>, Patient>>()
-demand<PatientChange extends ChangesOf<'patients'> ? true : false>()
+require<Same<RecordOf<'patients'>, Patient>>()
+require<Same<Awaited<ReturnType<typeof readAlone>>, Patient>>()
+require<PatientChange extends ChangesOf<'patients'> ? true : false>()
 
 export async function creates (): Promise<void> {
   await client.patients.create({ firstName: 'Ada', lastName: 'Byron', gender: 'female', deceased: false })

@@ -324,11 +324,11 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
 
   await t.test('the identity of imports is made once for each organization and mode, also by many at once, and never changes', async t => {
     const { jobs, other } = await place(t)
-    const asked = await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? jobs : other).identityKey(owner)))
-    t.equal(new Set(asked).size, 1)
-    t.equal(Buffer.from(asked[0]!, 'base64').length, 32)
+    const requested = await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? jobs : other).identityKey(owner)))
+    t.equal(new Set(requested).size, 1)
+    t.equal(Buffer.from(requested[0]!, 'base64').length, 32)
     const others = [await jobs.identityKey({ tenantId: 'org-a', mode: 'live' }), await jobs.identityKey({ tenantId: 'org-b', mode: 'test' })]
-    t.equal(new Set([asked[0], ...others]).size, 3)
-    t.equal(await other.identityKey(owner), asked[0])
+    t.equal(new Set([requested[0], ...others]).size, 3)
+    t.equal(await other.identityKey(owner), requested[0])
   })
 }

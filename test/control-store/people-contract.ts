@@ -180,24 +180,24 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const member = await join('ann@example.org')
     const { keyId } = await control.keys.create({ tenantId: other, mode: 'test', name: 'a key' }, 'test')
-    const desk = controlServiceFor(control, toActor(member))
+    const controlService = controlServiceFor(control, toActor(member))
     const words = async (work: () => Promise<unknown>) => await work().then(() => 'done', ({ reason, message }) => `${reason}: ${message}`)
     const same: Array<[() => Promise<unknown>, () => Promise<unknown>]> = [
-      [() => desk.findOrganization(other), () => desk.findOrganization('org-nothing')],
-      [() => desk.listKeys(other), () => desk.listKeys('org-nothing')],
-      [() => desk.revokeKey(keyId), () => desk.revokeKey('key-nothing')],
-      [() => desk.listMembers(other), () => desk.listMembers()],
-      [() => desk.auditTrail({ tenantId: other, limit: 1 }), () => desk.auditTrail({ limit: 1 })],
-      [() => desk.createToken({ tenantId: other, role: 'viewer', name: 'x' }), () => desk.createToken({ role: 'operator', name: 'x' })]
+      [() => controlService.findOrganization(other), () => controlService.findOrganization('org-nothing')],
+      [() => controlService.listKeys(other), () => controlService.listKeys('org-nothing')],
+      [() => controlService.revokeKey(keyId), () => controlService.revokeKey('key-nothing')],
+      [() => controlService.listMembers(other), () => controlService.listMembers()],
+      [() => controlService.auditTrail({ tenantId: other, limit: 1 }), () => controlService.auditTrail({ limit: 1 })],
+      [() => controlService.createToken({ tenantId: other, role: 'viewer', name: 'x' }), () => controlService.createToken({ role: 'operator', name: 'x' })]
     ]
     for (const [foreign, none] of same) {
       t.match(await words(foreign), /^missing: /)
       t.equal(await words(foreign), await words(none))
     }
-    t.match((await desk.listOrganizations()).map(one => one.tenantId), [tenantId])
-    t.match(await words(() => desk.listGateways()), /^forbidden: /)
-    t.match(await words(() => desk.changeOrganization(tenantId, { plan: 'sandbox' })), /^forbidden: /)
-    t.match(await desk.changeOrganization(tenantId, { overage: false }), { overage: false })
+    t.match((await controlService.listOrganizations()).map(one => one.tenantId), [tenantId])
+    t.match(await words(() => controlService.listGateways()), /^forbidden: /)
+    t.match(await words(() => controlService.changeOrganization(tenantId, { plan: 'sandbox' })), /^forbidden: /)
+    t.match(await controlService.changeOrganization(tenantId, { overage: false }), { overage: false })
     await control.members.changeRole(member.memberId, 'viewer', 'test')
     const viewer = controlServiceFor(control, toActor((await control.members.find(member.memberId))!))
     t.match(await words(() => viewer.createKey({ tenantId, mode: 'test', name: 'x' })), /^forbidden: /)

@@ -62,11 +62,11 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
       () => store.tokens.create({ tenantId, name: 'program', role: 'viewer', once }, 'ann'),
       () => store.invitations.create({ tenantId, email: 'bob@example.org', role: 'viewer', once }, 'ann')
     ])
-    for (const wish of wishes) {
-      const answers = await Promise.allSettled([wish(), wish()])
+    for (const request of wishes) {
+      const answers = await Promise.allSettled([request(), request()])
       t.same(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
       const written = await store.auditTrail({ limit: 100 })
-      await t.rejects(wish(), refused)
+      await t.rejects(request(), refused)
       t.same(await store.auditTrail({ limit: 100 }), written)
     }
     await t.rejects(store.organizations.create({ name: 'Another', plan: 'pro', once: first }, 'ann'), refused)
@@ -95,7 +95,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     await t.rejects(store.organizations.change('org-x', {}, 'ann'), { name: 'ControlRefused', reason: 'missing' })
     await t.rejects(store.keys.create({ tenantId: 'org-x', mode: 'test', name: 'x' }, 'ann'), { name: 'ControlRefused', reason: 'missing' })
     await t.rejects(store.keys.list('org-x'), { name: 'ControlRefused', reason: 'missing' })
-    for (const wish of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) await t.rejects(wish as () => Promise<unknown>, { name: 'ControlRefused', reason: 'missing' })
+    for (const request of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) await t.rejects(request as () => Promise<unknown>, { name: 'ControlRefused', reason: 'missing' })
     t.same((await store.changesAfter(nothing, 10)).changes, [])
   })
 
@@ -156,8 +156,8 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.equal((await store.keys.change(keyId, { expiresAt: new Date(start + hourMs) }, 'ann')).expiresAt, '2030-01-01T01:00:00.000Z')
     await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start) }, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
     pass(hourMs)
-    for (const wish of [() => store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), () => store.keys.roll(keyId, hourMs, 'ann')]) {
-      await t.rejects(wish as () => Promise<unknown>, { name: 'ControlRefused', reason: 'conflict', message: /expired/ })
+    for (const request of [() => store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), () => store.keys.roll(keyId, hourMs, 'ann')]) {
+      await t.rejects(request as () => Promise<unknown>, { name: 'ControlRefused', reason: 'conflict', message: /expired/ })
     }
   })
 

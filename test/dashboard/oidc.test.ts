@@ -8,10 +8,10 @@ const publicUrl = 'http://127.0.0.1:4999'
 const callbackUrl = `${publicUrl}/dashboard/oidc/callback`
 const secret = 'the-client-secret-of-the-dashboard'
 
-async function scene (t: Test, wish: Partial<Parameters<typeof startProvider>[1]> = { secret }, settings: object = {}) {
-  const provider = await startProvider(t, { callbackUrl, ...wish })
+async function scene (t: Test, request: Partial<Parameters<typeof startProvider>[1]> = { secret }, settings: object = {}) {
+  const provider = await startProvider(t, { callbackUrl, ...request })
   const oidc = { issuer: provider.issuer, clientId: 'clinigate', scope: 'openid email profile clinic', ...settings }
-  const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc } }, environment: wish.secret === undefined ? {} : { OIDC_CLIENT_SECRET: wish.secret } })
+  const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc } }, environment: request.secret === undefined ? {} : { OIDC_CLIENT_SECRET: request.secret } })
   return { provider, gateway, tenantId: await gateway.createOrganization() }
 }
 
@@ -31,9 +31,9 @@ const ann = { sub: 'ann', email: 'Ann@Example.org', email_verified: true, name: 
 test('who signs in at the provider becomes a member of the organization and role that it names', async t => {
   const { provider, gateway, tenantId } = await scene(t)
   const browser = visitor(gateway)
-  const asked = new URL(String((await browser.get('/dashboard/oidc/start')).headers.location)).searchParams
-  t.match(Object.fromEntries(asked), { response_type: 'code', code_challenge_method: 'S256', redirect_uri: callbackUrl, client_id: 'clinigate' })
-  t.ok(asked.get('state')!.length >= 32 && asked.get('nonce')!.length >= 32 && asked.get('code_challenge')!.length === 43)
+  const request = new URL(String((await browser.get('/dashboard/oidc/start')).headers.location)).searchParams
+  t.match(Object.fromEntries(request), { response_type: 'code', code_challenge_method: 'S256', redirect_uri: callbackUrl, client_id: 'clinigate' })
+  t.ok(request.get('state')!.length >= 32 && request.get('nonce')!.length >= 32 && request.get('code_challenge')!.length === 43)
   const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
   const arrived = await browser.get(back)
   t.equal(arrived.status, 303)
@@ -120,7 +120,7 @@ test('the mightiest role counts, an operator needs no organization, and a role t
   await browser.get(await journey(browser, provider, { ...ann, role: ['staff', 'boss', 'other'] }))
   t.match(await gateway.control.members.list(), [{ role: 'operator', email: 'ann@example.org' }])
   t.equal((await browser.get('/dashboard/operators')).status, 200)
-  t.notOk(provider.asked.some(request => request.includes('/me')), 'an ID token that says all needs no UserInfo')
+  t.notOk(provider.requested.some(request => request.includes('/me')), 'an ID token that says all needs no UserInfo')
   const elsewhere = visitor(gateway)
   await elsewhere.get(await journey(elsewhere, provider, { ...ann, role: 'staff', organization: tenantId }))
   t.match(await gateway.control.members.list(tenantId), [{ role: 'viewer' }])

@@ -104,9 +104,9 @@ test('whoever is not signed in is led to the sign-in from every page for members
   const probes = (await dashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
   for (const { method, path } of probes) {
     const before = dumpOf(gateway)
-    const answer = await gateway.inject({ method, url: pathWith(path, ids), ...(method === 'POST' ? { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: '' } : {}) })
-    t.equal(answer.statusCode, 303, `${method} ${path}`)
-    t.match(answer.headers.location, /^\/dashboard\/sign-in/)
+    const response = await gateway.inject({ method, url: pathWith(path, ids), ...(method === 'POST' ? { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: '' } : {}) })
+    t.equal(response.statusCode, 303, `${method} ${path}`)
+    t.match(response.headers.location, /^\/dashboard\/sign-in/)
     t.same(dumpOf(gateway), before)
   }
 })

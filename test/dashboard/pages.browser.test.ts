@@ -9,8 +9,8 @@ import { looksRight, openWindow } from '../harness/screenshots.js'
 
 const timeout = 600_000
 
-async function comeIn (page: Page, gateway: TestGateway, wish: SignInWish): Promise<void> {
-  const { cookies } = await signedIn(gateway, wish)
+async function comeIn (page: Page, gateway: TestGateway, request: SignInWish): Promise<void> {
+  const { cookies } = await signedIn(gateway, request)
   await page.context().addCookies([...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' })))
 }
 

@@ -108,10 +108,10 @@ test('an organization\'s trail shows nothing of another one, whichever thing is 
   const other = await gateway.createKey()
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
-  const asked = await admin.get(`/dashboard/organizations/${tenantId}/audit?entity=${other.keyId}`)
+  const request = await admin.get(`/dashboard/organizations/${tenantId}/audit?entity=${other.keyId}`)
   const never = await admin.get(`/dashboard/organizations/${tenantId}/audit?entity=key-never`)
-  t.match(asked.text, /Nothing here/)
-  t.equal(asked.text.replaceAll(other.keyId, ''), never.text.replaceAll('key-never', ''))
+  t.match(request.text, /Nothing here/)
+  t.equal(request.text.replaceAll(other.keyId, ''), never.text.replaceAll('key-never', ''))
 })
 
 test('people are invited by a link that works, get another role and are removed at once', async t => {

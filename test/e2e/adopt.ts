@@ -14,8 +14,8 @@ export async function bringServer (t: Test, fhirUrl: string): Promise<void> {
   const { tenantId, secret } = await gateway.createKey()
   const stranger = await gateway.createKey()
   const get = async (path: string, key = secret) => {
-    const answer = await gateway.inject({ url: path, headers: { 'x-api-key': key } })
-    return { status: answer.statusCode, body: answer.json() }
+    const response = await gateway.inject({ url: path, headers: { 'x-api-key': key } })
+    return { status: response.statusCode, body: response.json() }
   }
   const untagged = async (): Promise<string[]> => {
     const { out } = await command(environment, 'audit', 'test', '--type', 'Patient,Encounter', '--json')

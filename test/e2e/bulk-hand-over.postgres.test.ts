@@ -32,14 +32,14 @@ async function slowDatastore (t: Test): Promise<SlowDatastore> {
   let goOn = () => {}
   let answers = Promise.resolve()
   let pauseMs = 400
-  const server = createServer((asked, answered) => {
-    const passed = request({ hostname, port, method: asked.method, path: asked.url, headers: asked.headers }, async answer => {
-      if (asked.method !== 'GET') await (answers = answers.then(() => pause(pauseMs)))
+  const server = createServer((requested, answered) => {
+    const passed = request({ hostname, port, method: requested.method, path: requested.url, headers: requested.headers }, async answer => {
+      if (requested.method !== 'GET') await (answers = answers.then(() => pause(pauseMs)))
       answered.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(answered)
     })
     passed.on('error', () => answered.destroy())
-    asked.pipe(passed)
+    requested.pipe(passed)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {

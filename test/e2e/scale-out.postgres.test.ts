@@ -54,7 +54,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
 
   await t.test('the limit of a minute is one over all of them', async t => {
     const losses = () => gateways.reduce((sum, { said }) => sum + said.err.split('each gateway counts alone').length, 0)
-    const asked = async () => {
+    const requested = async () => {
       const { secret } = await createKey('pro')
       let admitted = 0
       await until(async () => {
@@ -71,7 +71,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
     }
     for (;;) {
       const [lossesBefore, startedAt] = [losses(), performance.now()]
-      const admitted = await asked()
+      const admitted = await requested()
       // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself then, as it says.
       if (losses() > lossesBefore || performance.now() - startedAt > 50_000) continue
       t.ok(Math.abs(admitted - limit) <= limit / 100, `${admitted} of ${limit}`)
@@ -121,7 +121,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
     await Promise.all(loading)
     t.strictSame(failures, [])
     t.comment(`${reads} reads and ${written.length} writes`)
-    const found = await Promise.all(written.map(id => fetch(`${balancer.url}/v1/patients/${id}`, { headers }).then(async answer => { await answer.text(); return answer.status })))
+    const found = await Promise.all(written.map(id => fetch(`${balancer.url}/v1/patients/${id}`, { headers }).then(async response => { await response.text(); return response.status })))
     t.strictSame(found.filter(status => status !== 200), [])
   })
 })

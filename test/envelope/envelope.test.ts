@@ -24,12 +24,12 @@ async function answering (handler: () => unknown) {
 
 t.test('an answer has the data and says about itself what its headers say', async t => {
   const get = await answering(() => ({ a: 1 }))
-  const answer = await get()
-  t.strictSame(answer.json(), {
+  const response = await get()
+  t.strictSame(response.json(), {
     data: { a: 1 },
     meta: { requestId: 'made', timestamp: '2030-01-02T03:04:05.678Z', status: 200, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }
   })
-  t.match(answer.headers, { 'x-request-id': 'made', 'x-timestamp': '2030-01-02T03:04:05.678Z', 'x-content-type-options': 'nosniff', 'content-type': 'application/json; charset=utf-8' })
+  t.match(response.headers, { 'x-request-id': 'made', 'x-timestamp': '2030-01-02T03:04:05.678Z', 'x-content-type-options': 'nosniff', 'content-type': 'application/json; charset=utf-8' })
 })
 
 t.test('number text survives the envelope: 1.10 stays 1.10', async t => {
@@ -51,10 +51,10 @@ t.test('a request id of the client is kept when it has the form, and never other
 t.test('every failure of the catalog is answered with its status, code, title and remedy, and nothing of its cause', async t => {
   for (const code of Object.keys(catalog) as FailureCode[]) {
     const get = await answering(() => { throw new Failure(code, { cause: new Error('s3cret') }) })
-    const answer = await get()
+    const response = await get()
     const { status, title, remedy } = catalog[code]
-    t.equal(answer.statusCode, status)
-    t.strictSame(answer.json(), {
+    t.equal(response.statusCode, status)
+    t.strictSame(response.json(), {
       data: null,
       error: title,
       code,
@@ -68,19 +68,19 @@ t.test('every failure of the catalog is answered with its status, code, title an
 t.test('a failure brings its headers, message and issues', async t => {
   const issues = [fieldIssue('birthDate', 'expected a date')]
   const get = await answering(() => { throw new Failure('VALIDATION_ERROR', { message: 'm', issues, headers: { 'retry-after': '3' } }) })
-  const answer = await get()
-  t.match(answer.json(), { message: 'm', issues: [{ severity: 'error', code: 'invalid', diagnostics: 'birthDate: expected a date', expression: ['birthDate'] }] })
-  t.equal(answer.headers['retry-after'], '3')
+  const response = await get()
+  t.match(response.json(), { message: 'm', issues: [{ severity: 'error', code: 'invalid', diagnostics: 'birthDate: expected a date', expression: ['birthDate'] }] })
+  t.equal(response.headers['retry-after'], '3')
 })
 
 t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', async t => {
   const thrown = [new Error('s3cret'), new TypeError('s3cret'), 's3cret', null, { message: 's3cret' }, Object.assign(new Error('s3cret'), { statusCode: 503 }), Object.assign(new Error('s3cret'), { statusCode: '404' })]
   for (const error of thrown) {
     const get = await answering(() => { throw error })
-    const answer = await get()
-    t.equal(answer.statusCode, 500)
-    t.equal(answer.json().code, 'INTERNAL_ERROR')
-    t.notMatch(answer.body, 's3cret')
+    const response = await get()
+    t.equal(response.statusCode, 500)
+    t.equal(response.json().code, 'INTERNAL_ERROR')
+    t.notMatch(response.body, 's3cret')
   }
 })
 
@@ -106,11 +106,11 @@ t.test('an error of the framework is one of the catalog', async t => {
 t.test('the log has an error\'s kind and place, but nothing of what was parsed or asked', async t => {
   const caught = (act: () => unknown): unknown => { try { return act() } catch (error) { return error } }
   const parsed = caught(() => JSON.parse('<html>Ada Byron'))
-  const asked = caught(() => new URL('patients/s3cret id'))
+  const request = caught(() => new URL('patients/s3cret id'))
   const shown = JSON.stringify(serializeError(new Error('outer', { cause: parsed })))
   t.notMatch(shown, /Ada|html/)
   t.match(shown, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
-  t.notMatch(JSON.stringify(serializeError(asked)), 's3cret')
+  t.notMatch(JSON.stringify(serializeError(request)), 's3cret')
   t.same(serializeError({ status: 500 }), { status: 500 })
   t.notMatch(serializeError(Object.assign(new Error('sent twice in /v1/patients/s3cret'), { code: 'FST_ERR_REP_ALREADY_SENT' })), { message: String })
 })

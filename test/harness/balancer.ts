@@ -25,24 +25,24 @@ export async function startBalancer (t: Test, gateways: readonly string[]): Prom
   const sent = new Map(gateways.map(url => [url, 0]))
   let ready: readonly string[] = []
   let turn = 0
-  let askedAt = -Infinity
+  let requestedAt = -Infinity
   const looking = new BackgroundTask(async () => {
     const began = performance.now()
-    const answers = await Promise.all(gateways.map(url => fetch(`${url}/health/ready`).then(answer => answer.ok, () => false)))
+    const answers = await Promise.all(gateways.map(url => fetch(`${url}/health/ready`).then(response => response.ok, () => false)))
     ready = gateways.filter((_, at) => answers[at])
-    askedAt = began
+    requestedAt = began
     return lookEveryMs
   })
-  const server = createServer(async (asked, answered) => {
-    while (ready.length === 0 || performance.now() - askedAt > freshMs) await pause(lookEveryMs)
+  const server = createServer(async (requested, answered) => {
+    while (ready.length === 0 || performance.now() - requestedAt > freshMs) await pause(lookEveryMs)
     const to = ready[turn++ % ready.length]!
     sent.set(to, sent.get(to)! + 1)
-    const passed = request(`${to}${asked.url}`, { method: asked.method, headers: asked.headers, agent }, answer => {
+    const passed = request(`${to}${requested.url}`, { method: requested.method, headers: requested.headers, agent }, answer => {
       answered.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(answered)
     })
     passed.on('error', () => answered.headersSent ? answered.destroy() : answered.writeHead(502).end())
-    asked.pipe(passed)
+    requested.pipe(passed)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(async () => {

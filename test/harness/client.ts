@@ -20,19 +20,19 @@ export interface Client {
 }
 
 /** A client with a new key; of a new organization unless `tenantId` says another. */
-export async function clientOf (gateway: TestGateway, wish: { readonly tenantId?: string, readonly mode?: Mode, readonly plan?: string } = {}): Promise<Client> {
-  const { tenantId, secret } = await gateway.createKey(wish)
+export async function clientOf (gateway: TestGateway, request: { readonly tenantId?: string, readonly mode?: Mode, readonly plan?: string } = {}): Promise<Client> {
+  const { tenantId, secret } = await gateway.createKey(request)
   return {
     tenantId,
     async send (method, path, body, headers = {}) {
-      const answer = await gateway.inject({
+      const response = await gateway.inject({
         method: method as 'GET',
         url: `/v1/${path}`,
         headers: { 'x-api-key': secret, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
         ...(body === undefined ? {} : { payload: printJson(body) })
       })
-      const read = answer.body === '' ? undefined : parseStored(answer.body) as { data: unknown }
-      return { status: answer.statusCode, headers: answer.headers as Record<string, string>, text: answer.body, body: read, data: read?.data }
+      const read = response.body === '' ? undefined : parseStored(response.body) as { data: unknown }
+      return { status: response.statusCode, headers: response.headers as Record<string, string>, text: response.body, body: read, data: read?.data }
     }
   }
 }

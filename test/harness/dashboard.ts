@@ -33,14 +33,14 @@ export function visitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
   const cookies = new Map<string, string>()
   const ask = async (method: 'GET' | 'POST', path: string, payload?: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await gateway.inject({
+    const response = await gateway.inject({
       method,
       url: path,
       headers: { ...(cookie === '' ? {} : { cookie }), ...(payload === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }), ...headers },
       ...(payload === undefined ? {} : { payload })
     })
-    keep(cookies, answer.headers['set-cookie'])
-    return { status: answer.statusCode, headers: answer.headers as Page['headers'], html: answer.body, text: textOf(answer.body) }
+    keep(cookies, response.headers['set-cookie'])
+    return { status: response.statusCode, headers: response.headers as Page['headers'], html: response.body, text: textOf(response.body) }
   }
   const token = async (path = '/dashboard/account'): Promise<string> => {
     const { html, status } = await ask('GET', path)

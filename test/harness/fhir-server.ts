@@ -20,18 +20,18 @@ export interface FhirServer {
 
 export function fhirServer (url: string): FhirServer {
   const send: FhirServer['send'] = async (method, path, body) => {
-    const answer = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {
+    const response = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {
       method,
       headers: { accept: 'application/fhir+json', 'cache-control': 'no-cache', prefer: 'return=representation', ...(body === undefined ? {} : { 'content-type': 'application/fhir+json' }) },
       ...(body === undefined ? {} : { body: printJson(body) })
     })
-    const text = await answer.text()
-    const location = answer.headers.get('location')
+    const text = await response.text()
+    const location = response.headers.get('location')
     // A server need not show what it stored.
-    if (text === '' && location !== null) return { ...await send('GET', location.slice(url.length + 1)), status: answer.status }
-    return { status: answer.status, body: text === '' ? undefined : parseStored(text) }
+    if (text === '' && location !== null) return { ...await send('GET', location.slice(url.length + 1)), status: response.status }
+    return { status: response.status, body: text === '' ? undefined : parseStored(text) }
   }
-  const demand = async (status: number, ...request: Parameters<typeof send>) => {
+  const require = async (status: number, ...request: Parameters<typeof send>) => {
     const answer = await send(...request)
     if (answer.status !== status) throw new Error(`${request[0]} ${request[1]}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 2_000)}`)
     return answer.body
@@ -39,18 +39,18 @@ export function fhirServer (url: string): FhirServer {
   return {
     url,
     send,
-    read: (type, id) => demand(200, 'GET', `${type}/${id}`),
-    store: (tenantId, resource) => demand(201, 'POST', resource.resourceType, tagged(tenantId, resource)),
+    read: (type, id) => require(200, 'GET', `${type}/${id}`),
+    store: (tenantId, resource) => require(201, 'POST', resource.resourceType, tagged(tenantId, resource)),
     async storeAll (tenantId, resources) {
       const entry = resources.map(resource => ({ resource: tagged(tenantId, resource), request: { method: 'POST', url: resource.resourceType } }))
-      const answer = await demand(200, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
+      const answer = await require(200, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
       return answer.entry.map(({ response }: any) => /\/([^/]+)(?:\/_history\/.*)?$/.exec(response.location)![1]!)
     },
     async tagged (tenantId, type) {
       const found: StoredResource[] = []
       let path: string | undefined = `${type}?_tag=${encodeURIComponent(`${tenantSystem}|${tenantId}`)}&_count=1000`
       while (path !== undefined) {
-        const page: any = await demand(200, 'GET', path)
+        const page: any = await require(200, 'GET', path)
         found.push(...(page.entry ?? []).map((entry: any) => entry.resource))
         path = page.link?.find(({ relation }: any) => relation === 'next')?.url.slice(url.length).replace(/^\//, '')
       }

@@ -45,7 +45,7 @@ export interface TestGateway extends Pick<Service, 'app' | 'close'> {
   /** @returns the tenant id */
   readonly createOrganization: (plan?: string) => Promise<string>
   /** The key is valid at this gateway when the promise resolves. */
-  readonly createKey: (wish?: KeyWish) => Promise<{ readonly tenantId: string, readonly keyId: string, readonly secret: string }>
+  readonly createKey: (request?: KeyWish) => Promise<{ readonly tenantId: string, readonly keyId: string, readonly secret: string }>
   /** Resolves when the gateway knows of every key and organization that was changed so far. */
   readonly catchUp: () => Promise<void>
 }

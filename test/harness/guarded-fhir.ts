@@ -10,7 +10,7 @@ interface Asked { readonly method: string, readonly path: string, readonly autho
 export interface GuardedFhir {
   /** The base URL, for a gateway. */
   readonly url: string
-  readonly asked: readonly Asked[]
+  readonly requested: readonly Asked[]
   /** From now on, `then` is called once when so many more requests were let in, before the next one is looked at. */
   readonly after: (requests: number, then: () => void) => void
 }
@@ -19,16 +19,16 @@ export interface GuardedFhir {
 const ofConnection = ['host', 'connection', 'content-length', 'content-encoding', 'transfer-encoding', 'keep-alive', 'date']
 
 export async function startGuardedFhir (t: Test, { fhirUrl, accepts }: { readonly fhirUrl: string, readonly accepts: (authorization: string | undefined) => Promise<boolean> }): Promise<GuardedFhir> {
-  const asked: Asked[] = []
+  const requested: Asked[] = []
   let waiting: { requests: number, readonly then: () => void } | undefined
   const { origin, pathname } = new URL(fhirUrl)
   const base = pathname.replace(/\/$/, '')
 
   const forward = async ({ method = '', url: path = '', headers }: IncomingMessage, body: string) => {
     const kept = Object.entries(headers).filter(([name]) => !ofConnection.includes(name) && name !== 'authorization') as Array<[string, string]>
-    const answer = await fetch(origin + path, { method, headers: kept, ...body !== '' && { body } })
+    const response = await fetch(origin + path, { method, headers: kept, ...body !== '' && { body } })
     const own = (of: string) => of.replaceAll(origin, here())
-    return { status: answer.status, headers: [...answer.headers].filter(([name]) => !ofConnection.includes(name)).map(([name, value]) => [name, own(value)]), body: own(await answer.text()) }
+    return { status: response.status, headers: [...response.headers].filter(([name]) => !ofConnection.includes(name)).map(([name, value]) => [name, own(value)]), body: own(await response.text()) }
   }
 
   const relay = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -36,7 +36,7 @@ export async function startGuardedFhir (t: Test, { fhirUrl, accepts }: { readonl
     const { method = '', url: path = '', headers: { authorization } } = request
     const isKnown = await accepts(authorization)
     const answer = isKnown ? await forward(request, body) : { status: 401, headers: [['content-type', 'application/fhir+json']], body: '{"resourceType":"OperationOutcome"}' }
-    asked.push({ method, path, authorization, status: answer.status })
+    requested.push({ method, path, authorization, status: answer.status })
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(answer.body)
     if (!isKnown || waiting === undefined || --waiting.requests > 0) return
     waiting.then()
@@ -47,5 +47,5 @@ export async function startGuardedFhir (t: Test, { fhirUrl, accepts }: { readonl
   const here = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => new Promise<void>(resolve => { server.close(() => resolve()); server.closeAllConnections() }))
-  return { url: here() + base, asked, after: (requests, then) => { waiting = { requests, then } } }
+  return { url: here() + base, requested, after: (requests, then) => { waiting = { requests, then } } }
 }

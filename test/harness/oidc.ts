@@ -14,7 +14,7 @@ export interface TestProvider {
   /** Follows a browser through the provider. @returns the address at which it leaves */
   readonly visit: (url: string) => Promise<URL>
   /** Every request that the provider got so far, as method and path. */
-  readonly asked: readonly string[]
+  readonly requested: readonly string[]
   readonly stop: () => Promise<void>
 }
 
@@ -30,20 +30,20 @@ interface ProviderWish {
 
 export async function startProvider (t: Test, wish: ProviderWish): Promise<TestProvider> {
   const person: { current: Person } = { current: { sub: 'nobody' } }
-  const asked: string[] = []
+  const requested: string[] = []
   const server = createServer()
   await new Promise<void>(resolve => server.listen(wish.port ?? 0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const provider = new Provider(issuer, configuration(wish, person))
   const handle = provider.callback()
   server.on('request', (request, response) => {
-    asked.push(`${request.method} ${request.url!.split('?')[0]}`)
+    requested.push(`${request.method} ${request.url!.split('?')[0]}`)
     if (!request.url!.startsWith('/interaction/')) return handle(request, response)
     provider.interactionFinished(request, response, { login: { accountId: person.current.sub } }, { mergeWithLastSubmission: false }).catch(error => response.destroy(error))
   })
   const stop = () => close(server)
   t.after(stop)
-  return { issuer, person, asked, stop, visit: url => follow(url, issuer) }
+  return { issuer, person, requested, stop, visit: url => follow(url, issuer) }
 }
 
 function configuration ({ callbackUrl, secret, method = 'client_secret_basic', tellsInIdToken = false }: ProviderWish, person: { readonly current: Person }): Configuration {
@@ -71,13 +71,13 @@ async function follow (start: string, issuer: string): Promise<URL> {
   let url = new URL(start)
   for (let hops = 0; url.origin === issuer; hops++) {
     if (hops > 10) throw new Error('the provider leads in a circle')
-    const answer = await fetch(url, { redirect: 'manual', headers: { cookie: [...cookies].map(pair => pair.join('=')).join('; ') } })
-    for (const line of answer.headers.getSetCookie()) {
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie: [...cookies].map(pair => pair.join('=')).join('; ') } })
+    for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!
       cookies.set(name!, value!)
     }
-    const location = answer.headers.get('location')
-    if (location === null) throw new Error(`the provider answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+    const location = response.headers.get('location')
+    if (location === null) throw new Error(`the provider answered ${response.status}: ${(await response.text()).slice(0, 300)}`)
     url = new URL(location, url)
   }
   return url

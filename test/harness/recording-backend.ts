@@ -74,9 +74,9 @@ export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
     hold: (what, method) => new Promise(resolve => { traps.push({ what, method, resolve }) }),
     store: async resource => {
       const headers = { 'content-type': 'application/fhir+json', accept: 'application/fhir+json' }
-      const answer = await fetch(`${fhirUrl}/${resource.resourceType}`, { method: 'POST', headers, body: JSON.stringify(resource) })
-      if (answer.status !== 201) throw new Error(`not stored: ${answer.status}`)
-      return (await answer.json() as StoredResource).id
+      const response = await fetch(`${fhirUrl}/${resource.resourceType}`, { method: 'POST', headers, body: JSON.stringify(resource) })
+      if (response.status !== 201) throw new Error(`not stored: ${response.status}`)
+      return (await response.json() as StoredResource).id
     },
     close: () => new Promise(resolve => {
       server.close(() => resolve())

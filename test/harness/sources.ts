@@ -24,10 +24,10 @@ export function readSources (root: string): Source[] {
 }
 
 /** Every node of a file that a test asks for, as `path:line`. */
-export function places (source: Source, asked: (node: ts.Node) => boolean): string[] {
+export function places (source: Source, request: (node: ts.Node) => boolean): string[] {
   const found: string[] = []
   visit(source.tree, node => {
-    if (asked(node)) found.push(`${source.path}:${source.tree.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
+    if (request(node)) found.push(`${source.path}:${source.tree.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
   })
   return found
 }

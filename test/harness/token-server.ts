@@ -19,7 +19,7 @@ interface TokenRequest { readonly authorization: string | undefined, readonly pa
 /** A real authorization server in this process, for the grant client_credentials. */
 export interface TokenServer {
   readonly tokenUrl: string
-  readonly asked: TokenRequest[]
+  readonly requested: TokenRequest[]
   /** Whether a header `authorization` carries a token that is in force. */
   readonly accepts: (header: string | undefined) => Promise<boolean>
   /** Ends every token that was accepted so far. */
@@ -41,7 +41,7 @@ interface TokenServerWish {
 const audience = 'https://fhir.example.org'
 
 export async function startTokenServer (t: Test, { secret = 'a secret', method = 'client_secret_basic', keys, lifetimeSeconds = 3_600, isTls = method === 'tls_client_auth' }: TokenServerWish = {}): Promise<TokenServer> {
-  const asked: TokenRequest[] = []
+  const requested: TokenRequest[] = []
   let instead: Parameters<TokenServer['behave']>[0]
   const server = isTls ? createHttps({ ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: false }) : createHttp()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -86,7 +86,7 @@ export async function startTokenServer (t: Test, { secret = 'a secret', method =
   server.on('request', async (request: IncomingMessage & { body?: unknown }, response: ServerResponse) => {
     let text = ''
     for await (const chunk of request) text += chunk
-    asked.push({ authorization: request.headers.authorization, parameters: new URLSearchParams(text) })
+    requested.push({ authorization: request.headers.authorization, parameters: new URLSearchParams(text) })
     request.body = Object.fromEntries(new URLSearchParams(text))
     if (instead !== undefined) instead(request, response)
     else handle(request, response)
@@ -95,7 +95,7 @@ export async function startTokenServer (t: Test, { secret = 'a secret', method =
   t.after(stop)
   return {
     tokenUrl,
-    asked,
+    requested,
     accepts: async header => {
       const token = /^Bearer (.+)$/.exec(header ?? '')?.[1] ?? 'none'
       const isGood = !revoked.has(token) && await provider.ClientCredentials.find(token) !== undefined

@@ -17,7 +17,7 @@ function watchedLog () {
 
 t.test('the log tells what a datastore says it can do, and warns of another version of FHIR', async t => {
   const sandbox = await startTestSandbox(t)
-  const newer = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"CapabilityStatement","fhirVersion":"5.0.0","rest":[]}')).listen(0, '127.0.0.1')
+  const newer = createServer((_, response) => response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"CapabilityStatement","fhirVersion":"5.0.0","rest":[]}')).listen(0, '127.0.0.1')
   await once(newer, 'listening')
   t.after(() => newer.close())
   for (const [baseUrl, expected] of [
@@ -39,10 +39,10 @@ t.test('a datastore that is down, or never answers, keeps nobody from ending', a
   await once(silent, 'listening')
   t.after(() => { silent.closeAllConnections(); silent.close() })
   const { log, lines } = watchedLog()
-  const asked = once(silent, 'request')
+  const requested = once(silent, 'request')
   const backends = [new HttpBackend({ name: 'down', baseUrl: 'http://127.0.0.1:1/fhir' }), new HttpBackend({ name: 'silent', baseUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/fhir` })]
   const looking = logCapabilities(backends, log)
-  await asked
+  await requested
   await looking.close()
   t.strictSame(lines, [])
   silent.closeAllConnections()

@@ -45,9 +45,9 @@ t.test('a body that is not strict JSON is refused, and nothing is written', asyn
   for (const [name, payload] of bodies) {
     for (const method of ['POST', 'PATCH'] as const) {
       const url = method === 'POST' ? '/v1/patients' : '/v1/patients/1'
-      const answer = await inject({ method, url, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, payload })
-      t.match(answer.json(), { data: null, code: 'INVALID_JSON', message: /.+/, meta: { status: 400, rateLimitTotal: 1000 } }, `${method} ${name}`)
-      t.notMatch(answer.body, /Ada|Eve|Byron/)
+      const response = await inject({ method, url, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, payload })
+      t.match(response.json(), { data: null, code: 'INVALID_JSON', message: /.+/, meta: { status: 400, rateLimitTotal: 1000 } }, `${method} ${name}`)
+      t.notMatch(response.body, /Ada|Eve|Byron/)
     }
   }
   t.equal((await inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret } })).json().code, 'INVALID_JSON', 'no body at all')
@@ -108,9 +108,9 @@ t.test('a path that cannot be decoded, or holds what no id has, is refused in th
   const { gateway: { inject }, secret } = await gatewayWithKey(t)
   const get = (path: string) => inject({ url: path, headers: { 'x-api-key': secret } })
   for (const path of ['/v1/patients/%', '/v1/patients/%zz', '/v1/patients/%ff', '/%c0%ae']) {
-    const answer = await get(path)
-    t.match(answer.json(), { data: null, code: 'BAD_REQUEST', meta: { status: 400, requestId: /.+/, timestamp: /Z$/ } }, path)
-    t.equal(answer.headers['x-request-id'], answer.json().meta.requestId)
+    const response = await get(path)
+    t.match(response.json(), { data: null, code: 'BAD_REQUEST', meta: { status: 400, requestId: /.+/, timestamp: /Z$/ } }, path)
+    t.equal(response.headers['x-request-id'], response.json().meta.requestId)
   }
   for (const path of ['/v1/patients/..%2f..%2fhealth', '/v1/patients/%00', `/v1/patients/${'x'.repeat(5_000)}`, '/v1/patients/%2541', '/v1/patients/a%20b']) {
     t.equal((await get(path)).statusCode, 404, path.slice(0, 40))
@@ -211,9 +211,9 @@ t.test('a request that comes while the gateway closes is answered whole, and its
     }).on('error', reject).end()
   })
   t.equal((await get()).status, 200)
-  const asked = once(gateway.app.server, 'request')
+  const requested = once(gateway.app.server, 'request')
   const underWay = get()
-  await asked
+  await requested
   const closing = gateway.close()
   t.equal((await underWay).status, 200)
   // An idle connection that was waited for would hold it up for the 72 seconds that it may be kept alive.

@@ -42,10 +42,10 @@ t.test('a method that a path does not have is 405 with those that it has', async
     ['POST', '/v1/metadata', 'GET, HEAD']
   ]
   for (const [method, url, allow] of cases) {
-    const answer = await ask(method, url)
-    t.equal(answer.statusCode, 405, `${method} ${url}`)
-    t.equal(answer.headers.allow, allow)
-    t.equal(answer.json().code, 'METHOD_NOT_ALLOWED')
+    const response = await ask(method, url)
+    t.equal(response.statusCode, 405, `${method} ${url}`)
+    t.equal(response.headers.allow, allow)
+    t.equal(response.json().code, 'METHOD_NOT_ALLOWED')
   }
   t.equal((await ask('PUT', '/v1/nothing')).statusCode, 404)
 })
@@ -54,8 +54,8 @@ t.test('a key does what its scopes allow, on paths that are not there too', asyn
   const { inject, createKey } = await startGateway(t)
   const status = async (scopes: ReadonlyArray<'read' | 'write' | '*'>, method: string, url: string) => {
     const { secret } = await createKey({ scopes })
-    const answer = await inject({ method: method as 'GET', url, headers: { 'x-api-key': secret }, ...(method === 'POST' ? { payload: { firstName: 'A', lastName: 'B' } } : {}) })
-    return answer.statusCode
+    const response = await inject({ method: method as 'GET', url, headers: { 'x-api-key': secret }, ...(method === 'POST' ? { payload: { firstName: 'A', lastName: 'B' } } : {}) })
+    return response.statusCode
   }
   t.equal(await status(['read'], 'GET', '/v1/patients'), 200)
   t.equal(await status(['read'], 'HEAD', '/v1/patients'), 200)
@@ -74,8 +74,8 @@ t.test('a request that means another method than it has is refused, with a key a
   for (const name of ['X-HTTP-Method-Override', 'x-http-method', 'X-Method-Override']) {
     for (const headers of [{ [name]: 'DELETE' }, { [name]: '', 'x-api-key': secret }]) {
       for (const url of ['/v1/patients', '/health', '/nothing']) {
-        const answer = await inject({ method: 'POST', url, headers })
-        t.match(answer.json(), { data: null, code: 'METHOD_OVERRIDE_REJECTED', meta: { status: 400 } }, `${name} ${url}`)
+        const response = await inject({ method: 'POST', url, headers })
+        t.match(response.json(), { data: null, code: 'METHOD_OVERRIDE_REJECTED', meta: { status: 400 } }, `${name} ${url}`)
       }
     }
   }
@@ -85,18 +85,18 @@ t.test('no answer invites a browser, and none that a key opens may be stored', a
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const origin = { origin: 'https://evil.example', 'access-control-request-method': 'GET' }
-  const answers = [
+  const responses = [
     await inject({ url: '/v1/patients', headers: { ...origin, 'x-api-key': secret } }),
     await inject({ method: 'OPTIONS', url: '/v1/patients', headers: origin }),
     await inject({ method: 'OPTIONS', url: '/v1/patients', headers: { ...origin, 'x-api-key': secret } }),
     await inject({ url: '/v1/patients', headers: origin })
   ]
-  t.strictSame(answers.map(({ statusCode }) => statusCode), [200, 405, 405, 401])
-  for (const { headers } of [...answers, await inject('/health'), await inject('/v1/metadata')]) {
+  t.strictSame(responses.map(({ statusCode }) => statusCode), [200, 405, 405, 401])
+  for (const { headers } of [...responses, await inject('/health'), await inject('/v1/metadata')]) {
     t.strictSame(Object.keys(headers).filter(name => name.startsWith('access-control') || name === 'server' || name === 'x-powered-by'), [])
     t.equal(headers['x-content-type-options'], 'nosniff')
   }
-  for (const { headers } of answers) t.equal(headers['cache-control'], 'no-store')
+  for (const { headers } of responses) t.equal(headers['cache-control'], 'no-store')
 })
 
 t.test('an answer comes as JSON or not at all', async t => {
@@ -184,26 +184,26 @@ t.test('a route that logs its request shows neither its URL nor its key', async 
 t.test('what goes wrong in a route is answered in the envelope, whatever it is', async t => {
   for (const thrown of [new Error('s3cret'), new Failure('BACKEND_TIMEOUT', { cause: new Error('s3cret') })]) {
     const { app } = await gatewayAround(t, () => { throw thrown })
-    const answer = await app.inject('/v1/probe')
-    t.equal(answer.statusCode, thrown instanceof Failure ? 504 : 500)
-    t.notMatch(answer.body, 's3cret')
-    t.match(answer.json(), { data: null, meta: { status: answer.statusCode } })
+    const response = await app.inject('/v1/probe')
+    t.equal(response.statusCode, thrown instanceof Failure ? 504 : 500)
+    t.notMatch(response.body, 's3cret')
+    t.match(response.json(), { data: null, meta: { status: response.statusCode } })
   }
 })
 
 t.test('a request that comes on a busy connection while the gateway closes gets its answer too', async t => {
   let release = () => {}
-  const asked: string[] = []
+  const requested: string[] = []
   const { app } = await gatewayAround(t, () => 1, {
     fhir: async () => {},
     fhirOptions: async () => {},
     routes: [async scope => {
       scope.get('/slow', async () => new Promise(resolve => {
-        asked.push('slow')
+        requested.push('slow')
         release = () => resolve({ slow: true })
       }))
       scope.get('/fast', async () => {
-        asked.push('fast')
+        requested.push('fast')
         return { fast: true }
       })
     }]
@@ -214,11 +214,11 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
   socket.on('data', chunk => { text += chunk })
   const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`)
   ask('/v1/slow')
-  while (!asked.includes('slow')) await pause(5)
+  while (!requested.includes('slow')) await pause(5)
   const closed = app.close()
   await pause(50)
   ask('/v1/fast')
-  while (!asked.includes('fast')) await pause(5)
+  while (!requested.includes('fast')) await pause(5)
   release()
   await Promise.all([closed, once(socket, 'close')])
   t.match(answersIn(text), [{ status: 200, body: { data: { slow: true } } }, { status: 200, headers: { connection: 'close' }, body: { data: { fast: true } } }])
@@ -231,9 +231,9 @@ t.test('/health/ready is 503 as long as anything stands against it, and from the
   readiness.addBlocker(() => isInTheWay)
   const { app } = await gatewayAround(t, () => 1, { readiness })
   const ask = async () => {
-    const answer = await app.inject('/health/ready')
-    t.equal(answer.headers['cache-control'], 'no-store')
-    return answer.statusCode
+    const response = await app.inject('/health/ready')
+    t.equal(response.headers['cache-control'], 'no-store')
+    return response.statusCode
   }
   t.equal(await ask(), 200)
   isInTheWay = true
@@ -247,30 +247,30 @@ t.test('/health/ready is 503 as long as anything stands against it, and from the
 
 t.test('/health is 200 as long as the process can answer, and degraded with any of its checks', async t => {
   let time = 0
-  let asked = 0
+  let request = 0
   const checks = {
     good: () => ({ status: 'ok' as const, ageSeconds: 3 }),
-    bad: async () => { asked++; return { status: 'degraded' as const } },
+    bad: async () => { request++; return { status: 'degraded' as const } },
     broken: async () => { throw new Error('s3cret') },
     slow: () => new Promise<never>(() => {})
   }
   const { app } = await gatewayAround(t, () => 1, { checks, now: () => new Date(time), version: '1.2.3' })
   time = 90_000
   // Answered at all, since the slow check never is.
-  const answer = await app.inject('/health')
-  t.equal(answer.statusCode, 200)
-  t.match(answer.json().data, {
+  const response = await app.inject('/health')
+  t.equal(response.statusCode, 200)
+  t.match(response.json().data, {
     status: 'degraded',
     version: '1.2.3',
     uptimeSeconds: 90,
     checks: { good: { status: 'ok', ageSeconds: 3 }, bad: { status: 'degraded' }, broken: { status: 'degraded' }, slow: { status: 'degraded' } }
   })
-  t.notMatch(answer.body, 's3cret')
+  t.notMatch(response.body, 's3cret')
   await app.inject('/health')
-  t.equal(asked, 1, 'a result serves for a while')
+  t.equal(request, 1, 'a result serves for a while')
   time += 6_000
   await app.inject('/health')
-  t.equal(asked, 2, 'and not for ever')
+  t.equal(request, 2, 'and not for ever')
   const { app: healthy } = await gatewayAround(t, () => 1, { checks: { good: checks.good } })
   t.equal((await healthy.inject('/health')).json().data.status, 'ok')
 })
@@ -291,9 +291,9 @@ t.test('the whole service is healthy on its sandboxes, and starts, says so and a
   t.equal(health.statusCode, 200)
   t.match(health.json().data, { status: 'degraded', checks: { keys: { status: 'ok' }, testDatastore: { status: 'degraded' } } })
   const { secret } = await down.createKey()
-  const answer = await down.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
-  t.equal(answer.statusCode, 503)
-  t.match(answer.json(), { code: 'BACKEND_UNAVAILABLE', meta: { rateLimitTotal: 1000 } })
-  t.match(answer.headers['retry-after'], /^\d+$/)
-  t.notMatch(answer.body, '127.0.0.1')
+  const response = await down.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
+  t.equal(response.statusCode, 503)
+  t.match(response.json(), { code: 'BACKEND_UNAVAILABLE', meta: { rateLimitTotal: 1000 } })
+  t.match(response.headers['retry-after'], /^\d+$/)
+  t.notMatch(response.body, '127.0.0.1')
 })

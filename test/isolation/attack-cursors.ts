@@ -9,10 +9,10 @@ interface Parts { readonly gateway: TestGateway, readonly keys: Names, readonly 
 /** Real cursors of everybody and everything, and what becomes of them when somebody meddles. */
 export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise<Names> {
   const next = async (who: string, path: string): Promise<string> => {
-    const answer = await gateway.inject({ method: 'GET', url: `/v1/${path}`, headers: { 'x-api-key': keys[who]! } })
-    const { link = [], data } = JSON.parse(answer.body)
+    const response = await gateway.inject({ method: 'GET', url: `/v1/${path}`, headers: { 'x-api-key': keys[who]! } })
+    const { link = [], data } = JSON.parse(response.body)
     const cursor = data?.cursor ?? /_cursor=([^&]+)/.exec(link.find(({ relation }: { relation: string }) => relation === 'next')?.url ?? '')?.[1]
-    if (typeof cursor !== 'string') throw new Error(`no cursor at ${path}: ${answer.statusCode} ${answer.body.slice(0, 500)}`)
+    if (typeof cursor !== 'string') throw new Error(`no cursor at ${path}: ${response.statusCode} ${response.body.slice(0, 500)}`)
     return cursor
   }
   const cursor = await next('attacker', 'fhir/Patient?_count=1')

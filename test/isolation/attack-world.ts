@@ -41,7 +41,7 @@ const markNames = ['ownMark', 'theirMark', 'liveMark', 'beyondMark', 'untaggedMa
 export async function makeAttackWorld (gateway: TestGateway, stores: Stores): Promise<AttackWorld> {
   const owner = await gateway.createKey()
   const victim = await gateway.createKey()
-  const ofOwner = async (wish: object): Promise<string> => (await gateway.createKey({ tenantId: owner.tenantId, ...wish })).secret
+  const ofOwner = async (request: object): Promise<string> => (await gateway.createKey({ tenantId: owner.tenantId, ...request })).secret
   const keys = { attacker: owner.secret, victim: victim.secret, reader: await ofOwner({ scopes: ['read'] }), writer: await ofOwner({ scopes: ['write'] }), live: await ofOwner({ mode: 'live' }) }
   const made = Object.fromEntries([...idNames.map(name => [name, newId()]), ...markNames.map(name => [name, newMark()])])
   const [test, live] = [fhirServer(stores.testUrl), fhirServer(stores.liveUrl)]

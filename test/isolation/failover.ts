@@ -5,16 +5,16 @@ import type { Stores } from './attack-world.js'
 /** HAPI keeps the tags that each version had; those of the present one can be taken off. */
 export const handOverOnHapi: Stores['handOver'] = async (server, former, latter) => {
   const record = `${former.resourceType}/${former.id}`
-  await demand(server, 'PUT', record, former)
-  await demand(server, 'POST', `${record}/$meta-delete`, { resourceType: 'Parameters', parameter: [{ name: 'meta', valueMeta: { tag: former.meta?.tag } }] })
-  await demand(server, 'PUT', record, latter)
+  await require(server, 'PUT', record, former)
+  await require(server, 'POST', `${record}/$meta-delete`, { resourceType: 'Parameters', parameter: [{ name: 'meta', valueMeta: { tag: former.meta?.tag } }] })
+  await require(server, 'PUT', record, latter)
 }
 
 /** The sandbox never takes a tag off, so the text of the first version is exchanged behind its back. */
 export const handOverInSandbox = (file: string): Stores['handOver'] => async (server, former, latter) => {
   const record = `${former.resourceType}/${former.id}`
-  await demand(server, 'PUT', record, { ...latter, code: { text: 'before' } })
-  await demand(server, 'PUT', record, latter)
+  await require(server, 'PUT', record, { ...latter, code: { text: 'before' } })
+  await require(server, 'PUT', record, latter)
   const db = new Database(file)
   const find = db.prepare('SELECT v.rowid AS row, v.text AS text FROM version v JOIN resource r ON r.pk = v.pk WHERE r.type = ? AND r.id = ? AND v.version = 1')
   const { row, text } = find.get(former.resourceType, former.id) as { row: number, text: string }
@@ -23,7 +23,7 @@ export const handOverInSandbox = (file: string): Stores['handOver'] => async (se
   db.close()
 }
 
-async function demand (server: FhirServer, ...request: Parameters<FhirServer['send']>): Promise<void> {
+async function require (server: FhirServer, ...request: Parameters<FhirServer['send']>): Promise<void> {
   const { status, body } = await server.send(...request)
   if (status >= 300) throw new Error(`${request[0]} ${request[1]}: ${status} ${JSON.stringify(body)}`)
 }

@@ -79,7 +79,7 @@ async function probeResource (t: Test, mapping: Mapping, { place, owners }: { re
 }
 
 /** Sends the same request about each kind of stranger, and demands one answer for all. */
-async function demandAlike (t: Test, title: string, { strangers }: Place, ask: (world: World) => Promise<Answer>): Promise<Answer> {
+async function requireAlike (t: Test, title: string, { strangers }: Place, ask: (world: World) => Promise<Answer>): Promise<Answer> {
   const [unknown, ...others] = await Promise.all(Object.values(strangers).map(ask))
   for (const [i, answer] of others.entries()) t.strictSame(said(answer), said(unknown!), `${title}: ${Object.keys(strangers)[i + 1]} as unknown`)
   return unknown!
@@ -98,7 +98,7 @@ async function probeRecords (t: Test, mapping: Mapping, place: Place): Promise<v
     ['GET', '?_revinclude=Observation:subject'], ['GET', '?include=observations'], ['GET', '?x=1']
   ]
   for (const [method, query, headers] of reads) {
-    const answer = await demandAlike(t, `${method} ${query} ${JSON.stringify(headers ?? {})}`, place, world => place.client.send(method, pathOf(world) + query, undefined, headers))
+    const answer = await requireAlike(t, `${method} ${query} ${JSON.stringify(headers ?? {})}`, place, world => place.client.send(method, pathOf(world) + query, undefined, headers))
     if (query === '') t.equal(answer.status, 404)
   }
   const writes: Array<[string, unknown, Record<string, string>?]> = [
@@ -108,7 +108,7 @@ async function probeRecords (t: Test, mapping: Mapping, place: Place): Promise<v
   ]
   for (const [i, [method, body, headers]] of writes.entries()) {
     const key = (): Record<string, string> => method === 'PATCH' && i % 2 === 1 ? { 'idempotency-key': randomUUID() } : {}
-    const answer = await demandAlike(t, `${method} ${JSON.stringify(body)} ${JSON.stringify(headers ?? {})}`, place, world => place.client.send(method, pathOf(world), body, { ...headers, ...key() }))
+    const answer = await requireAlike(t, `${method} ${JSON.stringify(body)} ${JSON.stringify(headers ?? {})}`, place, world => place.client.send(method, pathOf(world), body, { ...headers, ...key() }))
     t.equal(answer.status, mapping.appendOnly ? 405 : 404, `${method} ${JSON.stringify(body)}`)
   }
 }
@@ -120,12 +120,12 @@ async function probeReferences (t: Test, mapping: Mapping, { place, records }: {
   for (const [i, { data }] of records.entries()) {
     const referring = Object.keys(own[i]!).filter(name => !deepEqual(own[i]![name], made.get(place.strangers.unknown)![i]![name]))
     if (referring.length === 0) continue
-    const created = await demandAlike(t, `POST ${i}`, place, world => place.client.send('POST', mapping.path, made.get(world)![i]))
+    const created = await requireAlike(t, `POST ${i}`, place, world => place.client.send('POST', mapping.path, made.get(world)![i]))
     t.match(created.body, { code: 'VALIDATION_ERROR', meta: { status: 422 } })
     t.strictSame(namedIn(created), referring.toSorted(), 'every field that refers is named')
     if (mapping.appendOnly) continue
     const only = (body: Body): Body => Object.fromEntries(referring.map(name => [name, body[name]]))
-    const changed = await demandAlike(t, `PATCH ${i}`, place, world => place.client.send('PATCH', `${mapping.path}/${data.id}`, only(made.get(world)![i]!)))
+    const changed = await requireAlike(t, `PATCH ${i}`, place, world => place.client.send('PATCH', `${mapping.path}/${data.id}`, only(made.get(world)![i]!)))
     t.equal(changed.body.code, 'VALIDATION_ERROR')
     t.strictSame(namedIn(changed), referring.toSorted(), 'every field that refers is named')
   }
@@ -151,7 +151,7 @@ async function probeFilters (t: Test, mapping: Mapping, place: Place): Promise<v
         const record = world.recordOf([type])
         return type === (canonicalOf ?? types[0]) ? record.split('/')[1]! : record
       }
-      const answer = await demandAlike(t, `${name} by ${type}`, place, world => place.client.send('GET', `${mapping.path}?${name}=${value(world)}`))
+      const answer = await requireAlike(t, `${name} by ${type}`, place, world => place.client.send('GET', `${mapping.path}?${name}=${value(world)}`))
       t.strictSame(answer.data, { data: [], total: 0, hasMore: false })
     }
   }

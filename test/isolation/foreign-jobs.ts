@@ -31,7 +31,7 @@ export async function probeForeignJobs (t: Test): Promise<void> {
     [`${name} pending`, { owner, isPending: true }],
     [`${name} import`, { owner, request: importRequest, end: { status: 'completed' as const } }],
     [`${name} import under way`, { owner, request: importRequest }]
-  ] as const).map(async ([name, wish]) => [name, await make(wish)] as const)))
+  ] as const).map(async ([name, request]) => [name, await make(request)] as const)))
   const found = () => Promise.all(Object.values(strangers).map(job => gateway.control.jobs.find(job.id, job.owner)))
   const before = await found()
   for (const [method, path, headers] of requests) {

@@ -56,7 +56,7 @@ export async function actAtRandom (t: Test, { testUrl, liveUrl }: Servers, { sec
       await compare(world.actors[(step.who + step.variant) % 4]!, groups[step.more % groups.length]!, world)
       taken++
     }
-    for (const actor of world.actors) await demandSameOnServer(actor)
+    for (const actor of world.actors) await requireSameOnServer(actor)
   }
   const bothModes = async (): Promise<Actor[]> => {
     const test = await clientOf(gateway)
@@ -108,7 +108,7 @@ async function read (act: Act, chosen: Known): Promise<void> {
   const own = act.actor.records.get(chosen)
   const headers: Record<string, string> = act.variant === 0 ? { 'if-none-match': 'W/"999"' } : {}
   const { data } = await send(act, own === undefined ? 404 : 200, act.variant === 1 && own === undefined ? 'HEAD' : 'GET', pathOf(chosen), undefined, headers)
-  if (own !== undefined) demandSame(data, own)
+  if (own !== undefined) requireSame(data, own)
 }
 
 /** A record with all that refers to it, as FHIR. */
@@ -120,7 +120,7 @@ async function include (act: Act, chosen: Known): Promise<void> {
   const { data } = await send(act, isOwn ? 200 : 404, 'GET', `${pathOf(chosen)}?${query}`)
   if (!isOwn) return
   const expected = [chosen.id, ...records.all.filter(({ isDeleted, fields }) => !isDeleted && fields.patientId === chosen.id).map(({ id }) => id)]
-  demandEqual(data.entry.map(({ resource }: any) => resource.id).sort(), expected.sort(), 'what refers to a patient')
+  requireEqual(data.entry.map(({ resource }: any) => resource.id).sort(), expected.sort(), 'what refers to a patient')
 }
 
 async function write (act: Act, chosen: Known): Promise<void> {
@@ -152,7 +152,7 @@ async function remove (act: Act, chosen: Known): Promise<void> {
   const status = own === undefined ? 404 : isStale ? 412 : records.isReferredTo(own) ? 409 : 200
   const { data } = await send(act, status, 'DELETE', pathOf(chosen), undefined, isStale ? { 'if-match': 'W/"999"' } : {})
   if (status !== 200) return
-  demandEqual(data, { id: chosen.id, deleted: true }, 'what a delete says')
+  requireEqual(data, { id: chosen.id, deleted: true }, 'what a delete says')
   records.remove(chosen)
 }
 
@@ -162,8 +162,8 @@ async function find (act: Act, group: Group, chosen: Known | undefined): Promise
   const own = actor.records.of(group)
   const search = async (query: string, expected: readonly Known[]): Promise<void> => {
     const { data } = await send(act, 200, 'GET', `${group.path}?${query}`)
-    demandEqual(data.total, expected.length, `total of ${group.path}?${query.split('=')[0]}`)
-    demandEqual(data.data.length, Math.min(expected.length, 2), 'length of the page')
+    requireEqual(data.total, expected.length, `total of ${group.path}?${query.split('=')[0]}`)
+    requireEqual(data.data.length, Math.min(expected.length, 2), 'length of the page')
     if (data.data.some(({ id }: Known) => !expected.some(record => record.id === id))) throw new Error('a search finds what does not match')
     if (data.cursor !== undefined) world.cursors.push({ owner: actor, group, cursor: data.cursor })
   }
@@ -185,9 +185,9 @@ async function page (act: Act, pick: number): Promise<void> {
   const group = variant === 0 ? groups[pick % groups.length]! : given.group
   const isRight = given.owner === actor && group === given.group
   const { data, body } = await send(act, isRight ? 200 : 400, 'GET', `${group.path}?cursor=${given.cursor}`)
-  if (!isRight) return demandEqual(body.code, 'INVALID_CURSOR', 'why a cursor is refused')
+  if (!isRight) return requireEqual(body.code, 'INVALID_CURSOR', 'why a cursor is refused')
   const strangers = data.data.filter(({ id }: Known) => !actor.records.all.some(record => record.id === id))
-  demandEqual(strangers, [], 'strangers on a page')
+  requireEqual(strangers, [], 'strangers on a page')
 }
 
 /** Sends a request, and refuses another status and an answer that holds anything of anybody else anywhere. */
@@ -213,27 +213,27 @@ function textsIn (value: unknown): string[] {
 async function compare (actor: Actor, group: Group, world: World): Promise<void> {
   const { data } = await send({ world, actor }, 200, 'GET', `${group.path}?count=100`)
   const own = actor.records.of(group)
-  demandEqual(data.total, own.length, `how many ${group.path} there are`)
-  for (const record of own) demandSame(data.data.find(({ id }: Known) => id === record.id), record)
+  requireEqual(data.total, own.length, `how many ${group.path} there are`)
+  for (const record of own) requireSame(data.data.find(({ id }: Known) => id === record.id), record)
 }
 
-function demandSame (shown: any, { group, id, fields, version }: Known): void {
+function requireSame (shown: any, { group, id, fields, version }: Known): void {
   const names = [group.text, ...Object.keys(group.references)]
   const pick = (of: any): unknown => names.map(name => of?.[name])
-  demandEqual([shown?.id, shown?.versionId, pick(shown)], [id, version, pick(fields)], `a record of ${group.path}`)
+  requireEqual([shown?.id, shown?.versionId, pick(shown)], [id, version, pick(fields)], `a record of ${group.path}`)
 }
 
-function demandEqual (actual: unknown, expected: unknown, what: string): void {
+function requireEqual (actual: unknown, expected: unknown, what: string): void {
   const [a, b] = [actual, expected].map(value => JSON.stringify(value))
   if (a !== b) throw new Error(`${what}: ${a} in place of ${b}`)
 }
 
 /** The server holds the records of the model, each with its owner's tag alone, and no others of this owner. */
-async function demandSameOnServer ({ client, server, records }: Actor): Promise<void> {
+async function requireSameOnServer ({ client, server, records }: Actor): Promise<void> {
   for (const group of groups) {
     const stored = await server.tagged(client.tenantId, group.type)
-    demandEqual(stored.map(({ id, meta }) => `${id}/${meta.versionId}`).sort(), records.of(group).map(({ id, version }) => `${id}/${version}`).sort(), `the ${group.type}s of a tenant on the server`)
+    requireEqual(stored.map(({ id, meta }) => `${id}/${meta.versionId}`).sort(), records.of(group).map(({ id, version }) => `${id}/${version}`).sort(), `the ${group.type}s of a tenant on the server`)
     const tags = stored.flatMap(({ meta }) => meta.tag ?? []).filter(({ system }) => system === tenantSystem).map(({ code }) => code)
-    demandEqual(tags, stored.map(() => client.tenantId), 'the tags')
+    requireEqual(tags, stored.map(() => client.tenantId), 'the tags')
   }
 }

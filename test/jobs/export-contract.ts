@@ -24,7 +24,7 @@ export async function exportContract (t: Test, world: ExportWorld): Promise<void
   await t.test('with lenient handling an export leaves out what is unknown, but never what narrows it', t => lenient(t, world))
   await t.test('an export needs a key that may read', t => scopes(t, world))
   await t.test('one call exports simple records or FHIR', t => oneCall(t, world))
-  await t.test('a mistake in that call is told with its field, and no value is repeated', t => mistakes(t, world))
+  await t.test('a mistake in that call is told with its field, and no value is repeated', t => errors(t, world))
 }
 
 async function whole (t: Test, world: ExportWorld): Promise<void> {
@@ -138,8 +138,8 @@ async function asStored (t: Test, { join }: ExportWorld): Promise<void> {
 
 async function ofPatients (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada, , desk] = await stored(own, patient(), { resourceType: 'Organization', name: 'Ward' } as { resourceType: string }, { resourceType: 'Practitioner', name: [{ family: 'x' }] } as { resourceType: string })
-  const [ofAda, byAda] = await stored(own, observation(`Patient/${ada}`), { resourceType: 'Observation', status: 'final', code: { text: 'x' }, performer: [{ reference: `Patient/${ada}` }] } as { resourceType: string }, { resourceType: 'Observation', status: 'final', code: { text: 'x' }, performer: [{ reference: `Practitioner/${desk}` }] } as { resourceType: string })
+  const [ada, , controlService] = await stored(own, patient(), { resourceType: 'Organization', name: 'Ward' } as { resourceType: string }, { resourceType: 'Practitioner', name: [{ family: 'x' }] } as { resourceType: string })
+  const [ofAda, byAda] = await stored(own, observation(`Patient/${ada}`), { resourceType: 'Observation', status: 'final', code: { text: 'x' }, performer: [{ reference: `Patient/${ada}` }] } as { resourceType: string }, { resourceType: 'Observation', status: 'final', code: { text: 'x' }, performer: [{ reference: `Practitioner/${controlService}` }] } as { resourceType: string })
   const { manifest, lines } = await own.exported('/Patient/$export')
   t.strictSame(manifest.output.map(({ type, count }: any) => [type, count]), [['Observation', 2], ['Patient', 1]])
   t.strictSame(idsIn(lines.Observation), [ofAda, byAda].sort())
@@ -256,7 +256,7 @@ async function oneCall (t: Test, { join }: ExportWorld): Promise<void> {
   t.strictSame(await filesOf({ since: '2999-01-01' }), {})
 }
 
-async function mistakes (t: Test, { join }: ExportWorld): Promise<void> {
+async function errors (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const cases: Array<[object, string[]]> = [
     [{ resourceTypes: ['Patient', 'SECRET'] }, ['resourceTypes[1]']], [{ resourceTypes: [] }, ['resourceTypes']], [{ resourceTypes: 'Patient' }, ['resourceTypes']], [{ resourceTypes: [null] }, ['resourceTypes[0]']],

@@ -27,12 +27,12 @@ export interface Exporter extends Fhir {
 /** A gateway to a FHIR server, and the server itself for what was not stored through the gateway. */
 export interface ExportWorld extends Omit<World, 'fhir'> {
   readonly direct: FhirServer
-  readonly join: (wish?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Exporter>
+  readonly join: (request?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Exporter>
 }
 
 export async function openExportWorld (t: Test, where: { readonly url: string, readonly server: World['server'] }): Promise<ExportWorld> {
   const { fhir, ...world } = await openWorld(t, where)
-  return { ...world, direct: fhirServer(where.url), join: async wish => exporter(world, await fhir(wish)) }
+  return { ...world, direct: fhirServer(where.url), join: async request => exporter(world, await fhir(request)) }
 }
 
 /** A client that exports, of what sends the requests of one key. */
@@ -51,8 +51,8 @@ export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Expo
     throw new Error('the export does not end')
   }
   const simple: Exporter['simple'] = async (method, path, body) => {
-    const answer = await gateway.inject({ method: method as 'GET', url: `/v1${path}`, headers: { 'x-api-key': fhir.secret, ...body !== undefined && { 'content-type': 'application/json' } }, ...body !== undefined && { payload: JSON.stringify(body) } })
-    return { status: answer.statusCode, text: answer.body, body: String(answer.headers['content-type']).includes('ndjson') ? undefined : JSON.parse(answer.body) }
+    const response = await gateway.inject({ method: method as 'GET', url: `/v1${path}`, headers: { 'x-api-key': fhir.secret, ...body !== undefined && { 'content-type': 'application/json' } }, ...body !== undefined && { payload: JSON.stringify(body) } })
+    return { status: response.statusCode, text: response.body, body: String(response.headers['content-type']).includes('ndjson') ? undefined : JSON.parse(response.body) }
   }
   return {
     ...fhir,

@@ -159,8 +159,8 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const { tenantId, secret } = await gateway.createKey()
     const client = importer(gateway, secret)
     const { job } = await client.run(ndjson([patient()]))
-    for (const wish of [{}, { tenantId, mode: 'live' as const }]) {
-      const stranger = importer(gateway, (await gateway.createKey(wish)).secret)
+    for (const request of [{}, { tenantId, mode: 'live' as const }]) {
+      const stranger = importer(gateway, (await gateway.createKey(request)).secret)
       t.equal((await stranger.get(`/bulk/jobs/${job.id}/results`)).status, 404)
       t.equal((await stranger.get(`/bulk/jobs/${job.id}`)).status, 404)
     }

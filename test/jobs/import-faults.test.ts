@@ -35,9 +35,9 @@ const lines = (count: number) => [...Array(count).keys()].map(at => at % 3 === 0
   : { resourceType: 'Observation', status: 'final', code: { text: `weight ${at}` }, subject: { reference: `Patient/p${at - at % 3}` } })
 
 test('a datastore that is busy, answers a page, half a body or not at all for a while: every line is stored once', async t => {
-  let trouble = 0
+  let error = 0
   const fhirUrl = await startFaulty(t, async (_, response, forward) => {
-    switch (trouble++) {
+    switch (error++) {
       case 0: response.writeHead(503, { 'retry-after': '1' }).end(); return true
       case 1: response.writeHead(429, { 'content-type': 'application/fhir+json' }).end('{}'); return true
       case 2: response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'); return true
@@ -57,7 +57,7 @@ test('a datastore that is busy, answers a page, half a body or not at all for a 
   t.ok(results.every(({ status }) => status === 'created'), 'what an answer was lost of was created all the same')
   t.equal((await client.get('/fhir/Observation?_summary=count')).body.total, 200)
   t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 100)
-  t.ok(trouble > 5)
+  t.ok(error > 5)
 })
 
 test('a record that a datastore always breaks at fails alone, and is not counted', async t => {

@@ -37,8 +37,8 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   let job: Job = { ...made, checkpoint: { input: { bytes: writer.bytes, mark: writer.mark, lines: lines.length } }, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
   const counted: RecordUse[] = []
   const identityKey = randomBytes(32).toString('base64')
-  const door = (): TenantContext => ({
-    backend, tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: () => {}, onTrouble: () => {}
+  const context = (): TenantContext => ({
+    backend, tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: () => {}, onError: () => {}
   })
 
   const indexFiles = () => [spool.of(job).path(indexFile), `${spool.of(job).path(indexFile)}-journal`]
@@ -58,10 +58,10 @@ async function startScene (t: Test, lines: readonly unknown[]) {
       if (left === -1) copy(file => file, asItWas)
       throw died
     }
-    const store = importStore(door())
+    const store = importStore(context())
     const breaking: ImportStore = {
       ...store,
-      stored: async asked => { step(); return await store.stored(asked) },
+      stored: async request => { step(); return await store.stored(request) },
       write: async records => {
         step()
         const together = await store.write(records)

@@ -101,11 +101,11 @@ test('an import that is left while the datastore fetches offers nothing any more
 })
 
 /** An address that is known before the gateway's own is. */
-async function startRoad (t: Test): Promise<{ readonly url: string, readonly to: { url?: string }, readonly asked: string[] }> {
+async function startRoad (t: Test): Promise<{ readonly url: string, readonly to: { url?: string }, readonly requested: string[] }> {
   const to: { url?: string } = {}
-  const asked: string[] = []
+  const requested: string[] = []
   const server = createServer((request, response) => {
-    asked.push(request.url!)
+    requested.push(request.url!)
     request.pipe(send(new URL(request.url!, to.url), { method: request.method!, headers: { ...request.headers, host: new URL(to.url!).host } }, answer => {
       response.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(response)
@@ -113,7 +113,7 @@ async function startRoad (t: Test): Promise<{ readonly url: string, readonly to:
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => { server.closeAllConnections(); server.close() })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, asked }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, requested }
 }
 
 test('a gateway that is told to lets a datastore fetch new records, and no log names where', async t => {
@@ -130,7 +130,7 @@ test('a gateway that is told to lets a datastore fetch new records, and no log n
   t.ok(results.every(({ status }) => status === 'created'))
   t.equal(fetched.length, 1_050)
   t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 1_050)
-  const [path] = road.asked as [string]
+  const [path] = road.requested as [string]
   t.match(path, /^\/bulk-import\/[\w-]{43}\/Patient\.ndjson$/)
   for (const method of ['GET', 'HEAD', 'POST']) t.not((await fetch(gateway.url + path, { method })).status, 200, method)
   t.notMatch(JSON.stringify(gateway.logged()), path.split('/')[2]!)
@@ -138,6 +138,6 @@ test('a gateway that is told to lets a datastore fetch new records, and no log n
 
 test('a gateway that is not told to has no such address', async t => {
   const gateway = await startGateway(t)
-  const answer = await fetch(`${gateway.url}/bulk-import/${'a'.repeat(43)}/Patient.ndjson`)
-  t.match({ status: answer.status, body: await answer.json() }, { status: 404, body: { code: 'NOT_FOUND' } })
+  const response = await fetch(`${gateway.url}/bulk-import/${'a'.repeat(43)}/Patient.ndjson`)
+  t.match({ status: response.status, body: await response.json() }, { status: 404, body: { code: 'NOT_FOUND' } })
 })

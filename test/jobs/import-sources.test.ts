@@ -29,17 +29,17 @@ test('a source must be https at a host that the operator allowed, without creden
 
 type Answer = (path: string) => { readonly status?: number, readonly headers?: Record<string, string>, readonly body?: string | Buffer }
 
-async function startSource (t: Test, answer: Answer): Promise<{ readonly host: string, readonly ca: string, readonly asked: string[] }> {
+async function startSource (t: Test, answer: Answer): Promise<{ readonly host: string, readonly ca: string, readonly requested: string[] }> {
   const [key, cert] = ['source-key.pem', 'source.pem'].map(name => readFileSync(new URL(name, import.meta.url), 'utf8'))
-  const asked: string[] = []
+  const requested: string[] = []
   const server: Server = createServer({ key: key!, cert: cert! }, (request, response) => {
-    asked.push(request.url!)
+    requested.push(request.url!)
     const { status = 200, headers = {}, body = '' } = answer(request.url!)
     response.writeHead(status, headers).end(body)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => { server.closeAllConnections(); server.close() })
-  return { host: `files.example.org:${(server.address() as AddressInfo).port}`, ca: cert!, asked }
+  return { host: `files.example.org:${(server.address() as AddressInfo).port}`, ca: cert!, requested }
 }
 
 async function textOf (url: string, rules: SourceRules): Promise<string> {
@@ -52,7 +52,7 @@ async function textOf (url: string, rules: SourceRules): Promise<string> {
 const says = (words: string | RegExp) => ({ says: words }) as object as Error
 
 test('a source is fetched from the address that its name had once, its certificate verified, and no redirect followed', async t => {
-  const { host, ca, asked } = await startSource(t, path => path === '/moved' ? { status: 302, headers: { location: 'https://127.0.0.1/' } } : path === '/gone' ? { status: 404 } : { body: '{"a":1}\n' })
+  const { host, ca, requested } = await startSource(t, path => path === '/moved' ? { status: 302, headers: { location: 'https://127.0.0.1/' } } : path === '/gone' ? { status: 404 } : { body: '{"a":1}\n' })
   let resolved = 0
   const trial = { ca, loopback: true, resolve: async () => ++resolved === 1 ? ['127.0.0.1'] : ['10.0.0.1'] }
   const rules: SourceRules = { importHosts: [host], trial }
@@ -66,7 +66,7 @@ test('a source is fetched from the address that its name had once, its certifica
   await t.rejects(textOf(`https://${host}/gone`, { importHosts: [host], trial: steady }), says('it answered with status 404'))
   await t.rejects(textOf(`https://${host}/a`, { importHosts: [host], sourceBytes: 4, trial: steady }), says('it is too large'))
   await t.rejects(textOf(`https://${host}/a`, { importHosts: [host], trial: { loopback: true, resolve: steady.resolve } }), { code: /CERT|SELF_SIGNED/ }, 'a certificate that nobody trusts')
-  t.same([...new Set(asked)], ['/a?secret=1', '/moved', '/gone', '/a'])
+  t.same([...new Set(requested)], ['/a?secret=1', '/moved', '/gone', '/a'])
 })
 
 test('a manifest is refused where its hosts are not allowed, by this gateway and through raw FHIR', async t => {
@@ -75,8 +75,8 @@ test('a manifest is refused where its hosts are not allowed, by this gateway and
   for (const url of ['https://evil.example/a', 'http://files.example.org/', 'https://localhost/', 'https://169.254.169.254/latest']) {
     t.match(await client.post('/bulk/import', { sources: [{ resourceType: 'Patient', url }] }), { status: 422, body: { code: 'VALIDATION_ERROR' } }, url)
     const parameters = { resourceType: 'Parameters', parameter: [{ name: 'inputFormat', valueCode: 'application/fhir+ndjson' }, { name: 'input', part: [{ name: 'type', valueCode: 'Patient' }, { name: 'url', valueUri: url }] }] }
-    const answer = await fetch(`${gateway.url}/v1/fhir/$import`, { method: 'POST', body: JSON.stringify(parameters), headers: { 'x-api-key': client.secret, 'content-type': 'application/fhir+json', prefer: 'respond-async' } })
-    t.match({ status: answer.status, body: await answer.json() }, { status: 422, body: { resourceType: 'OperationOutcome' } }, url)
+    const response = await fetch(`${gateway.url}/v1/fhir/$import`, { method: 'POST', body: JSON.stringify(parameters), headers: { 'x-api-key': client.secret, 'content-type': 'application/fhir+json', prefer: 'respond-async' } })
+    t.match({ status: response.status, body: await response.json() }, { status: 422, body: { resourceType: 'OperationOutcome' } }, url)
   }
 })
 
@@ -104,7 +104,7 @@ test('an import through raw FHIR is begun, asked after and ended as one of Bulk 
 test('an import fetches all its sources, and their lines have one row of results, in their order', async t => {
   const patients = '\uFEFF{"id":"p1","firstName":"A","lastName":"One"}\n\n{"id":"p2","firstName":"B","lastName":"Two"}'
   const observations = [1, 2, 3].map(at => `{"resourceType":"Observation","status":"final","code":{"text":"x"},"subject":{"reference":"Patient/p${at}"}}\n`).join('')
-  const { host, ca, asked } = await startSource(t, path => path === '/patients'
+  const { host, ca, requested } = await startSource(t, path => path === '/patients'
     ? { headers: { 'content-encoding': 'gzip' }, body: gzipSync(patients) }
     : { body: observations })
   const rules: SourceRules = { importHosts: [host], trial: { ca, loopback: true, resolve: async () => ['127.0.0.1'] } }
@@ -115,7 +115,7 @@ test('an import fetches all its sources, and their lines have one row of results
   t.same(scene.results().map(({ line, status }) => [line, status]), [[1, 'created'], [2, 'created'], [3, 'failed'], [4, 'created'], [5, 'failed'], [6, 'created']])
   t.equal(await scene.total('Patient'), 2)
   t.equal(await scene.total('Observation'), 2)
-  t.same(asked, ['/observations?key=1', '/patients'])
+  t.same(requested, ['/observations?key=1', '/patients'])
 })
 
 test('an import that was broken off between its sources, and whose index is not there any more, ends and says so', async t => {

@@ -94,9 +94,9 @@ test('past the allowance of the month a line is not written, and what was writte
     while (gateway.logged().every(({ msg }) => msg !== 'a bulk job completed')) await new Promise(resolve => setTimeout(resolve, 20))
     const { secret: other } = await gateway.createKey({ plan: 'small', mode })
     t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${started.body.data.jobId}`, { headers: { 'x-api-key': other } })).status, 404)
-    const answer = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })
-    t.match(await answer.json(), { code }, 'the lines have used up the month')
-    t.equal(answer.headers.get('x-quota-used'), '30')
+    const response = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })
+    t.match(await response.json(), { code }, 'the lines have used up the month')
+    t.equal(response.headers.get('x-quota-used'), '30')
     t.match((await client.get(`/bulk/jobs/${started.body.data.jobId}`)).body.data, { totalRecords: 40, failedRecords: 11 }, 'which of them were written can be read even so')
   }
 })

@@ -22,16 +22,16 @@ export const ndjson = (records: readonly unknown[]): string => records.map(recor
 
 export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Importer {
   const ask = async (path: string, init: RequestInit = {}): Promise<{ status: number, body: any }> => {
-    const answer = await fetch(`${url}/v1${path}`, { ...init, headers: { 'x-api-key': secret, ...init.headers } })
-    const text = await answer.text()
-    return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) }
+    const response = await fetch(`${url}/v1${path}`, { ...init, headers: { 'x-api-key': secret, ...init.headers } })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
   const send: Importer['send'] = async (lines, query = '', headers = {}) =>
     await ask(`/bulk/import${query}`, { method: 'POST', body: lines as NonNullable<RequestInit['body']>, headers: { 'content-type': 'application/x-ndjson', ...headers } })
   const results: Importer['results'] = async jobId => {
-    const answer = await fetch(`${url}/v1/bulk/jobs/${jobId}/results`, { headers: { 'x-api-key': secret } })
-    if (answer.status !== 200) throw new Error(`the results were answered with ${answer.status}`)
-    return (await answer.text()).split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+    const response = await fetch(`${url}/v1/bulk/jobs/${jobId}/results`, { headers: { 'x-api-key': secret } })
+    if (response.status !== 200) throw new Error(`the results were answered with ${response.status}`)
+    return (await response.text()).split('\n').filter(line => line !== '').map(line => JSON.parse(line))
   }
   const ended: Importer['ended'] = async jobId => {
     for (let tries = 0; tries < 2_400; tries++) {

@@ -19,7 +19,7 @@ export const exportRequest: JobRequest = { kind: 'export', types: ['Patient'], f
 export const importRequest: JobRequest = { kind: 'import', dryRun: false, url: 'https://api.example.org' }
 
 /** Makes jobs in a control store of SQLite, and their files in the spool of the gateway beside it. */
-export function jobMaker (control: ControlStore, dataDirectory: string): (wish: JobWish) => Promise<Job> {
+export function jobMaker (control: ControlStore, dataDirectory: string): (request: JobWish) => Promise<Job> {
   const spool = new Spool({ directory: join(dataDirectory, 'bulk'), reserveBytes: 0 })
   return async ({ owner, request = exportRequest, files = {}, isPending, ...change }) => {
     const { files: written, storeId, ...place } = await spool.begin()

@@ -18,7 +18,7 @@ async function place (t: Test, settings: GatewaySettings = {}) {
   const { tenantId, secret } = await gateway.createKey()
   const owner = { tenantId, mode: 'test' } as const
   const maker = jobMaker(gateway.control, gateway.dataDirectory)
-  const make = (wish: Omit<JobWish, 'owner'>) => maker({ owner, ...wish })
+  const make = (request: Omit<JobWish, 'owner'>) => maker({ owner, ...request })
   const keyWith = async (scopes: ReadonlyArray<'read' | 'write'>) => (await gateway.createKey({ tenantId, scopes })).secret
   const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
     gateway.inject({ method: method as 'GET', url: `/v1/bulk/jobs${path}`, headers: { 'x-api-key': secret, ...headers } })
@@ -74,11 +74,11 @@ t.test('jobs are listed newest first, a page at a time, each once', async t => {
 
 t.test('a job is cancelled at each stage before its end; one that has ended stays as it is', async t => {
   const { make, ask, control } = await place(t)
-  for (const [wish, status] of [[{ isPending: true }, 'cancelled'], [{}, 'cancelled'], [completed, 'completed'], [{ end: { status: 'failed', failure: { code: 'X', message: '' } } }, 'failed']] as const) {
-    const job = await make(wish)
+  for (const [request, status] of [[{ isPending: true }, 'cancelled'], [{}, 'cancelled'], [completed, 'completed'], [{ end: { status: 'failed', failure: { code: 'X', message: '' } } }, 'failed']] as const) {
+    const job = await make(request)
     for (let i = 0; i < 2; i++) {
-      const answer = await ask('DELETE', `/${job.id}`)
-      t.match([answer.statusCode, answer.json().data], [200, { id: job.id, status }])
+      const response = await ask('DELETE', `/${job.id}`)
+      t.match([response.statusCode, response.json().data], [200, { id: job.id, status }])
     }
     t.match(await control.jobs.find(job.id, job.owner), { status })
   }
@@ -127,17 +127,17 @@ t.test('a part of a file is what the whole has at that place', async t => {
   const { etag } = (await ask('GET', path)).headers as { etag: string }
   const length = lines.length
   for (const [range, start, end] of [['0-0', 0, 1], ['10-19', 10, 20], ['100-', 100, length], ['-7', length - 7, length], [`-${length + 5}`, 0, length], [`${length - 1}-${length + 50}`, length - 1, length]] as const) {
-    const answer = await ask('GET', path, { range: `bytes=${range}`, 'accept-encoding': 'gzip', 'if-range': etag })
-    t.match([answer.statusCode, answer.body, answer.headers['content-range'], answer.headers['content-length']], [206, lines.slice(start, end), `bytes ${start}-${end - 1}/${length}`, String(end - start)], range)
-    t.notOk(answer.headers['content-encoding'])
+    const response = await ask('GET', path, { range: `bytes=${range}`, 'accept-encoding': 'gzip', 'if-range': etag })
+    t.match([response.statusCode, response.body, response.headers['content-range'], response.headers['content-length']], [206, lines.slice(start, end), `bytes ${start}-${end - 1}/${length}`, String(end - start)], range)
+    t.notOk(response.headers['content-encoding'])
   }
   for (const range of [`bytes=${length}-`, 'bytes=-0', `bytes=${length + 5}-${length + 9}`]) {
-    const answer = await ask('GET', path, { range })
-    t.match([answer.statusCode, answer.json(), answer.headers['content-range']], [416, { code: 'RANGE_NOT_SATISFIABLE', data: null }, `bytes */${length}`], range)
+    const response = await ask('GET', path, { range })
+    t.match([response.statusCode, response.json(), response.headers['content-range']], [416, { code: 'RANGE_NOT_SATISFIABLE', data: null }, `bytes */${length}`], range)
   }
   for (const [range, condition] of [['bytes=0-1,5-6', etag], ['lines=0-1', etag], ['bytes=5-2', etag], ['bytes=-', etag], ['bytes=0-1', '"another"'], ['bytes=0-1', new Date().toUTCString()]] as const) {
-    const answer = await ask('GET', path, { range, 'if-range': condition })
-    t.match([answer.statusCode, answer.body.length], [200, length], `${range} ${condition}`)
+    const response = await ask('GET', path, { range, 'if-range': condition })
+    t.match([response.statusCode, response.body.length], [200, length], `${range} ${condition}`)
   }
 })
 
@@ -175,8 +175,8 @@ t.test('files at another gateway are said to be there, and to be asked for again
   const { lease } = (await control.jobs.claim({ gateway: 'x', storeId: job.storeId, perTenant: 9, leaseMs: 60_000 }))!
   await control.jobs.save(lease, { files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }], end: { status: 'completed' } }, 60_000)
   t.match(await control.jobs.find(job.id, owner), { status: 'completed' })
-  const answer = await ask('GET', fileOf(job))
-  t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', message: /bulk\.directory/ }, '1'])
+  const response = await ask('GET', fileOf(job))
+  t.match([response.statusCode, response.json(), response.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', message: /bulk\.directory/ }, '1'])
 })
 
 t.test('a file that somebody changed on the disk is an error, or breaks off, and is never taken for a whole one', async t => {
@@ -195,9 +195,9 @@ t.test('a file that somebody changed on the disk is an error, or breaks off, and
   raw[20]! ^= 1
   writeFileSync(path, raw)
   for (const headers of ways) {
-    const answer = await get(headers)
-    t.strictSame([answer.status, answer.headers.get('etag'), answer.headers.get('content-encoding'), answer.headers.get('content-range')], [500, null, null, null])
-    t.match(await answer.json(), { code: 'INTERNAL_ERROR' })
+    const response = await get(headers)
+    t.strictSame([response.status, response.headers.get('etag'), response.headers.get('content-encoding'), response.headers.get('content-range')], [500, null, null, null])
+    t.match(await response.json(), { code: 'INTERNAL_ERROR' })
   }
   t.equal(logged().filter(line => JSON.stringify(line).includes('a frame of a file is missing or was changed')).length, 6, 'the operator learns of each')
 })

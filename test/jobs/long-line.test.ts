@@ -6,7 +6,7 @@ import { startGateway } from '../harness/gateway.js'
 import { importer } from './importing.js'
 
 const mebibyte = 1024 * 1024
-const longest = 16 * mebibyte
+const max = 16 * mebibyte
 
 /** A good line, one of 50 MB, and a good one. */
 async function * input (each = () => {}): AsyncGenerator<Buffer> {
@@ -30,20 +30,20 @@ test('of a line that is too long, no more is held than the longest there may be'
     most = Math.max(most, process.memoryUsage().arrayBuffers - before)
   }
   const lines = []
-  for await (const some of linesOf(input(measure), { line: 1, at: 0 }, longest)) lines.push(...some)
-  t.same(lines.map(({ bytes, content }) => [bytes > longest, content === undefined]), [[false, false], [true, true], [false, false]])
-  t.ok(most >= longest / 2, 'the measure sees what is held')
-  t.ok(most <= longest + 4 * mebibyte, `held ${most} bytes`)
+  for await (const some of linesOf(input(measure), { line: 1, at: 0 }, max)) lines.push(...some)
+  t.same(lines.map(({ bytes, content }) => [bytes > max, content === undefined]), [[false, false], [true, true], [false, false]])
+  t.ok(most >= max / 2, 'the measure sees what is held')
+  t.ok(most <= max + 4 * mebibyte, `held ${most} bytes`)
 })
 
 test('a line of 50 MB fails with the longest there may be, and those around it are stored', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const answer = await fetch(`${gateway.url}/v1/bulk/import`, { method: 'POST', body: input() as never, duplex: 'half', headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' } } as RequestInit)
-  t.equal(answer.status, 202)
+  const response = await fetch(`${gateway.url}/v1/bulk/import`, { method: 'POST', body: input() as never, duplex: 'half', headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' } } as RequestInit)
+  t.equal(response.status, 202)
   const client = importer(gateway, secret)
-  const job = await client.ended((await answer.json() as { data: { jobId: string } }).data.jobId)
+  const job = await client.ended((await response.json() as { data: { jobId: string } }).data.jobId)
   t.match(job, { status: 'completed', totalRecords: 3, processedRecords: 3, failedRecords: 1 })
   const results = await client.results(job.id)
-  t.match(results, [{ line: 1, status: 'created' }, { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line can have at most ${longest} bytes.` }, { line: 3, status: 'created' }])
+  t.match(results, [{ line: 1, status: 'created' }, { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line can have at most ${max} bytes.` }, { line: 3, status: 'created' }])
 })

@@ -97,18 +97,18 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
   const counted: RecordUse[] = []
   const counts = { held: 0, written: 0, begun: 0 }
   const incidents: Incident[] = []
-  const door = (): TenantContext => ({
-    backend, tenant: { id: tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {}
+  const context = (): TenantContext => ({
+    backend, tenant: { id: tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onError: () => {}
   })
 
   const run: NativeScene['run'] = async (breaksAt = Infinity, signal = new AbortController().signal) => {
     let left = breaksAt
     const step = (): void => { if (--left < 0) throw died }
     const taken = new Set<object>()
-    const store = importStore(door())
+    const store = importStore(context())
     const breaking: ImportStore = {
       ...store,
-      stored: async asked => { step(); return await store.stored(asked) },
+      stored: async request => { step(); return await store.stored(request) },
       refused: async (records, others) => { step(); return await store.refused(records, others) },
       write: async records => {
         step()
@@ -118,7 +118,7 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
         return together
       }
     }
-    const native = nativeImport(door())
+    const native = nativeImport(context())
     const breakingNative: NativeImport = {
       begin: async offered => {
         step()
@@ -131,16 +131,16 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
     }
     const quotaFor = () => ({
       take: () => {
-        const ticket = { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => { taken.delete(ticket) } }
-        taken.add(ticket)
-        return ticket
+        const reservation = { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => { taken.delete(reservation) } }
+        taken.add(reservation)
+        return reservation
       },
       count: (uses: readonly RecordUse[]) => {
-        for (const { ticket } of uses) taken.delete(ticket)
+        for (const { reservation } of uses) taken.delete(reservation)
         counted.push(...uses.filter(({ status }) => status < 500))
       }
     })
-    const parts = { store: breakingNative, offers, bounds: { fewest: 1, most } }
+    const parts = { store: breakingNative, offers, bounds: { min: 1, most } }
     const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { nativePartsFor: () => parts }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
     const stored = spool.of(job)
     const read: JobFiles['read'] = (name, range) => {
@@ -203,9 +203,9 @@ export async function startNativeDatastore (t: Test, manner: NativeManner | unde
     const credentials = parameter.find(({ name }) => name === 'storageDetail')!.part.find(({ name }) => name === 'credentialHttpBasic')!.valueString!
     const lines: string[] = []
     for (const { part } of parameter.filter(({ name }) => name === 'input')) {
-      const answer = await fetch(part.find(({ name }) => name === 'url')!.valueUri!, { headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } })
-      if (answer.status !== 200) return { status: 500 }
-      lines.push(...(await answer.text()).split('\n').filter(line => line !== ''))
+      const response = await fetch(part.find(({ name }) => name === 'url')!.valueUri!, { headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } })
+      if (response.status !== 200) return { status: 500 }
+      lines.push(...(await response.text()).split('\n').filter(line => line !== ''))
     }
     fetched.push(...lines)
     return await manner!(lines, store)

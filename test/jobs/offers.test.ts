@@ -30,7 +30,7 @@ test('lines that are offered are had by their own URL with their own password, o
     { ...good, name: '../Patient.ndjson' },
     { ...good, name: '__proto__' }
   ]
-  for (const asked of wrong) t.equal(await offers.find(asked), undefined, JSON.stringify(Object.keys(asked)))
+  for (const request of wrong) t.equal(await offers.find(request), undefined, JSON.stringify(Object.keys(request)))
   offer.close()
   t.equal(await offers.find(good), undefined)
 })

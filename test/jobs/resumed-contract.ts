@@ -24,7 +24,7 @@ function placeAt (t: Test, url: string): Place {
   const tenantId = newTenant()
   const { backend } = gatewayTo(url)
   t.teardown(() => backend.close())
-  const door: TenantContext = {
+  const context: TenantContext = {
     backend,
     tenant: { id: tenantId, system },
     mode: 'test',
@@ -32,9 +32,9 @@ function placeAt (t: Test, url: string): Place {
     cursors: createCursors({ key: Buffer.alloc(32), now: () => new Date() }),
     fhirBase: 'http://gateway.test/v1/fhir',
     onIncident: incident => { t.fail(`an incident: ${incident.kind}`) },
-    onTrouble: () => {}
+    onError: () => {}
   }
-  return { backend, tenantId, jobOf: (request, through) => breakableJob(() => guardedExport({ ...door, backend: decorateBackend(backend, through ?? {}) }), request, tenantId) }
+  return { backend, tenantId, jobOf: (request, through) => breakableJob(() => guardedExport({ ...context, backend: decorateBackend(backend, through ?? {}) }), request, tenantId) }
 }
 
 /** What an export that is broken off, or that goes on while others write, must come to. */

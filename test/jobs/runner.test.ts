@@ -76,7 +76,7 @@ t.test('a job that this process hears of is begun at once, without waiting for a
 t.test('a gateway works on no more jobs at a time than it may, nor on more of one organization, and takes the next when one ends', async t => {
   const { run, create, jobs } = await place(t)
   const ids = (await Promise.all(Array.from({ length: 7 }, (_, i) => create({ owner: { ...owner, tenantId: `org-${i % 2}` } })))).map(({ id }) => id)
-  const now = { all: 0, most: 0, byTenant: new Map<string, number>(), mostOfOne: 0 }
+  const now = { all: 0, most: 0, byTenant: new Map<string, number>(), maxOfOne: 0 }
   let begun = 0
   const held: Array<() => void> = []
   let areHeld = true
@@ -89,7 +89,7 @@ t.test('a gateway works on no more jobs at a time than it may, nor on more of on
     begun++
     count(1)
     now.most = Math.max(now.most, now.all)
-    now.mostOfOne = Math.max(now.mostOfOne, ...now.byTenant.values())
+    now.maxOfOne = Math.max(now.maxOfOne, ...now.byTenant.values())
     if (areHeld) await new Promise<void>(resolve => { held.push(resolve) })
     await pause(10)
     count(-1)
@@ -102,7 +102,7 @@ t.test('a gateway works on no more jobs at a time than it may, nor on more of on
   areHeld = false
   for (const letGo of held) letGo()
   await until(async () => (await Promise.all(ids.map((id, i) => jobs.find(id, { tenantId: `org-${i % 2}`, mode: 'test' })))).every(job => job?.status === 'completed'))
-  t.strictSame([now.most, now.mostOfOne], [3, 2])
+  t.strictSame([now.most, now.maxOfOne], [3, 2])
   await until(() => runner.running === 0)
 })
 
@@ -360,10 +360,10 @@ t.test('a job whose key is revoked is stopped, before it is begun or in the midd
 t.test('a control plane that can\'t be asked is said once in the log, and asked again', async t => {
   const { run, create, jobs, statusOf, lines } = await place(t)
   const { id } = await create()
-  let asked = 0
+  let request = 0
   const absent = altered(jobs, {
     claim: async (...given: Parameters<Jobs['claim']>) => {
-      if (++asked < 4) throw new Failure('BACKEND_UNAVAILABLE')
+      if (++request < 4) throw new Failure('BACKEND_UNAVAILABLE')
       return await jobs.claim(...given)
     }
   })

@@ -65,13 +65,13 @@ t.test('while jobs can\'t be asked for nothing is deleted, which is said once', 
   const orphan = await spool.begin()
   const old = new Date(Date.now() - 25 * 3_600_000)
   utimesSync(join(directory, orphan.id), old, old)
-  let asked = 0
+  let request = 0
   sweep({
     expired: storeId => jobs.expired(storeId),
     abandoned: ids => jobs.abandoned(ids),
     forget: ids => jobs.forget(ids),
     existing: async ids => {
-      if (++asked < 4) throw new Error('not now')
+      if (++request < 4) throw new Error('not now')
       t.ok(isThere(orphan.id))
       return await jobs.existing(ids)
     }

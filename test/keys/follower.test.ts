@@ -23,17 +23,17 @@ const first: Batch = {
 const revocation: Batch = { ...first, isSnapshot: false, after: 2, through: 3, changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })] }
 
 /** A far control plane that answers each connection as the test says, and keeps the last one open. */
-function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { asked: Position[] } {
-  const asked: Position[] = []
+function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { requested: Position[] } {
+  const requested: Position[] = []
   async function * follow (from: Position, signal: AbortSignal) {
-    const connection = connections[Math.min(asked.push(from), connections.length) - 1]!
+    const connection = connections[Math.min(requested.push(from), connections.length) - 1]!
     for (const item of connection) {
       if (item instanceof Error) throw item
       yield item
     }
-    if (asked.length >= connections.length) await pause(60_000, undefined, { signal })
+    if (requested.length >= connections.length) await pause(60_000, undefined, { signal })
   }
-  return { asked, follow }
+  return { requested, follow }
 }
 
 function following (t: Test, feed: ChangeFeed) {
@@ -70,7 +70,7 @@ t.test('a feed that fails is taken up again where the copy stands, and the log s
   const { follower, replica, lines } = following(t, feed)
   t.equal(follower.isConnected, false)
   await until(() => replica.position().seq === 3)
-  t.same(feed.asked, [{ feedId: '', seq: 0 }, { feedId: '', seq: 0 }, { feedId: 'feed-1', seq: 2 }])
+  t.same(feed.requested, [{ feedId: '', seq: 0 }, { feedId: '', seq: 0 }, { feedId: 'feed-1', seq: 2 }])
   t.equal(follower.isConnected, true)
   t.equal(lines.filter(line => line.includes('failed')).length, 2)
   t.equal(lines.filter(line => line.includes('works again')).length, 2)
@@ -81,7 +81,7 @@ t.test('a batch that does not fit is left, and the feed is asked again', async t
   const feed = farFeed([first, gap], [revocation])
   const { replica } = following(t, feed)
   await until(() => replica.position().seq === 3)
-  t.same(feed.asked.at(-1), { feedId: 'feed-1', seq: 2 })
+  t.same(feed.requested.at(-1), { feedId: 'feed-1', seq: 2 })
 })
 
 t.test('a feed that ends without an error is asked again, but not without a pause', async t => {
@@ -95,12 +95,12 @@ t.test('a feed that ends without an error is asked again, but not without a paus
 t.test('a follower stops at once, in the middle of a wait or of a pause', async t => {
   for (const feed of [farFeed([first]), farFeed([new Error('no route')])]) {
     const { follower } = following(t, feed)
-    await until(() => feed.asked.length > 0)
+    await until(() => feed.requested.length > 0)
     let hasStopped = false
     follower.stop().then(() => { hasStopped = true })
     // Turns of the event loop, and not the time that its waits would take.
     for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate)
     t.ok(hasStopped)
-    t.equal(feed.asked.length, 1)
+    t.equal(feed.requested.length, 1)
   }
 })

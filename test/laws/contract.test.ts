@@ -8,7 +8,7 @@ import { checkChange } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { simpleOf } from './arbitrary.js'
 import { partsOf } from './definitions.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 interface ContractField {
   readonly name: string
@@ -94,9 +94,9 @@ function checkField (t: Test, mapping: Mapping, field: ContractField, element: E
 /** A default may depend on what else was sent, so it counts when it is filled in beside nothing or beside everything. */
 function hasDefault (mapping: Mapping, field: ContractField, element: Element): boolean {
   const { [field.name]: _, ...everything } = fc.sample(simpleOf(mapping), { numRuns: 50, seed: 4 }).reduce((all, one) => ({ ...all, ...one }))
-  const filled = [{}, everything].map(sent => mapping.withDefaults(sent, occasion)[field.name])
-  if (field.default === 'the key\'s name') return filled.some(value => JSON.stringify(value)?.includes(occasion.keyName))
-  const wanted = field.default === 'now' ? occasion.now : field.default
+  const filled = [{}, everything].map(sent => mapping.withDefaults(sent, createContext)[field.name])
+  if (field.default === 'the key\'s name') return filled.some(value => JSON.stringify(value)?.includes(createContext.keyName))
+  const wanted = field.default === 'now' ? createContext.now : field.default
   return filled.some(value => value !== undefined && deepEqual(element.accept(value), element.accept(wanted)))
 }
 

@@ -18,7 +18,7 @@ import { faultsOf, searchParametersOf } from './definitions.js'
 import { r4Resource } from './r4-arbitrary.js'
 import { differences, pathsOfValues, withoutNamed, withPart } from './lossless.js'
 import { isList, strays } from './unmapped-elements.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 type Simple = Readonly<Record<string, unknown>>
 
@@ -111,7 +111,7 @@ for (const mapping of mappings) {
 
     t.test('1: what is sent is read back, with defaults filled in', async () => {
       fc.assert(fc.property(simple, simple => {
-        const whole = mapping.withDefaults(simple, occasion)
+        const whole = mapping.withDefaults(simple, createContext)
         refuse(checkCreate(mapping, whole).map(issue => issue.diagnostics))
         const shown: Simple = mapping.toSimple(parseStored(printJson(mapping.toFhir(whole))) as FhirElement)
         refuse(Object.keys(whole).filter(name => !deepEqual(shown[name], accepted(mapping, name, whole[name]))).map(name => `${name} is not read back`))
@@ -236,7 +236,7 @@ for (const mapping of mappings) {
     })
 
     t.test('5: what is accepted is valid R4', async () => {
-      fc.assert(fc.property(simple.map(simple => mapping.withDefaults(simple, occasion)), simple => {
+      fc.assert(fc.property(simple.map(simple => mapping.withDefaults(simple, createContext)), simple => {
         const resource = mapping.toFhir(simple)
         fc.pre(checkRules(mapping, resource).length === 0)
         refuse(faultsOf(resource))

@@ -50,7 +50,7 @@ async function crowded (t: Test, settings: GatewaySettings = {}) {
 t.test('while one organization has all its places taken and more waiting, another one is answered', async t => {
   const { createKey, store, get } = await crowded(t)
   const [greedy, other] = [await createKey(), await createKey()]
-  const asked = Array.from({ length: 20 }, () => get(greedy.secret))
+  const requested = Array.from({ length: 20 }, () => get(greedy.secret))
   await store.holds(3)
   const answered = get(other.secret, 'other')
   await store.holds(4)
@@ -62,20 +62,20 @@ t.test('while one organization has all its places taken and more waiting, anothe
     await store.holds(Math.min(3, rest))
     store.letGo()
   }
-  t.strictSame([...new Set((await Promise.all(asked)).map(({ status }) => status))], [404], 'those that waited were served one after the other')
+  t.strictSame([...new Set((await Promise.all(requested)).map(({ status }) => status))], [404], 'those that waited were served one after the other')
 })
 
 t.test('test and live keys of an organization have places of their own', async t => {
   const { createKey, store, get } = await crowded(t)
   const live = await createKey({ mode: 'live' })
   const test = await createKey({ tenantId: live.tenantId })
-  const asked = [...Array.from({ length: 5 }, () => get(live.secret)), get(test.secret, 'test')]
+  const requested = [...Array.from({ length: 5 }, () => get(live.secret)), get(test.secret, 'test')]
   await store.holds(4)
   t.equal(store.held.filter(({ url }) => url.includes('test')).length, 1)
   store.letGo()
   await store.holds(2)
   store.letGo()
-  await Promise.all(asked)
+  await Promise.all(requested)
 })
 
 t.test('a place is free again however its request ended', async t => {
@@ -83,10 +83,10 @@ t.test('a place is free again however its request ended', async t => {
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const isFree = async (how: string) => {
-    const answer = get(secret, 'after')
+    const response = get(secret, 'after')
     await store.holds(1)
     store.letGo()
-    t.equal((await answer).status, 404, how)
+    t.equal((await response).status, 404, how)
   }
   const ends: Readonly<Record<string, () => Promise<unknown>>> = {
     answered: async () => {},
@@ -199,7 +199,7 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
 t.test('where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month', async t => {
   const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
   const { secret } = await createKey()
-  const asked = Array.from({ length: 1 + 32 }, () => get(secret))
+  const requested = Array.from({ length: 1 + 32 }, () => get(secret))
   await store.holds(1)
   await came(1 + 32)
   const refused = await get(secret)
@@ -211,7 +211,7 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
   t.equal(refused.headers.get('x-ratelimit-remaining'), '999', 'only the one that is worked on counts')
   t.equal(meta.rateLimitRemaining, 999)
   t.equal(refused.headers.get('x-quota-used'), null)
-  for (const statuses = Promise.all(asked).then(answers => answers.map(({ status }) => status)); ;) {
+  for (const statuses = Promise.all(requested).then(responses => responses.map(({ status }) => status)); ;) {
     const left = await Promise.race([statuses, pause(5)])
     store.letGo()
     if (left === undefined) continue
@@ -222,7 +222,7 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
 
 t.test('who waits too long for a place has none', async t => {
   let clock = 0
-  const places = new FairConcurrencyLimiter({ places: 1, patienceMs: 5_000, clock: () => clock })
+  const places = new FairConcurrencyLimiter({ places: 1, timeoutMs: 5_000, clock: () => clock })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const first = places.acquire(pool)
   const second = places.acquire(pool)

@@ -35,9 +35,9 @@ t.test('every kind of request is counted once, in our own words', async t => {
     expected.push(words)
     const [method, url] = request.split(' ') as ['GET', string]
     const headers = { 'x-api-key': secret, ...payload !== undefined && { 'content-type': 'application/json' }, ...more }
-    const answer = await inject({ method, url: `/v1${url}`, headers, payload })
-    t.equal(answer.statusCode < 400, words.endsWith(' ok'), `${words}: ${answer.statusCode}`)
-    return answer
+    const response = await inject({ method, url: `/v1${url}`, headers, payload })
+    t.equal(response.statusCode < 400, words.endsWith(' ok'), `${words}: ${response.statusCode}`)
+    return response
   }
   const { data: { id } } = (await call('patients create ok', 'POST /patients', { firstName: 'A', lastName: 'B' })).json()
   await call('patients search ok', 'GET /patients?lastName=B')
@@ -147,8 +147,8 @@ t.test('a ledger that can\'t be written stops no request, and shows in the healt
   let now = Date.parse('2030-01-01T00:00:00Z')
   const { inject, createKey } = await startGateway(t, { environment: { CLINIGATE_DATA: directory }, now: () => new Date(now) })
   const { secret } = await createKey()
-  const answer = await inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
-  t.equal(answer.statusCode, 200)
+  const response = await inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
+  t.equal(response.statusCode, 200)
   t.match((await inject('/health')).json(), { data: { status: 'degraded', checks: { usage: { status: 'degraded', linesInMemory: 1 } } } })
   rmdirSync(join(directory, 'usage.db'))
   while ((now += 6_000) && (await inject('/health')).json().data.checks.usage.status !== 'ok') await pause(50)

@@ -19,7 +19,7 @@ t.test('through kills of gateway and control plane, the control plane gets what 
   const ask = async () => {
     while (!stopping.signal.aborted) {
       // An answer that the kill cut off was not got.
-      const isGot = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } }).then(answer => answer.text()).then(() => true, () => false)
+      const isGot = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } }).then(response => response.text()).then(() => true, () => false)
       if (isGot) answered++
       else await pause(20)
     }

@@ -25,8 +25,8 @@ async function controlPlane (t: Test) {
   return { send, requests }
 }
 
-function sending (t: Test, ledger: UsageLedger, send: SendUsage, patienceMs = 10_000): UsageSender {
-  const sender = new UsageSender({ ledger, send, log, everyMs: 1, patienceMs })
+function sending (t: Test, ledger: UsageLedger, send: SendUsage, timeoutMs = 10_000): UsageSender {
+  const sender = new UsageSender({ ledger, send, log, everyMs: 1, timeoutMs })
   t.teardown(() => sender.stop())
   return sender
 }

@@ -221,7 +221,7 @@ t.test('a file that can\'t be opened costs no count, and shows until it can', as
 t.test('while the disk fails, memory is bounded, and what found no room in it is told', async t => {
   const file = ledgerPlace(t)
   mkdirSync(file)
-  const ledger = openLedger(t, file, { mostLines: 100 })
+  const ledger = openLedger(t, file, { maxLines: 100 })
   await ledger.opened
   for (let i = 0; i < 300; i++) ledger.record(aUse({ keyId: `key-${i % 150}` }), at)
   t.match(ledger.check(), { status: 'degraded', linesInMemory: 100, lostRequests: 100 })

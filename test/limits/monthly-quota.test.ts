@@ -57,11 +57,11 @@ t.test('a caller can ask for its month, and finds what the headers say', async t
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
   const ask = asks(gateway, secret)
   for (let i = 0; i < 4; i++) await ask()
-  const answer = await ask('usage')
-  t.same(answer.json().data, {
+  const response = await ask('usage')
+  t.same(response.json().data, {
     month: '2030-01', mode: 'live', plan: 'pro', limit: 3, used: 5, remaining: 0, overage: 2, resetsAt: '2030-02-01T00:00:00.000Z'
   })
-  t.match(answer.headers, { 'x-quota-used': '5', 'x-quota-overage': '2' })
+  t.match(response.headers, { 'x-quota-used': '5', 'x-quota-overage': '2' })
   const writing = await gateway.createKey({ tenantId, scopes: ['write'] })
   t.equal((await asks(gateway, writing.secret)('usage')).statusCode, 403)
   t.equal((await ask('usage?month=2030-02')).statusCode, 400)
@@ -108,15 +108,15 @@ t.test('a new month begins at 0, and a clock that goes back finds the old one as
 t.test('a plan without a limit says nothing of months, and is counted all the same', async t => {
   const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret } = await gateway.createKey({ plan: 'enterprise' })
-  const answer = await asks(gateway, secret)()
-  t.strictSame(Object.keys(answer.headers).filter(name => /quota|ratelimit/.test(name)), [])
+  const response = await asks(gateway, secret)()
+  t.strictSame(Object.keys(response.headers).filter(name => /quota|ratelimit/.test(name)), [])
 })
 
 t.test('requests at the same time never get more than the allowance together', async t => {
   const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret } = await gateway.createKey({ plan: 'sandbox' })
-  const answers = await Promise.all(Array.from({ length: 20 }, () => asks(gateway, secret)()))
-  t.equal(answers.filter(({ statusCode }) => statusCode === 404).length, 3)
+  const responses = await Promise.all(Array.from({ length: 20 }, () => asks(gateway, secret)()))
+  t.equal(responses.filter(({ statusCode }) => statusCode === 404).length, 3)
 })
 
 t.test('what was counted outlasts the memory: a pool that was put out of it is read from the ledger', async t => {

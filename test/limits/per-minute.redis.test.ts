@@ -43,17 +43,17 @@ t.test('several gateways admit exactly the limit together', { timeout: 300_000 }
     const [lossesBefore, startedAt] = [losses(), performance.now()]
     const key = await newKey()
     const spent = limit - Number((await ask(gateways[0]!, key)).headers['x-ratelimit-remaining'])
-    const answers: Array<Awaited<ReturnType<typeof ask>>> = []
-    await eachOf(Array.from({ length: limit * 2 }, (_, i) => gateways[i % 3]!), 12, async gateway => { answers.push(await ask(gateway, key)) })
+    const responses: Array<Awaited<ReturnType<typeof ask>>> = []
+    await eachOf(Array.from({ length: limit * 2 }, (_, i) => gateways[i % 3]!), 12, async gateway => { responses.push(await ask(gateway, key)) })
     // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself then, as it says.
-    return { spent, answers, isTried: losses() === lossesBefore && performance.now() - startedAt < 50_000 }
+    return { spent, answers: responses, isTried: losses() === lossesBefore && performance.now() - startedAt < 50_000 }
   }
-  let { spent, answers, isTried } = await round()
-  while (!isTried) ({ spent, answers, isTried } = await round())
-  const admitted = answers.filter(({ statusCode }) => statusCode === 404).length
+  let { spent, answers: responses, isTried } = await round()
+  while (!isTried) ({ spent, answers: responses, isTried } = await round())
+  const admitted = responses.filter(({ statusCode }) => statusCode === 404).length
   t.equal(admitted, limit - spent)
-  t.equal(answers.filter(({ statusCode }) => statusCode === 429).length, answers.length - admitted)
-  const refused = answers.find(({ statusCode }) => statusCode === 429)!
+  t.equal(responses.filter(({ statusCode }) => statusCode === 429).length, responses.length - admitted)
+  const refused = responses.find(({ statusCode }) => statusCode === 429)!
   t.match(refused.headers, { 'ratelimit-policy': `"minute";q=${limit};w=60`, ratelimit: /^"minute";r=0;t=\d+$/ })
   t.equal(refused.headers['retry-after'], /t=(\d+)/.exec(refused.headers.ratelimit as string)![1])
   t.notMatch(JSON.stringify(gateways.map(({ lines }) => lines)), redisPassword)

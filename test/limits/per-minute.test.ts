@@ -42,7 +42,7 @@ t.test('every authenticated answer says what is left of the minute, refusals too
   const { createKey, inject } = await startGateway(t, { plans })
   const { secret } = await createKey({ plan: 'starter', scopes: ['read'] })
   const headers = { 'x-api-key': secret }
-  const answers = [
+  const responses = [
     await inject({ url: '/v1/patients', headers }),
     await inject({ url: '/v1/patients/none', headers }),
     await inject({ url: '/v1/nothing', headers }),
@@ -50,11 +50,11 @@ t.test('every authenticated answer says what is left of the minute, refusals too
     await inject({ url: '/v1/patients', headers: { ...headers, accept: 'text/html' } }),
     await inject({ url: '/v1/patients', headers })
   ]
-  t.strictSame(answers.map(answer => answer.statusCode), [200, 404, 404, 403, 406, 429])
-  t.strictSame(answers.map(answer => answer.headers['x-ratelimit-remaining']), ['4', '3', '2', '1', '0', '0'])
-  for (const answer of answers) {
-    const { rateLimitTotal, rateLimitRemaining, rateLimitReset } = answer.json().meta
-    t.strictSame([rateLimitTotal, rateLimitRemaining, rateLimitReset].map(String), ['limit', 'remaining', 'reset'].map(name => answer.headers[`x-ratelimit-${name}`]))
+  t.strictSame(responses.map(response => response.statusCode), [200, 404, 404, 403, 406, 429])
+  t.strictSame(responses.map(response => response.headers['x-ratelimit-remaining']), ['4', '3', '2', '1', '0', '0'])
+  for (const response of responses) {
+    const { rateLimitTotal, rateLimitRemaining, rateLimitReset } = response.json().meta
+    t.strictSame([rateLimitTotal, rateLimitRemaining, rateLimitReset].map(String), ['limit', 'remaining', 'reset'].map(name => response.headers[`x-ratelimit-${name}`]))
   }
 })
 
@@ -62,9 +62,9 @@ t.test('an unlimited plan has no numbers, and a request without a key counts for
   const { createKey, inject } = await startGateway(t, { plans })
   const { secret } = await createKey({ plan: 'team' })
   for (const headers of [{ 'x-api-key': secret }, {} as Record<string, string>]) {
-    const answer = await inject({ url: '/v1/patients', headers })
-    t.match(answer.json().meta, { rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null })
-    t.strictSame(Object.keys(answer.headers).filter(name => name.startsWith('x-ratelimit')), [])
+    const response = await inject({ url: '/v1/patients', headers })
+    t.match(response.json().meta, { rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null })
+    t.strictSame(Object.keys(response.headers).filter(name => name.startsWith('x-ratelimit')), [])
   }
 })
 

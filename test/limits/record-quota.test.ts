@@ -52,6 +52,6 @@ t.test('nothing is taken for an organization that is not known, and no line is r
 
 t.test('a record that failed by the gateway or the datastore gives its place back', async t => {
   const { quota, used } = quotaOf(t, { plan: 'pro', overage: true })
-  quota.count([201, 422, 502].map(status => ({ ticket: quota.take(), type: 'Patient', interaction: 'create', status })))
+  quota.count([201, 422, 502].map(status => ({ reservation: quota.take(), type: 'Patient', interaction: 'create', status })))
   t.equal(used(), 2)
 })

@@ -2,14 +2,14 @@
 import t from 'tap'
 import { checkChange, checkCreate } from '../../src/mappings/core/validate.js'
 import { consents } from '../../src/mappings/resources/consents.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 const [law, house] = ['https://example.org/law', 'https://example.org/house-rules']
 const consent = { patientId: 'p', scope: 'research', category: 'study' }
 
 /** What a client reads of a consent that it created with these fields. */
 function shown (fields: object) {
-  const whole = consents.withDefaults({ ...consent, ...fields }, occasion)
+  const whole = consents.withDefaults({ ...consent, ...fields }, createContext)
   t.strictSame(checkCreate(consents, whole), [])
   const { policyUri, policies, policyRule } = consents.toSimple(consents.toFhir(whole))
   t.equal(policyRule, undefined)
@@ -24,7 +24,7 @@ t.test('a policy that is sent without an authority is the policyUri', async t =>
 })
 
 t.test('two of them, or one beside a policyUri, are refused where they stand', async t => {
-  const fault = (fields: object) => checkCreate(consents, consents.withDefaults({ ...consent, ...fields }, occasion)).map(issue => issue.diagnostics)
+  const fault = (fields: object) => checkCreate(consents, consents.withDefaults({ ...consent, ...fields }, createContext)).map(issue => issue.diagnostics)
   t.strictSame(fault({ policies: [{ uri: law }, { uri: house }] }), ['policies[0].authority: is required here', 'policies[1].authority: is required here'])
   t.strictSame(fault({ policyUri: law, policies: [{ uri: house }] }), ['policies[0].authority: is required here'])
   t.strictSame(fault({ policies: [{ uri: 7 }] }), ['policyUri: expected a URI without spaces'])

@@ -11,7 +11,7 @@ import { media } from '../../src/mappings/resources/media.js'
 import { medicationKnowledge } from '../../src/mappings/resources/medication-knowledge.js'
 import { specimens } from '../../src/mappings/resources/specimens.js'
 import { refusedFields } from './refused-fields.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 const event = { type: 'rest', agent: [{ requestor: true }] }
 const report = { type: 'summary', measureId: 'http://example.org/m', period: { start: '2026-01', end: '2026-03' } }
@@ -46,7 +46,7 @@ t.test('imr-1: a recommendation is for a vaccine or against a disease', async t 
 })
 
 t.test('a request for a device keeps either what kind it is or which one', async t => {
-  const stored = deviceRequests.toFhir(deviceRequests.withDefaults({ deviceId: '7', patientId: '1' }, occasion))
+  const stored = deviceRequests.toFhir(deviceRequests.withDefaults({ deviceId: '7', patientId: '1' }, createContext))
   const without = deviceRequests.patch(stored, { deviceId: null })
   t.same(checkRules(deviceRequests, without, ['deviceId'], stored).flatMap(issue => issue.expression), ['code', 'deviceId'])
   const instead = deviceRequests.patch(stored, { code: 'walker' })

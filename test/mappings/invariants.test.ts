@@ -20,7 +20,7 @@ import { organizations } from '../../src/mappings/resources/organizations.js'
 import { serviceRequests } from '../../src/mappings/resources/service-requests.js'
 import { tasks } from '../../src/mappings/resources/tasks.js'
 import { refusedFields } from './refused-fields.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 type Simple = Readonly<Record<string, unknown>>
 
@@ -238,7 +238,7 @@ const cases: readonly Case[] = [
 for (const { rule, mapping, least, broken, kept, fields } of cases) {
   t.test(rule, async t => {
     const present = (simple: Simple): Simple => Object.fromEntries(Object.entries(simple).filter(([, value]) => value !== null))
-    const stored = mapping.patch(mapping.toFhir(mapping.withDefaults(least, occasion)), broken)
+    const stored = mapping.patch(mapping.toFhir(mapping.withDefaults(least, createContext)), broken)
     t.same([...new Set(checkRules(mapping, stored, Object.keys({ ...least, ...broken })).flatMap(issue => issue.expression ?? []))].sort(), fields)
     t.same(refusedFields(mapping, present({ ...least, ...kept })), [])
   })
@@ -274,7 +274,7 @@ t.test('a parameter of a task has exactly one value, and one of a type that has 
 t.test('a required time that has a default is filled in on create and never removed', async t => {
   const simple = { status: 'active', type: 'professional', use: 'claim', patientId: '1', insurerId: '1', outcome: 'complete' }
   t.same(refusedFields(claimResponses, simple), [])
-  t.equal(claimResponses.withDefaults(simple, occasion).created, occasion.now)
+  t.equal(claimResponses.withDefaults(simple, createContext).created, createContext.now)
   t.same(checkChange(claimResponses, { created: null }).map(issue => issue.expression), [['created']])
 })
 

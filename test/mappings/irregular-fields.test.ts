@@ -12,7 +12,7 @@ import { labs } from '../../src/mappings/resources/labs.js'
 import { notes } from '../../src/mappings/resources/notes.js'
 import { practitionerRoles } from '../../src/mappings/resources/practitioner-roles.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const attachmentOf = (note: FhirElement): unknown => (note.content as Array<{ attachment: unknown }>)[0]!.attachment
@@ -49,7 +49,7 @@ t.test('a substitution without a decision leaves nothing behind', async t => {
 
 t.test('the text of a note is stored and read to the letter', async t => {
   for (const text of ['fine', '  indented\r\n\tand more\n', 'Ünïcode 李 🙂', '\uFEFFmarked']) {
-    const note = notes.toFhir(notes.withDefaults({ patientId: '1', title: 'Visit', content: text }, occasion))
+    const note = notes.toFhir(notes.withDefaults({ patientId: '1', title: 'Visit', content: text }, createContext))
     t.same(attachmentOf(note), { contentType: 'text/plain', data: base64(text), title: 'Visit' })
     t.equal(notes.toSimple(note).content, text)
   }
@@ -119,12 +119,12 @@ t.test('a finding is its code, its words or both', async t => {
 
 t.test('a bare answer is stored by what it is', async t => {
   const intake = { patientId: '1', items: [{ linkId: '1', answer: ['yes', true, 3, 2.5, { valueDate: '2026-03' }] }] }
-  t.same(checkCreate(intakes, intakes.withDefaults(intake, occasion)), [])
+  t.same(checkCreate(intakes, intakes.withDefaults(intake, createContext)), [])
   t.same(intakes.toSimple(intakes.toFhir(intake)).items, [{
     linkId: '1', answer: [{ valueString: 'yes' }, { valueBoolean: true }, { valueInteger: 3 }, { valueDecimal: 2.5 }, { valueDate: '2026-03' }]
   }])
   for (const [answer, faults] of [[{}, 1], [{ valueString: 'a', valueInteger: 1 }, 2], [{ value: 'a' }, 2]] as const) {
-    t.equal(checkCreate(intakes, intakes.withDefaults({ patientId: '1', items: [{ linkId: '1', answer: [answer] }] }, occasion)).length, faults)
+    t.equal(checkCreate(intakes, intakes.withDefaults({ patientId: '1', items: [{ linkId: '1', answer: [answer] }] }, createContext)).length, faults)
   }
 })
 
@@ -158,6 +158,6 @@ t.test('somebody is named beside the id or alone', async t => {
 
 t.test('known words stand for their codes', async t => {
   const laboratory = { system: 'http://terminology.hl7.org/CodeSystem/v2-0074', code: 'LAB', display: 'Laboratory' }
-  t.same(labs.toSimple(labs.toFhir(labs.withDefaults({}, occasion))).category, laboratory)
+  t.same(labs.toSimple(labs.toFhir(labs.withDefaults({}, createContext))).category, laboratory)
   t.same(notes.toSimple(notes.toFhir({ type: 'discharge-summary' })).type, { system: 'http://loinc.org', code: '18842-5', display: 'Discharge summary' })
 })

@@ -18,7 +18,7 @@ import { consents } from '../../src/mappings/resources/consents.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
 import { observations } from '../../src/mappings/resources/observations.js'
 import { patients } from '../../src/mappings/resources/patients.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 const note = [{ url: 'http://example.org/note', valueString: 'hidden' }]
 const loinc = (code: string, more: object = {}) => ({ coding: [{ system: 'http://loinc.org', code, ...more }] })
@@ -190,8 +190,8 @@ t.test('a default is not filled in beside a rival of its choice', async t => {
     about: 'For this test.',
     fields: { at: dateTime('occurrenceDateTime', { choice: 'occurrence', default: '2026' }), words: text('occurrenceString', { choice: 'occurrence' }) }
   })
-  t.strictSame(events.withDefaults({}, occasion), { at: '2026' })
-  t.strictSame(events.withDefaults({ words: 'long ago' }, occasion), { words: 'long ago' })
+  t.strictSame(events.withDefaults({}, createContext), { at: '2026' })
+  t.strictSame(events.withDefaults({ words: 'long ago' }, createContext), { words: 'long ago' })
 })
 
 t.test('a record is presented with its identity and version', async t => {
@@ -204,7 +204,7 @@ const ada = { firstName: 'Ada', lastName: 'Byron' }
 const secret = 'secret-7f3a'
 
 /** Bodies with one mistake each: what the issue names, and what it says. */
-const mistakes: ReadonlyArray<readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]> = [
+const errors: ReadonlyArray<readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]> = [
   [{ firstName: undefined }, 'firstName', /is required/, 'required'],
   [{ gendr: secret }, 'gendr', /no such field; did you mean gender\?/, 'structure'],
   [{ [`${secret} x`]: 1 }, '(unknown)', /no such field/, 'structure'],
@@ -234,7 +234,7 @@ const mistakes: ReadonlyArray<readonly [sent: Record<string, unknown>, expressio
 ]
 
 t.test('each mistake is named by its field, with what to do and without the value', async t => {
-  for (const [sent, expression, says, code = 'invalid'] of mistakes) {
+  for (const [sent, expression, says, code = 'invalid'] of errors) {
     const { firstName: _, ...rest } = ada
     const body = 'firstName' in sent && sent.firstName === undefined ? rest : { ...ada, ...sent }
     const issues = checkCreate(patients, body)
@@ -316,7 +316,7 @@ t.test('the rules of R4 are checked on the whole resource', async t => {
   t.match(broken(observations, { code, valueString: 'x', component: [{ code, value: 1 }] }), [/^component: .*\(obs-7\)$/])
   t.strictSame(broken(observations, { code, component: [{ code, value: 1 }] }), [])
   t.match(broken(consents, { patientId: '1' }), [/policyUri.*ppc-1/, /policies.*ppc-1/, /policyRule.*ppc-1/])
-  t.strictSame(broken(consents, consents.withDefaults({ patientId: '1' }, occasion)), [])
+  t.strictSame(broken(consents, consents.withDefaults({ patientId: '1' }, createContext)), [])
 })
 
 t.test('a rule broken long ago does not stand in the way of another change', async t => {

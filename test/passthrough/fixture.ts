@@ -29,7 +29,7 @@ export interface World {
   readonly gateway: TestGateway
   readonly server: 'sandbox' | 'hapi'
   /** A new organization, or another key of one. */
-  readonly fhir: (wish?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Fhir>
+  readonly fhir: (request?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Fhir>
 }
 
 export async function openWorld (t: Test, { url, server }: { readonly url: string, readonly server: World['server'] }): Promise<World> {
@@ -37,8 +37,8 @@ export async function openWorld (t: Test, { url, server }: { readonly url: strin
   return {
     gateway,
     server,
-    fhir: async wish => {
-      const { tenantId, secret } = await gateway.createKey(wish)
+    fhir: async request => {
+      const { tenantId, secret } = await gateway.createKey(request)
       return { tenantId, secret, send: sender(gateway, secret) }
     }
   }
@@ -47,13 +47,13 @@ export async function openWorld (t: Test, { url, server }: { readonly url: strin
 /** What sends the requests of one key. */
 export function sender (gateway: Pick<TestGateway, 'inject'>, secret: string): Fhir['send'] {
   return async (method, path, body, headers = {}) => {
-    const answer = await gateway.inject({
+    const response = await gateway.inject({
       method: method as 'GET',
       url: `/v1/fhir${path.startsWith(fhirBase) ? path.slice(fhirBase.length) : path}`,
       headers: { 'x-api-key': secret, ...body !== undefined && { 'content-type': 'application/fhir+json' }, ...headers },
       ...body !== undefined && { payload: typeof body === 'string' || body instanceof Buffer ? body : printJson(body) }
     })
-    return { status: answer.statusCode, headers: answer.headers as Answer['headers'], text: answer.body, resource: answer.body === '' ? undefined : parseStored(answer.body) }
+    return { status: response.statusCode, headers: response.headers as Answer['headers'], text: response.body, resource: response.body === '' ? undefined : parseStored(response.body) }
   }
 }
 

@@ -122,8 +122,8 @@ async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
   const { secret } = await join()
   for (const headers of [{}, { 'x-api-key': 'none' }, { 'x-api-key': `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}` }, { authorization: `Bearer ${secret}` }]) {
     for (const url of ['/v1/fhir/Patient', '/v1/fhir', '/v1/fhir/no/such/path', '/v1/fhir/Patient/1/$everything']) {
-      const answer = await gateway.inject({ url, headers })
-      t.match({ status: answer.statusCode, headers: answer.headers, body: answer.json() }, { status: 401, headers: { 'content-type': /^application\/fhir\+json/, 'www-authenticate': /ApiKey/ }, body: { resourceType: 'OperationOutcome', issue: [{ code: 'login' }] } }, `${JSON.stringify(Object.keys(headers))} ${url}`)
+      const response = await gateway.inject({ url, headers })
+      t.match({ status: response.statusCode, headers: response.headers, body: response.json() }, { status: 401, headers: { 'content-type': /^application\/fhir\+json/, 'www-authenticate': /ApiKey/ }, body: { resourceType: 'OperationOutcome', issue: [{ code: 'login' }] } }, `${JSON.stringify(Object.keys(headers))} ${url}`)
     }
   }
   const { secret: revoked, keyId } = await gateway.createKey()

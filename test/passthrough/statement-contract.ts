@@ -40,9 +40,9 @@ export async function statementContract (t: Test, settings: GatewaySettings, sea
   await t.test('what it says may come along may come along', async t => {
     for (const type of searches) {
       const { searchInclude = [], searchRevInclude = [] } = statedOf(type)
-      const asked = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
-      for (let from = 0; from < asked.length; from += mostIncludes) {
-        const { status, text } = await client.send('GET', `fhir/${type}?${asked.slice(from, from + mostIncludes).join('&')}`)
+      const requested = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
+      for (let from = 0; from < requested.length; from += maxIncludes) {
+        const { status, text } = await client.send('GET', `fhir/${type}?${requested.slice(from, from + maxIncludes).join('&')}`)
         t.equal(status, 200, status === 200 ? `${type}: ${from} and on` : text)
       }
     }
@@ -50,7 +50,7 @@ export async function statementContract (t: Test, settings: GatewaySettings, sea
 }
 
 const fhir = { 'content-type': 'application/fhir+json' }
-const mostIncludes = 60
+const maxIncludes = 60
 
 async function tryInteractions (t: Test, client: Client, { type, interaction = [], operation = [] }: Stated): Promise<void> {
   const record = { resourceType: type, ...type === 'Observation' && { status: 'final', code: { text: 'x' } }, ...type === 'ServiceRequest' && { status: 'active', intent: 'order', subject: { display: 'x' } } }

@@ -11,13 +11,13 @@ t.test('the CapabilityStatement is true on the sandbox', t => statementContract(
 t.test('a client finds the statement without a key, in the one form that there is', async t => {
   const { inject } = await startGateway(t)
   const url = '/v1/fhir/metadata'
-  const answer = await inject(url)
-  t.equal(answer.headers['content-type'], 'application/fhir+json; charset=utf-8')
-  t.match(answer.json(), { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', kind: 'instance', implementation: { url: /\/v1\/fhir$/ }, rest: [{ mode: 'server' }] })
-  t.equal(answer.json().rest.length, 1)
+  const response = await inject(url)
+  t.equal(response.headers['content-type'], 'application/fhir+json; charset=utf-8')
+  t.match(response.json(), { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', kind: 'instance', implementation: { url: /\/v1\/fhir$/ }, rest: [{ mode: 'server' }] })
+  t.equal(response.json().rest.length, 1)
   t.equal((await inject(`${url}?_format=json&_pretty=true`)).statusCode, 200)
   const head = await inject({ method: 'HEAD', url })
-  t.strictSame([head.statusCode, head.body, head.headers['content-length']], [200, '', answer.headers['content-length']])
+  t.strictSame([head.statusCode, head.body, head.headers['content-length']], [200, '', response.headers['content-length']])
   for (const [refused, headers] of [[`${url}?_format=xml`, {}], [url, { accept: 'application/fhir+xml' }]] as const) {
     const { statusCode, body } = await inject({ url: refused, headers })
     t.strictSame([statusCode, JSON.parse(body).resourceType], [406, 'OperationOutcome'])

@@ -10,9 +10,9 @@ import { command } from '../cli/command.js'
 /** A server that refuses everything in the words of a gateway. */
 async function refusing (t: Test, failure: Failure): Promise<string> {
   const { status, message, headers } = failure
-  const server = createServer((_, answer) => {
-    answer.writeHead(status, { 'content-type': 'application/json', ...headers })
-    answer.end(JSON.stringify({ data: null, message, issues: [] }))
+  const server = createServer((_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(JSON.stringify({ data: null, message, issues: [] }))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

@@ -15,12 +15,12 @@ t.test('no organization can count by a canonical URL what others have', async t 
   const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
   await server.storeAll(client.tenantId, Array.from({ length: 999 }, () => ({ resourceType: 'Questionnaire', status: 'active', url: questionnaire })))
   await server.storeAll(client.tenantId, [{ resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire }])
-  const asked = [
+  const requested = [
     'fhir/Questionnaire?_count=0&_has:QuestionnaireResponse:questionnaire:status=completed',
     'fhir/QuestionnaireResponse?_include=QuestionnaireResponse:questionnaire&_include:iterate=Questionnaire:composed-of',
     'fhir/QuestionnaireResponse?_count=1&_include:iterate=QuestionnaireResponse:questionnaire'
   ]
-  const answers = async () => await Promise.all(asked.map(async path => {
+  const answers = async () => await Promise.all(requested.map(async path => {
     const { status, body } = await client.send('GET', path)
     return { path, status, total: body.total, entries: body.entry?.length, issue: body.issue }
   }))

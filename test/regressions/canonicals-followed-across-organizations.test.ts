@@ -2,17 +2,17 @@ import t from 'tap'
 import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
 import { readSearch } from '../../src/api/passthrough/search-request.js'
 
-const asked = (type: string, name: string, value: string) => () => readSearch(type, { query: [[name, value]], isLenient: false, fhirBase: 'https://gateway.test/v1/fhir' })
+const request = (type: string, name: string, value: string) => () => readSearch(type, { query: [[name, value]], isLenient: false, fhirBase: 'https://gateway.test/v1/fhir' })
 const says = { status: 400, message: /canonical URLs are not followed/ }
 
 // A datastore follows them to the records of every organization, and to a thousand at most.
 t.test('no search follows a canonical URL to other records', async t => {
-  t.throws(asked('QuestionnaireResponse', '_include', 'QuestionnaireResponse:questionnaire'), says)
-  t.throws(asked('Questionnaire', '_revinclude', 'QuestionnaireResponse:questionnaire'), says)
-  t.throws(asked('QuestionnaireResponse', '_include:iterate', 'PlanDefinition:depends-on'), says)
-  t.throws(asked('Questionnaire', '_has:QuestionnaireResponse:questionnaire:status', 'completed'), says)
-  t.throws(asked('QuestionnaireResponse', 'questionnaire:Questionnaire.name', 'x'), says)
-  t.doesNotThrow(asked('QuestionnaireResponse', 'questionnaire', 'http://example.org/q'), 'they are conditions as before')
+  t.throws(request('QuestionnaireResponse', '_include', 'QuestionnaireResponse:questionnaire'), says)
+  t.throws(request('Questionnaire', '_revinclude', 'QuestionnaireResponse:questionnaire'), says)
+  t.throws(request('QuestionnaireResponse', '_include:iterate', 'PlanDefinition:depends-on'), says)
+  t.throws(request('Questionnaire', '_has:QuestionnaireResponse:questionnaire:status', 'completed'), says)
+  t.throws(request('QuestionnaireResponse', 'questionnaire:Questionnaire.name', 'x'), says)
+  t.doesNotThrow(request('QuestionnaireResponse', 'questionnaire', 'http://example.org/q'), 'they are conditions as before')
 })
 
 t.test('of the parameters of kind reference, those that look at canonicals are not followed', async t => {

@@ -8,7 +8,7 @@ function mistakesOf (environment: Record<string, string>): readonly string[] {
     loadConfig(environment)
     return []
   } catch (error) {
-    return (error as ConfigError).mistakes
+    return (error as ConfigError).errors
   }
 }
 

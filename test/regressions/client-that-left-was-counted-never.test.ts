@@ -32,7 +32,7 @@ async function heldDatastore (t: Test) {
   return {
     url: server.url,
     hold: () => { isHolding = true },
-    isAsked: () => until(() => held.length > 0),
+    isRequested: () => until(() => held.length > 0),
     letGo: (behaviour = nobody) => {
       isHolding = false
       for (const answer of held.splice(0)) answer(behaviour)
@@ -80,15 +80,15 @@ const create = (head: string, missing = 0) => {
   return `POST /v1/patients HTTP/1.1\r\n${head}content-type: application/json\r\ncontent-length: ${body.length + missing}\r\n\r\n${body}`
 }
 
-const leaves = (how: 'destroy' | 'resetAndDestroy' = 'destroy'): Ending['end'] => async (socket, { isAsked, letGo, left }) => {
-  await isAsked()
+const leaves = (how: 'destroy' | 'resetAndDestroy' = 'destroy'): Ending['end'] => async (socket, { isRequested, letGo, left }) => {
+  await isRequested()
   socket[how]()
   await left()
   letGo()
 }
 
 const endings: Readonly<Record<string, Ending>> = {
-  'it is answered': { bytes: read, end: async (socket, { isAsked, letGo }) => { await isAsked(); letGo(); await once(socket, 'data') }, status: '4xx' },
+  'it is answered': { bytes: read, end: async (socket, { isRequested, letGo }) => { await isRequested(); letGo(); await once(socket, 'data') }, status: '4xx' },
   'it is refused': { bytes: head => read(head).replace('Patient', 'Nothing'), end: socket => once(socket, 'data'), status: '4xx' },
   'its client leaves while it is worked on': { bytes: read, end: leaves(), status: 'aborted' },
   'its connection is reset while it is worked on': { bytes: read, end: leaves('resetAndDestroy'), status: 'aborted' },
@@ -97,8 +97,8 @@ const endings: Readonly<Record<string, Ending>> = {
   'its client leaves before the second of two is worked on': { bytes: head => read(head).repeat(2), requests: 2, end: leaves(), status: 'aborted' },
   'its connection is reset in the middle of its answer': {
     bytes: read,
-    end: async (socket, { isAsked, letGo, left }, tenantId) => {
-      await isAsked()
+    end: async (socket, { isRequested, letGo, left }, tenantId) => {
+      await isRequested()
       letGo(json(200, { resourceType: 'Patient', id: '1', meta: { versionId: '1', tag: [{ system: tenantSystem, code: tenantId }] }, name: [{ text: largeText }] }))
       // It has come as far as it can without being read.
       await once(socket, 'readable')

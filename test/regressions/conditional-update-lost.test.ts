@@ -37,10 +37,10 @@ const changed = (family: string) => (tenantId: string) => anotherGateway.guard(t
 // The record that another request had made in the meantime was shown with 200, and what this one sent was gone.
 t.test('a conditional update for which another request makes the record in the meantime changes that one', async t => {
   const { store, accesses, families } = disturbed(isCreate, [another('Other')])
-  const answer = await store.perform(update('Own'))
-  t.match(answer, { status: 200, record: { name: [{ family: 'Own' }], meta: { versionId: '2' } } })
+  const response = await store.perform(update('Own'))
+  t.match(response, { status: 200, record: { name: [{ family: 'Own' }], meta: { versionId: '2' } } })
   t.strictSame(await families(), ['Own'])
-  t.strictSame(accesses, [{ kind: 'conditional-update', type: 'Patient', id: answer.record!.id, shown: [`Patient/${answer.record!.id}`] }])
+  t.strictSame(accesses, [{ kind: 'conditional-update', type: 'Patient', id: response.record!.id, shown: [`Patient/${response.record!.id}`] }])
 })
 
 t.test('when that one is changed before, it is looked for again', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { demandWhole, faulty, scene } from '../tenant-guard/exporting-scene.js'
+import { requireWhole, faulty, scene } from '../tenant-guard/exporting-scene.js'
 
 // A file of the datastore's native export whose connection broke between two lines, and which had no length, was taken for whole: the
 // export was completed without the rest.
@@ -16,7 +16,7 @@ t.test('a file with fewer lines than the manifest says is fetched anew, and wher
     server.output = url => server.files.map(({ type, lines }, at) => ({ type, url: `${url}/Binary/${at}`, count: lines.length }))
     server.fault = cutOff(server, times)
     t.equal(await job.run(), 'ended')
-    demandWhole(t, made)
+    requireWhole(t, made)
     t.equal(server.seen.filter(({ method }) => method === 'POST').length, times + 1, 'the export was begun anew')
   }
   const { server, job } = await scene(t)

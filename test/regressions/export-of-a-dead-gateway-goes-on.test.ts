@@ -6,9 +6,9 @@ import { jobMaker } from '../jobs/job-fixtures.js'
 import { startGateway } from '../harness/gateway.js'
 
 test('whoever ends an export has the datastore end its own, though the gateway that worked on it is gone', async t => {
-  const asked: string[] = []
+  const requested: string[] = []
   const server = createServer((request, response) => {
-    asked.push(`${request.method!} ${request.url!}`)
+    requested.push(`${request.method!} ${request.url!}`)
     response.writeHead(202, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}')
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -18,7 +18,7 @@ test('whoever ends an export has the datastore end its own, though the gateway t
   const make = jobMaker(gateway.control, gateway.dataDirectory)
   const owner = { tenantId, mode: 'test' } as const
   const remove = (url: string) => gateway.inject({ method: 'DELETE', url, headers: { 'x-api-key': secret } })
-  const told = (place: string) => asked.filter(request => request === `DELETE /fhir/${place}`).length
+  const told = (place: string) => requested.filter(request => request === `DELETE /fhir/${place}`).length
   const jobWith = async (place: string, more = {}) => await make({ owner, checkpoint: { place: { asOf: '2030-01-01T00:00:00Z', types: ['Patient'], walked: 0, own: { job: place, file: 0, lines: 0, begun: 1 } }, written: [] }, ...more })
 
   const raw = await jobWith('$export-poll-status?_jobId=1')

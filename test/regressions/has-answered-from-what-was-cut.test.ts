@@ -12,7 +12,7 @@ const searchset = (matches: readonly object[], included: readonly object[] = [],
 })
 
 const search: FhirSearch = {
-  kind: 'search', type: 'Patient', parameters: [], joins: [{ direction: 'has', types: ['Group'], reference: 'member', condition: ['_id', 'g1'] }], includes: [], count: 1, total: 'accurate', asked: []
+  kind: 'search', type: 'Patient', parameters: [], joins: [{ direction: 'has', types: ['Group'], reference: 'member', condition: ['_id', 'g1'] }], includes: [], count: 1, total: 'accurate', requested: []
 }
 
 async function rig (t: Test) {

@@ -11,8 +11,8 @@ t.test('a JSON Patch whose path leads below a text, a number or a boolean does n
     { op: 'add', path: '/active/x', value: 1 }, { op: 'move', from: '/lastName', path: '/active/x' }, { op: 'test', path: '/firstName/x/y', value: 1 }
   ]
   for (const operation of operations) {
-    const answer = await inject({ method: 'PATCH', url: `/v1/patients/${data.id}`, headers, payload: [operation] })
-    t.match(answer.json(), { code: 'VALIDATION_ERROR', issues: [{ expression: ['[0]'] }], meta: { status: 422 } }, JSON.stringify(operation))
+    const response = await inject({ method: 'PATCH', url: `/v1/patients/${data.id}`, headers, payload: [operation] })
+    t.match(response.json(), { code: 'VALIDATION_ERROR', issues: [{ expression: ['[0]'] }], meta: { status: 422 } }, JSON.stringify(operation))
   }
   t.strictSame((await inject({ url: `/v1/patients/${data.id}`, headers })).json().data, data)
 })

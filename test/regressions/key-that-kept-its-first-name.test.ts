@@ -17,8 +17,8 @@ test('a good key is renamed in the dashboard, over the API and by command, and t
 
   const token = (await gateway.control.tokens.create({ role: 'operator', name: 'ci' }, 'test')).secret
   const patch = async (body: object) => {
-    const answer = await gateway.inject({ method: 'PATCH', url: `/control/v1/keys/${keyId}`, headers: { authorization: `Bearer ${token}` }, payload: body })
-    return { status: answer.statusCode, ...answer.json() }
+    const response = await gateway.inject({ method: 'PATCH', url: `/control/v1/keys/${keyId}`, headers: { authorization: `Bearer ${token}` }, payload: body })
+    return { status: response.statusCode, ...response.json() }
   }
   t.match(await patch({ name: 'Letters' }), { status: 200, data: { keyId, name: 'Letters', expiresAt: undefined } })
   t.match(await patch({ name: 'Letters', expiresAt: '2099-01-01T00:00:00Z' }), { status: 200, data: { expiresAt: '2099-01-01T00:00:00.000Z' } })

@@ -29,12 +29,12 @@ t.test('lines that wait for another one are looked through in bounded parts, and
     }
     return { found, parts }
   }
-  t.strictSame(looks(after => index.ready({ after, longest: 1_000, most: 200 })), { found: [1_250, 2_500, 3_750, 5_000], parts: 6 })
-  t.strictSame(looks(after => index.ready({ after, longest: 1_000, most: 1 })).found, [1_250, 2_500, 3_750, 5_000])
+  t.strictSame(looks(after => index.ready({ after, max: 1_000, most: 200 })), { found: [1_250, 2_500, 3_750, 5_000], parts: 6 })
+  t.strictSame(looks(after => index.ready({ after, max: 1_000, most: 1 })).found, [1_250, 2_500, 3_750, 5_000])
   index.send([1_250, 3_750].map(line => ({ line, plan: 'created' })))
   t.strictSame(looks(after => index.handedOver(after, 1)).found, [1_250, 3_750])
-  t.strictSame(looks(after => index.ready({ after, longest: 1_000, most: 200 })).found, [2_500, 5_000])
+  t.strictSame(looks(after => index.ready({ after, max: 1_000, most: 200 })).found, [2_500, 5_000])
   index.end([{ line: 1, isFailed: false, result: Buffer.alloc(0) }])
-  t.equal(looks(after => index.ready({ after, longest: 1_000, most: 200 })).found.length, count - 3)
+  t.equal(looks(after => index.ready({ after, max: 1_000, most: 200 })).found.length, count - 3)
   t.end()
 })

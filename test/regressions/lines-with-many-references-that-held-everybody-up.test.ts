@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
 import { IndexFile } from '../../src/jobs/import/index-file.js'
 import { topologicalOrder, TooDeep } from '../../src/jobs/import/order.js'
-import { mostReferences } from '../../src/jobs/import/pace.js'
+import { maxReferences } from '../../src/jobs/import/pace.js'
 import { ResultCipher } from '../../src/jobs/import/result.js'
 import { startNativeScene, type NativeScene, type NativeSceneSettings } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
@@ -48,17 +48,17 @@ test('lines with many references are read, ordered and checked a few at a time',
   const lists = [...Array(24).keys()].map(at => list(`l${at}`, toPatients(4_000)))
   const scene = await startScene(t, { lines: [...lists, ...patients(4_000)], dryRun: true })
   const rows = inOneTurn(t)
-  let mostAdded = 0
+  let maxAdded = 0
   let linked = 0
-  watch(t, 'add', ([lines]) => { mostAdded = Math.max(mostAdded, lines.reduce((sum, { refersTo }) => sum + refersTo.length, 0)) })
+  watch(t, 'add', ([lines]) => { maxAdded = Math.max(maxAdded, lines.reduce((sum, { refersTo }) => sum + refersTo.length, 0)) })
   watch(t, 'link', () => { linked++ })
   watch(t, 'referred', (_, answer) => rows.add(answer.length))
   watch(t, 'targets', (_, answer) => rows.add(answer.length))
   t.equal(await scene.run(), 'ended')
   t.ok(scene.results().every(({ status }) => status === 'valid'))
-  t.ok(mostAdded >= mostReferences && mostAdded < 2 * mostReferences, `${mostAdded} references went into the index at once`)
+  t.ok(maxAdded >= maxReferences && maxAdded < 2 * maxReferences, `${maxAdded} references went into the index at once`)
   t.ok(linked >= 24 / 3, `they were linked in ${linked} steps`)
-  t.ok(rows.most() <= 6 * mostReferences, `${rows.most()} references were looked at in one turn of the event loop`)
+  t.ok(rows.most() <= 6 * maxReferences, `${rows.most()} references were looked at in one turn of the event loop`)
 })
 
 test('a line with more references than one may have fails and says how many, and one with as many is good', async t => {
@@ -81,7 +81,7 @@ test('lines of a circle that have too many references together fail', async t =>
 })
 
 test('no more references are held than a path of lines may have, while their order is found', t => {
-  const referred = (line: number): readonly number[] => line > 100 ? [] : [line + 1, ...Array(mostReferences).fill(1_000)]
+  const referred = (line: number): readonly number[] => line > 100 ? [] : [line + 1, ...Array(maxReferences).fill(1_000)]
   t.throws(() => [...topologicalOrder([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)
   t.end()
 })

@@ -11,7 +11,7 @@ function mistakesIn (t: Test, settings: object, environment: Record<string, stri
     return []
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return [...error.mistakes].sort()
+    return [...error.errors].sort()
   }
 }
 
@@ -30,7 +30,7 @@ t.test('a mistake of one setting hides none of others', async t => {
     auditLog: { auditEvents: true, fileBytes: 1 },
     limits: { bodyBytes: 1, redisUrlFile: '/nowhere' },
     dashboard: { sessionHours: 0, localAccounts: false }
-  }, { CLINIGATE_ROLE: 'gateway', CONTROL_DATABASE_URL: 'mysql://h' }).map(mistake => mistake.replace(/: .*?(; did.*)?$/, '$1')), [
+  }, { CLINIGATE_ROLE: 'gateway', CONTROL_DATABASE_URL: 'mysql://h' }).map(error => error.replace(/: .*?(; did.*)?$/, '$1')), [
     'auditLog.auditEvents',
     'auditLog.fileBytes',
     'control.databaseUrlFile (or CONTROL_DATABASE_URL)',
@@ -53,10 +53,10 @@ t.test('a mistake of one setting hides none of others', async t => {
 })
 
 t.test('a setting that has not its form is told of once, whatever reads it', async t => {
-  t.strictSame(mistakesIn(t, { datastores: null, routing: { live: 'x' } }).map(mistake => mistake.split(':')[0]), ['datastores'])
-  t.strictSame(mistakesIn(t, { datastores: { a: null }, routing: { live: 'a' } }).map(mistake => mistake.split(':')[0]), ['datastores.a'])
+  t.strictSame(mistakesIn(t, { datastores: null, routing: { live: 'x' } }).map(error => error.split(':')[0]), ['datastores'])
+  t.strictSame(mistakesIn(t, { datastores: { a: null }, routing: { live: 'a' } }).map(error => error.split(':')[0]), ['datastores.a'])
   for (const name of ['routing', 'control', 'cursor', 'limits', 'dashboard', 'auditLog', 'role']) {
-    t.strictSame(mistakesIn(t, { [name]: 5 }).map(mistake => mistake.split(':')[0]), [name])
+    t.strictSame(mistakesIn(t, { [name]: 5 }).map(error => error.split(':')[0]), [name])
   }
-  t.strictSame(mistakesIn(t, { dashboard: { localAccounts: false, oidc: 'x' }, cursor: { secretFile: 5 } }).map(mistake => mistake.split(':')[0]), ['cursor.secretFile', 'dashboard.oidc'])
+  t.strictSame(mistakesIn(t, { dashboard: { localAccounts: false, oidc: 'x' }, cursor: { secretFile: 5 } }).map(error => error.split(':')[0]), ['cursor.secretFile', 'dashboard.oidc'])
 })

@@ -50,7 +50,7 @@ async function overtakenByReset (t: Test, gateway: TestGateway, memberId: string
   const before = members[method] as (...args: unknown[]) => unknown
   let hasCome = false
   Object.assign(members, { [method]: (...args: unknown[]) => { hasCome = true; return before.apply(members, args) } })
-  const answer = late()
+  const response = late()
   await until(() => hasCome)
   // It reads the hash, and waits for its turn to look at it.
   for (let turns = 0; turns < 20; turns++) await turn()
@@ -58,7 +58,7 @@ async function overtakenByReset (t: Test, gateway: TestGateway, memberId: string
   const { password } = await reset
   letGo()
   await another
-  return { answer: await answer, password }
+  return { answer: await response, password }
 }
 
 test('a sign-in with a password that is reset meanwhile opens nothing', async t => {

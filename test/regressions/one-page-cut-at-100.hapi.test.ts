@@ -10,8 +10,8 @@ const family = `Many${randomUUID().slice(0, 8)}`
 async function manyPatients (): Promise<{ readonly tenant: string, readonly ids: readonly string[] }> {
   const tenant = newTenant()
   const entries = Array.from({ length: 130 }, () => ({ interaction: { kind: 'create', type: 'Patient', resource: { resourceType: 'Patient', name: [{ family }] } } as const }))
-  const answer = await gatewayTo(url).guard(tenant).perform({ kind: 'transaction', type: 'Bundle', entries, references: new Map(), showsWritten: true })
-  return { tenant, ids: JSON.parse(answer.body!).entry.map((entry: { resource: { id: string } }) => entry.resource.id) }
+  const response = await gatewayTo(url).guard(tenant).perform({ kind: 'transaction', type: 'Bundle', entries, references: new Map(), showsWritten: true })
+  return { tenant, ids: JSON.parse(response.body!).entry.map((entry: { resource: { id: string } }) => entry.resource.id) }
 }
 
 t.test('more than a hundred references that this gateway has not met are all found to be the tenant\'s', async t => {
@@ -28,6 +28,6 @@ t.test('a chain over more than a hundred records loses none of them', async t =>
   const entries = ids.map(id => ({ interaction: { kind: 'create', type: 'Observation', resource: observation(id) } as const }))
   await guard.perform({ kind: 'transaction', type: 'Bundle', entries, references: new Map(), showsWritten: false })
   const joins = [{ direction: 'chain', types: ['Patient'], reference: 'subject', condition: ['family', family] }] as const
-  const { body } = await guard.perform({ kind: 'search', type: 'Observation', parameters: [], joins, includes: [], asked: [], count: 0 })
+  const { body } = await guard.perform({ kind: 'search', type: 'Observation', parameters: [], joins, includes: [], requested: [], count: 0 })
   t.equal(JSON.parse(body!).total, 130)
 })

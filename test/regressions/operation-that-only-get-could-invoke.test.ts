@@ -11,20 +11,20 @@ t.test('$everything by POST is what it is by GET', async t => {
   const { tenantId, send } = await fhir()
   const patient = { resourceType: 'Patient', id: '1', meta: { tag: [{ system: 'urn:clinigate:tenant', code: tenantId }] } }
   const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', ...parameter.length > 0 && { parameter } })
-  const asked = async (...request: Parameters<typeof send>) => {
+  const requested = async (...request: Parameters<typeof send>) => {
     server.behave(json(200, patient), json(200, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource: patient }] }))
     t.match(await send(...request), { status: 200, resource: { type: 'searchset', entry: [{ resource: { id: '1' } }] } })
     return server.seen.map(({ method, url }) => `${method} ${decodeURIComponent(url)}`)
   }
   const url = '/Patient/1/$everything'
-  const plain = await asked('GET', url)
+  const plain = await requested('GET', url)
   t.match(plain, [/^GET .*Patient\/1/, /^GET \/fhir\/Patient\/1\/\$everything\?_count=100$/])
-  t.strictSame(await asked('POST', url), plain, 'without a body')
-  t.strictSame(await asked('POST', url, parameters()), plain, 'without parameters')
-  const some = await asked('GET', `${url}?start=2020-01-01&end=2021-01-01&_since=2020-01-01T00:00:00Z&_count=5&_type=Patient,Observation`)
+  t.strictSame(await requested('POST', url), plain, 'without a body')
+  t.strictSame(await requested('POST', url, parameters()), plain, 'without parameters')
+  const some = await requested('GET', `${url}?start=2020-01-01&end=2021-01-01&_since=2020-01-01T00:00:00Z&_count=5&_type=Patient,Observation`)
   const given = [{ name: 'start', valueDate: '2020-01-01' }, { name: 'end', valueDate: '2021-01-01' }, { name: '_since', valueInstant: '2020-01-01T00:00:00Z' }, { name: '_count', valueInteger: 5 }]
-  t.strictSame(await asked('POST', url, parameters(...given, { name: '_type', valueCode: 'Patient' }, { name: '_type', valueCode: 'Observation' })), some, 'a parameter that may be repeated')
-  t.strictSame(await asked('POST', `${url}?_type=Patient,Observation`, parameters(...given)).then(all => all.map(sorted)), some.map(sorted), 'some in the URL')
+  t.strictSame(await requested('POST', url, parameters(...given, { name: '_type', valueCode: 'Patient' }, { name: '_type', valueCode: 'Observation' })), some, 'a parameter that may be repeated')
+  t.strictSame(await requested('POST', `${url}?_type=Patient,Observation`, parameters(...given)).then(all => all.map(sorted)), some.map(sorted), 'some in the URL')
 
   server.behave(json(200, patient))
   const reader = await fhir({ tenantId, scopes: ['read'] })

@@ -11,8 +11,8 @@ const plans = {
 async function operatorOf (gateway: TestGateway) {
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
   return async (method: 'GET' | 'POST' | 'PATCH', path: string, body?: object) => {
-    const answer = await gateway.inject({ method, url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, ...body && { payload: JSON.stringify(body) } })
-    return { status: answer.statusCode, body: answer.json() }
+    const response = await gateway.inject({ method, url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, ...body && { payload: JSON.stringify(body) } })
+    return { status: response.statusCode, body: response.json() }
   }
 }
 

@@ -27,9 +27,9 @@ test('a change of a role is asked for first, and one\'s own with what cannot be 
     t.match(list.html, `href="/dashboard/members/${memberId}/role"`)
     t.notMatch(list.html, `action="/dashboard/members/${memberId}/role"`)
   }
-  const asked = await browser.get(`/dashboard/members/${bob.memberId}/role`)
-  t.match(asked.text, /Make Bob viewer\? bob@example\.org will see everything and change nothing\. They are signed out everywhere/)
-  t.notMatch(asked.text, /yourself/)
+  const request = await browser.get(`/dashboard/members/${bob.memberId}/role`)
+  t.match(request.text, /Make Bob viewer\? bob@example\.org will see everything and change nothing\. They are signed out everywhere/)
+  t.notMatch(request.text, /yourself/)
   t.match(await followed(browser, await browser.post(`/dashboard/members/${bob.memberId}/role`, { role: 'viewer' })), { status: 200, text: /Bob is now viewer/ })
   t.match((await browser.get(`/dashboard/members/${bob.memberId}/role`)).text, /Make Bob admin\? bob@example\.org will manage keys, people and tokens\./)
 

@@ -5,7 +5,7 @@ import { checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { deviceRequests } from '../../src/mappings/resources/device-requests.js'
 import { goals } from '../../src/mappings/resources/goals.js'
 import { observations } from '../../src/mappings/resources/observations.js'
-import { occasion } from '../harness/create-context.js'
+import { createContext } from '../harness/create-context.js'
 
 type Range = Readonly<Record<'low' | 'high', object>>
 
@@ -18,7 +18,7 @@ const fields: ReadonlyArray<{ readonly mapping: Mapping, readonly field: string,
 ]
 /** What a create with the range is refused for. */
 function refusals ({ mapping, holding }: typeof fields[number], range: Range) {
-  const simple = mapping.withDefaults(holding(range) as Record<string, unknown>, occasion)
+  const simple = mapping.withDefaults(holding(range) as Record<string, unknown>, createContext)
   return [...checkCreate(mapping, simple), ...checkRules(mapping, mapping.toFhir(simple))]
 }
 

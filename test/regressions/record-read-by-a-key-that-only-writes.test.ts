@@ -10,22 +10,22 @@ t.test('a key that only writes changes records without seeing them', async t => 
   const writer = await fhir({ tenantId: all.tenantId, scopes: ['write'] })
   const { resource: { id } } = await all.send('POST', '/Patient', patient())
   const url = `Patient/${id}`
-  const wish = { prefer: 'return=representation' }
+  const request = { prefer: 'return=representation' }
   const isMinimal = (answer: Answer, message: string) => {
     t.match(answer, { status: 200, headers: { etag: /^W\//, 'content-location': /_history/ }, resource: undefined }, message)
     t.equal(answer.text, '', message)
   }
   isMinimal(await writer.send('PATCH', `/${url}`, [], patchType), 'an empty patch')
-  isMinimal(await writer.send('PATCH', `/${url}`, [], { ...patchType, ...wish }), 'though the record is wanted')
+  isMinimal(await writer.send('PATCH', `/${url}`, [], { ...patchType, ...request }), 'though the record is wanted')
   isMinimal(await writer.send('PATCH', `/${url}`, [{ op: 'add', path: '/active', value: true }], { ...patchType, 'idempotency-key': 'k' }), 'a patch that is done once')
   isMinimal(await writer.send('PATCH', `/${url}`, [{ op: 'add', path: '/active', value: true }], { ...patchType, 'idempotency-key': 'k' }), 'and when it is sent again')
-  isMinimal(await writer.send('PUT', `/${url}`, patient(), wish), 'an update, after which labels that it left out remain')
+  isMinimal(await writer.send('PUT', `/${url}`, patient(), request), 'an update, after which labels that it left out remain')
   t.match(await writer.send('PATCH', `/${url}`, [], { ...patchType, prefer: 'return=OperationOutcome' }), { status: 200, resource: { resourceType: 'OperationOutcome' } })
   for (const type of ['batch', 'transaction']) {
-    const answer = await writer.send('POST', '', bundle(type, patchEntry(url, [])), wish)
+    const answer = await writer.send('POST', '', bundle(type, patchEntry(url, [])), request)
     t.match(answer.resource, { entry: [{ response: { status: /^200/ }, resource: undefined }] }, type)
     t.notMatch(answer.text, /Byron/, type)
-    t.match((await all.send('POST', '', bundle(type, patchEntry(url, [])), wish)).resource, { entry: [{ resource: { id } }] }, `${type} of a key that reads as well`)
+    t.match((await all.send('POST', '', bundle(type, patchEntry(url, [])), request)).resource, { entry: [{ resource: { id } }] }, `${type} of a key that reads as well`)
   }
   t.match((await writer.send('POST', '/Patient', patient())).resource, { name: [{ family: 'Byron' }] }, 'what was made is what was sent')
   t.match((await all.send('PATCH', `/${url}`, [], patchType)).resource, { id }, 'a key that reads as well sees it')

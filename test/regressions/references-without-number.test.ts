@@ -12,7 +12,7 @@ const listOf = (length: number, reference: (at: number) => string) => ({ resourc
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir', method: 'POST', query: [] }
 
 /** A datastore that has nothing and says what it was asked. */
-function asked () {
+function requested () {
   const sent: BackendRequest[] = []
   const { backend: real, guard } = gatewayTo('http://datastore.test/fhir')
   const backend = decorateBackend(real, {
@@ -33,14 +33,14 @@ t.test('a request refers to ten thousand records, and is refused before any sear
     ['transaction', both('transaction', 0), both('transaction', 1)],
     ['batch', both('batch', 0), both('batch', 1)]
   ] as const) {
-    const { sent, store } = asked()
+    const { sent, store } = requested()
     await store.perform(parseInteraction({ ...plain, ...most })).catch(error => t.type(error, Failure))
     t.equal(sent.length, 50, `${name}: all are looked up`)
     sent.length = 0
     t.match(await failureOf(store.perform(parseInteraction({ ...plain, ...tooMany }))), { code: 'VALIDATION_ERROR', message: /at most 10000 different records/, issues: [{ code: 'too-costly' }] }, name)
     t.equal(sent.length, 0, `${name}: none is looked up`)
   }
-  const { sent, store } = asked()
+  const { sent, store } = requested()
   await failureOf(store.perform(parseInteraction({ ...plain, path: ['List'], body: listOf(2 * maxReferencedRecords, () => 'Patient/x') })))
   t.equal(sent.length, 1, 'one record is one, however often it is referred to')
 })
@@ -65,8 +65,8 @@ t.test('of the references at fault the first hundred are told', async t => {
 
 async function inSimpleForm (t: Test, gateway: Awaited<ReturnType<typeof startGateway>>, secret: string, told: (items: readonly object[], named: (at: number) => string, name: string) => void): Promise<void> {
   for (const [name, id] of [['different ones', (at: number) => `${at}`], ['one', () => 'x']] as const) {
-    const answer = await gateway.inject({ method: 'POST', url: '/v1/care-teams', headers: { 'x-api-key': secret }, payload: { name: 'a team', status: 'active', managingOrganizationIds: Array.from({ length: 1_000 }, (_, at) => id(at)) } })
-    t.equal(answer.statusCode, 422, answer.body.slice(0, 300))
-    told(answer.json().issues, at => `managingOrganizationIds[${at}]`, name)
+    const response = await gateway.inject({ method: 'POST', url: '/v1/care-teams', headers: { 'x-api-key': secret }, payload: { name: 'a team', status: 'active', managingOrganizationIds: Array.from({ length: 1_000 }, (_, at) => id(at)) } })
+    t.equal(response.statusCode, 422, response.body.slice(0, 300))
+    told(response.json().issues, at => `managingOrganizationIds[${at}]`, name)
   }
 }

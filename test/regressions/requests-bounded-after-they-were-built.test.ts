@@ -7,7 +7,7 @@ import type { Batch, FhirSearch } from '../../src/tenant-guard/fhir-interaction.
 import { startGateway } from '../harness/gateway.js'
 import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/fixture.js'
 
-const { values: mostValues, exactNumbers: mostExact } = new JsonBudget()
+const { values: maxValues, exactNumbers: maxExact } = new JsonBudget()
 const list = (item: string, length: number) => `[${`${item},`.repeat(length - 1)}${item}]`
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir' }
 
@@ -37,12 +37,12 @@ t.test('16 MiB of what is refused is refused in little memory', async t => {
 })
 
 t.test('a body holds two million values, and a hundred thousand numbers that keep their text', async t => {
-  for (const [item, most] of [['1', mostValues], ['1.0', mostExact]] as const) {
+  for (const [item, most] of [['1', maxValues], ['1.0', maxExact]] as const) {
     t.equal((parseStrict(Buffer.from(list(item, most))) as unknown[]).length, most)
     t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), { name: 'JsonRefused', reason: /^at most 2000000 values, of which 100000 may be/ })
   }
   const send = await senderOf(t)
-  isRefused(t, await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', mostExact + 1)}}`), { status: 413, code: 'too-long', diagnostics: /^Send less at once: / }, 'told as too large')
+  isRefused(t, await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', maxExact + 1)}}`), { status: 413, code: 'too-long', diagnostics: /^Send less at once: / }, 'told as too large')
 })
 
 t.test('16 MiB of dense records are read', async t => {
@@ -55,7 +55,7 @@ t.test('16 MiB of dense records are read', async t => {
 
 t.test('the patches of a Bundle hold together what a body may hold', async t => {
   const patches = Array.from({ length: 4 }, (_, at) => patchEntry(`Patient/${at}`, []))
-  for (const { resource } of patches as Array<{ resource: { data: string } }>) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', mostExact / 2)}}]`).toString('base64')
+  for (const { resource } of patches as Array<{ resource: { data: string } }>) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', maxExact / 2)}}]`).toString('base64')
   const { entries } = parseInteraction({ ...plain, method: 'POST', path: [], query: [], body: bundle('batch', ...patches) }) as Batch
   t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE', 'PAYLOAD_TOO_LARGE'])
 })
@@ -83,9 +83,9 @@ t.test('of the parameters of a search no more are read than it may have', async 
 })
 
 t.test('an export names a thousand elements', async t => {
-  const asked = (names: number) => parseInteraction({ ...plain, isLenient: true, method: 'GET', path: ['$export'], query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]] })
-  t.match(asked(1_000), { kind: 'export' })
-  t.throws(() => asked(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
+  const request = (names: number) => parseInteraction({ ...plain, isLenient: true, method: 'GET', path: ['$export'], query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]] })
+  t.match(request(1_000), { kind: 'export' })
+  t.throws(() => request(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
 })
 
 async function senderOf (t: Parameters<typeof startGateway>[0]) {

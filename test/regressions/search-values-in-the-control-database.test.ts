@@ -13,11 +13,11 @@ const lenient = { prefer: 'respond-async, handling=lenient' }
 const patient = { resourceType: 'Patient', identifier: [{ system: 'urn:ssn', value: '123-45-6789' }], name: [{ family: 'Secretname' }] }
 
 /** What was asked for, by what its manifest says of the URL. */
-const exports: ReadonlyArray<{ readonly asked: Parameters<Exporter['exported']>, readonly url: string }> = [
-  { asked: [`/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}`], url: `/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}` },
-  { asked: ['/$export', { resourceType: 'Parameters', parameter: [{ name: '_type', valueString: 'Patient' }, { name: '_typeFilter', valueString: filter }] }], url: '/$export' },
-  { asked: [`/Patient/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}`], url: `/Patient/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}` },
-  { asked: ['/$export?_type=Patient,Secretname&name=Secretname', undefined, lenient], url: '/$export?_type=Patient,Secretname&name=Secretname' }
+const exports: ReadonlyArray<{ readonly request: Parameters<Exporter['exported']>, readonly url: string }> = [
+  { request: [`/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}`], url: `/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}` },
+  { request: ['/$export', { resourceType: 'Parameters', parameter: [{ name: '_type', valueString: 'Patient' }, { name: '_typeFilter', valueString: filter }] }], url: '/$export' },
+  { request: [`/Patient/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}`], url: `/Patient/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}` },
+  { request: ['/$export?_type=Patient,Secretname&name=Secretname', undefined, lenient], url: '/$export?_type=Patient,Secretname&name=Secretname' }
 ]
 
 async function opened (t: Test) {
@@ -30,10 +30,10 @@ test('what an export searches for is nowhere in plain text: neither in the contr
   const { gateway, own } = await opened(t)
   t.equal((await own.send('POST', '/Patient', patient)).status, 201)
   await own.send('POST', '/Patient', { resourceType: 'Patient', name: [{ family: 'Byron' }] })
-  const exported = await Promise.all(exports.map(async wish => ({ ...wish, ...await own.exported(...wish.asked) })))
-  for (const { asked, url, manifest, lines } of exported) {
+  const exported = await Promise.all(exports.map(async request => ({ ...request, ...await own.exported(...request.request) })))
+  for (const { request, url, manifest, lines } of exported) {
     t.ok(manifest.request.endsWith(`/v1/fhir${url}`), 'the manifest repeats the request all the same')
-    t.equal(lines.Patient!.length, asked[2] === undefined ? 1 : 2, 'and the export holds what was searched for')
+    t.equal(lines.Patient!.length, request[2] === undefined ? 1 : 2, 'and the export holds what was searched for')
   }
   t.equal(dumpOf(gateway).jobs!.length, exports.length)
   t.notMatch(JSON.stringify(dumpOf(gateway)), secrets)

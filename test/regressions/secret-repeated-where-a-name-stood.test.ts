@@ -6,17 +6,17 @@ test('no error repeats a key that stands in the place of a name', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
-  const asked = async (path: string, body?: unknown) => {
-    const answer = await fetch(`${url}/v1/${path}`, { headers, ...body !== undefined && { method: 'POST', body: JSON.stringify(body) } })
-    return { status: answer.status, text: await answer.text() }
+  const requested = async (path: string, body?: unknown) => {
+    const response = await fetch(`${url}/v1/${path}`, { headers, ...body !== undefined && { method: 'POST', body: JSON.stringify(body) } })
+    return { status: response.status, text: await response.text() }
   }
   const answers = [
-    await asked(`patients?${secret}`),
-    await asked(`patients?${secret}=1&${secret}=2`),
-    await asked(`fhir/Patient?${secret}=1`),
-    await asked('patients', { firstName: 'Ada', lastName: 'Byron', [secret]: true }),
-    await asked('fhir/Patient', { resourceType: 'Patient', [secret]: true }),
-    await asked('bulk/export', { [secret]: true })
+    await requested(`patients?${secret}`),
+    await requested(`patients?${secret}=1&${secret}=2`),
+    await requested(`fhir/Patient?${secret}=1`),
+    await requested('patients', { firstName: 'Ada', lastName: 'Byron', [secret]: true }),
+    await requested('fhir/Patient', { resourceType: 'Patient', [secret]: true }),
+    await requested('bulk/export', { [secret]: true })
   ]
   t.strictSame(answers.map(({ status }) => status), [400, 400, 400, 422, 422, 422])
   for (const { text } of answers) t.notMatch(text, secret)

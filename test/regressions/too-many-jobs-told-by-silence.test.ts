@@ -14,8 +14,8 @@ const tooMany = { code: 'RATE_LIMITED', status: 429, message: /bulk jobs that ha
 t.test('the control plane says why it makes no job to a gateway that takes reasons, and is silent to an older one', async t => {
   const { app, control, token } = await startControlPlane(t)
   const ask = async (path: string) => {
-    const answer = await app.inject({ method: 'POST', url: `/control/v1/link/${path}`, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, payload: JSON.stringify([draftOf()]) })
-    return [answer.statusCode, answer.json()]
+    const response = await app.inject({ method: 'POST', url: `/control/v1/link/${path}`, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, payload: JSON.stringify([draftOf()]) })
+    return [response.statusCode, response.json()]
   }
   t.match(await ask(question), [200, { answer: { status: 'pending' } }])
   t.match(await ask(older), [200, { answer: { status: 'pending' } }])
@@ -25,14 +25,14 @@ t.test('the control plane says why it makes no job to a gateway that takes reaso
 })
 
 t.test('a gateway takes the reason, or the silence of an older control plane, and no reason that it does not know', async t => {
-  const asked: string[] = []
+  const requested: string[] = []
   const answers = [reason, {}, { refused: 'another reason' }]
   const url = await standIn(t, (request, response) => {
-    asked.push(request.url!)
-    request.resume().once('end', () => response.end(JSON.stringify(answers[asked.length - 1])))
+    requested.push(request.url!)
+    request.resume().once('end', () => response.end(JSON.stringify(answers[requested.length - 1])))
   })
   const link = remoteLink({ url, token: 'cg_gateway_never-to-be-seen' })
   t.after(() => link.close())
   for (const refusal of [tooMany, tooMany, { code: 'BACKEND_UNAVAILABLE', status: 503 }]) await t.rejects(link.jobs.create(draftOf()), refusal)
-  t.strictSame([...new Set(asked)], [`/control/v1/link/${question}`])
+  t.strictSame([...new Set(requested)], [`/control/v1/link/${question}`])
 })

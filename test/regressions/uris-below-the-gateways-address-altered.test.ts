@@ -27,8 +27,8 @@ t.test('a system below the address of this gateway stays as it is, and is found'
 
 t.test('so it does in a line of an import', async t => {
   const { type, body } = readRecord(Buffer.from(JSON.stringify(named)), { fhirBase })
-  const door = { backend: { baseUrl: 'http://datastore/fhir' }, fhirBase, tenant: { id: 'mine', system: 'urn:clinigate:tenant' } } as TenantContext
-  const { resource, links } = new CheckedRecord(door, { type, id: 'p1', resource: { ...body, resourceType: type } })
+  const context = { backend: { baseUrl: 'http://datastore/fhir' }, fhirBase, tenant: { id: 'mine', system: 'urn:clinigate:tenant' } } as TenantContext
+  const { resource, links } = new CheckedRecord(context, { type, id: 'p1', resource: { ...body, resourceType: type } })
   t.match({ resource, links }, { resource: { identifier: [{ system }] }, links: [] })
 })
 

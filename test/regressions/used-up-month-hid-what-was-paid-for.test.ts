@@ -15,8 +15,8 @@ t.test('who has used up its month still learns what became of the records that d
   const ask = async (path: string, method: 'GET' | 'HEAD' | 'DELETE' = 'GET') => await gateway.inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret } })
   for (const path of [`bulk/jobs/${job.id}`, `bulk/jobs/${job.id}/results`, 'bulk/jobs', 'usage', `fhir/_import/${job.id}`]) {
     for (const method of ['GET', 'HEAD'] as const) {
-      const answer = await ask(path, method)
-      t.match([answer.statusCode, answer.headers['x-quota-used'], answer.headers['x-quota-overage']], [200, '4', undefined], `${method} ${path}`)
+      const response = await ask(path, method)
+      t.match([response.statusCode, response.headers['x-quota-used'], response.headers['x-quota-overage']], [200, '4', undefined], `${method} ${path}`)
     }
   }
   t.match((await ask('usage')).json().data, { used: 4, remaining: 0, overage: 0 })

@@ -16,7 +16,7 @@ t.test('what another organization asks in a questionnaire or measures is not tol
     { resourceType: 'Library', url: url(theirs), status: 'active', type: { text: 'x' } }
   ]
   for (const definition of definitions) t.equal((await other.send('POST', `fhir/${definition.resourceType}`, definition)).status, 201)
-  const asked = (name: string) => [
+  const requested = (name: string) => [
     { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: url(name), item: [{ linkId: 'mine' }] },
     { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: `${url(name)}|1`, item: [{ linkId: 'mine' }] },
     { resourceType: 'List', status: 'current', mode: 'working', contained: [{ resourceType: 'QuestionnaireResponse', id: 'q', status: 'completed', questionnaire: url(name) }], entry: [{ item: { reference: '#q' } }] },
@@ -24,8 +24,8 @@ t.test('what another organization asks in a questionnaire or measures is not tol
     { resourceType: 'Questionnaire', status: 'active', derivedFrom: [url(name)] },
     { resourceType: 'Measure', status: 'active', library: [url(name)], relatedArtifact: [{ type: 'depends-on', resource: url(name) }] }
   ]
-  for (const [at, resource] of asked(theirs).entries()) {
-    const [told, unknown] = await Promise.all([resource, asked(nobodys)[at]!].map(body => client.send('POST', `fhir/${body.resourceType}/$validate`, body)))
+  for (const [at, resource] of requested(theirs).entries()) {
+    const [told, unknown] = await Promise.all([resource, requested(nobodys)[at]!].map(body => client.send('POST', `fhir/${body.resourceType}/$validate`, body)))
     t.equal(told!.status, 200)
     t.notMatch(told!.text, /their-|urn:uuid/)
     t.equal(told!.text.replaceAll(theirs, ''), unknown!.text.replaceAll(nobodys, ''), `${resource.resourceType} as by one that nobody has`)

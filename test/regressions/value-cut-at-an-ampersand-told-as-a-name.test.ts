@@ -5,17 +5,17 @@ import { startGateway } from '../harness/gateway.js'
 test('a query whose part has no = is refused in words that do not repeat it', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const asked = async (path: string, init: RequestInit = {}): Promise<{ status: number, text: string }> => {
-    const answer = await fetch(`${url}/v1/${path}`, { ...init, headers: { 'x-api-key': secret, ...init.headers } })
-    return { status: answer.status, text: await answer.text() }
+  const requested = async (path: string, init: RequestInit = {}): Promise<{ status: number, text: string }> => {
+    const response = await fetch(`${url}/v1/${path}`, { ...init, headers: { 'x-api-key': secret, ...init.headers } })
+    return { status: response.status, text: await response.text() }
   }
   const form = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'name=Smith&Jones' }
   for (const [path, init] of [['patients?lastName=Smith&Jones'], ['patients?Jones'], ['bulk/jobs?Jones'], ['fhir/Patient?name=Smith&Jones'], ['fhir/Patient?name=Smith&Jones', { headers: { prefer: 'handling=lenient' } }], ['fhir/Patient/_search', form]] as const) {
-    const { status, text } = await asked(path, init)
+    const { status, text } = await requested(path, init)
     t.equal(status, 400, path)
     t.match(text, '%26')
     t.notMatch(text, /Jones|Smith/)
   }
-  t.equal((await asked('patients?lastName=Smith%26Jones')).status, 200)
-  t.equal((await asked('fhir/Patient?name=Smith%26Jones&_pretty')).status, 200)
+  t.equal((await requested('patients?lastName=Smith%26Jones')).status, 200)
+  t.equal((await requested('fhir/Patient?name=Smith%26Jones&_pretty')).status, 200)
 })

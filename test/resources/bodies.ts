@@ -17,7 +17,7 @@ export type Body = Readonly<Record<string, unknown>>
 type ChangeLeaf = (leaf: unknown, schema: Schema) => unknown
 
 /** When a body is taken to be sent; the gateway's own clock fills in its defaults. */
-export const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'a test key', newUrl: () => 'https://example.org/canonical/1' }
+export const createContext = { now: '2026-03-14T09:30:00Z', keyName: 'a test key', newUrl: () => 'https://example.org/canonical/1' }
 
 /** The value with each of its leaves changed, as the schema tells what it is. */
 function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
@@ -138,7 +138,7 @@ export class Bodies {
 
   /** The rules of R4 that a body breaks; undefined when it is not even well-formed. */
   #brokenBy (body: Body): readonly string[] | undefined {
-    const whole = this.mapping.withDefaults(body, occasion)
+    const whole = this.mapping.withDefaults(body, createContext)
     if (checkCreate(this.mapping, whole).length > 0) return undefined
     return checkRules(this.mapping, this.mapping.toFhir(whole), Object.keys(whole)).flatMap(({ expression = [] }) => expression)
   }

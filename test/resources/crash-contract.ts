@@ -41,8 +41,8 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
   const first = await startProcess(t, main, environment)
   const send = async (url: string, { method = 'GET', path, key, body }: { method?: string, path: string, key?: string, body?: unknown }) => {
     const headers = { 'x-api-key': first.key!, ...key !== undefined && { 'idempotency-key': key }, ...body !== undefined && { 'content-type': 'application/json' } }
-    const answer = await fetch(`${url}/v1/${path}`, { method, headers, body: JSON.stringify(body) })
-    return { status: answer.status, isReplayed: answer.headers.get('idempotent-replayed') === 'true', data: (await answer.json() as { data: any }).data }
+    const response = await fetch(`${url}/v1/${path}`, { method, headers, body: JSON.stringify(body) })
+    return { status: response.status, isReplayed: response.headers.get('idempotent-replayed') === 'true', data: (await response.json() as { data: any }).data }
   }
   /** Kills the process once the datastore has the request, or has answered it. */
   const killed = async ({ url, kill }: typeof first, what: Parameters<WatchedBackend['hold']>[0], request: { method: string, path: string, key: string, body: unknown }) => {

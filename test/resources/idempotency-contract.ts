@@ -18,9 +18,9 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 /** Requests of one tenant at one gateway; `key` is the Idempotency-Key. */
 function clientOf ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
   return async (method: Method, path: string, { key, payload, headers = {} }: { key?: string, payload?: unknown, headers?: object } = {}): Promise<Answer> => {
-    const answer = await inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret, ...key !== undefined && { 'idempotency-key': key }, ...headers }, payload: payload as object })
-    const { statusCode: status, headers: got } = answer
-    return { status, headers: got, ...answer.json() }
+    const response = await inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret, ...key !== undefined && { 'idempotency-key': key }, ...headers }, payload: payload as object })
+    const { statusCode: status, headers: got } = response
+    return { status, headers: got, ...response.json() }
   }
 }
 
@@ -352,9 +352,9 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     const keyedRequests = new IdempotencyStore({ file: ':memory:', now: () => new Date(clock.ms) })
     t.teardown(async () => { keyedRequests.close(); await datastore.backend.close() })
     return (tenantId: string, key: string, body: object = person) => {
-      const occasion = { now: new Date(clock.ms).toISOString(), keyName: 'k', newUrl: () => 'http://example.org/1' }
+      const createContext = { now: new Date(clock.ms).toISOString(), keyName: 'k', newUrl: () => 'http://example.org/1' }
       const request = { tenantId, mode: 'test', key, method: 'POST', route: 'patients', body } as const
-      return keyedRequests.perform(request, claim => createOnce({ mapping: patients, store: datastore.guard(tenantId), occasion }, body, claim))
+      return keyedRequests.perform(request, claim => createOnce({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim))
     }
   }
   const counted = async (tenantId: string): Promise<number | undefined> => {

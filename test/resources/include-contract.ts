@@ -15,8 +15,8 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
   const clientOf = async () => {
     const { secret, tenantId } = await createKey()
     const send = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
-      const answer = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
-      return { status: answer.statusCode, headers: answer.headers, ...answer.json() }
+      const response = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
+      return { status: response.statusCode, headers: response.headers, ...response.json() }
     }
     const make = async (path: string, payload: object): Promise<string> => {
       const made = await send('POST', path, payload)

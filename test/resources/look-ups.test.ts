@@ -6,8 +6,8 @@ import { startGateway } from '../harness/gateway.js'
 async function clients (t: Test) {
   const { inject, createKey } = await startGateway(t)
   const clientOf = ({ secret }: { secret: string }) => async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
-    const answer = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
-    return { status: answer.statusCode, ...answer.json() }
+    const response = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
+    return { status: response.statusCode, ...response.json() }
   }
   return { send: clientOf(await createKey()), sendAsOther: clientOf(await createKey()) }
 }

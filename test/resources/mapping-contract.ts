@@ -6,7 +6,7 @@ import type { Filter } from '../../src/mappings/core/filter.js'
 import { identityFields, type Mapping } from '../../src/mappings/core/mapping.js'
 import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import type { Answer } from '../harness/client.js'
-import { Bodies, changeOf, findable, occasion, patchedBy, referringTo, type Body } from './bodies.js'
+import { Bodies, changeOf, findable, createContext, patchedBy, referringTo, type Body } from './bodies.js'
 import { comparable } from './comparable.js'
 import { keepsHiddenContent } from './hidden-content.js'
 import type { Place } from './location.js'
@@ -59,7 +59,7 @@ async function created (t: Test, bodies: Bodies, place: Place): Promise<void> {
       t.equal(headers.etag, `W/"${data.versionId}"`)
       t.match(data, { id: /^[A-Za-z0-9.-]{1,64}$/, resourceType: mapping.type, versionId: String, createdAt: String, updatedAt: data.createdAt })
       t.match(envelope.meta, { status: 201, requestId: headers['x-request-id'] })
-      const expected = mapping.toSimple(mapping.toFhir(mapping.withDefaults(body, occasion)))
+      const expected = mapping.toSimple(mapping.toFhir(mapping.withDefaults(body, createContext)))
       t.strictSame(differences(mapping, withoutIdentity(data), expected, body), [])
       const read = await place.client.send('GET', `${mapping.path}/${data.id}`)
       t.equal(read.status, 200)
@@ -73,7 +73,7 @@ async function created (t: Test, bodies: Bodies, place: Place): Promise<void> {
 function findableBodies (mapping: Mapping, { world }: Place): Body[] {
   const variants = Array.from({ length: 8 }, (_, pick) => new Bodies(mapping, findable(referringTo(world, pick))))
   const shows = (filter: Filter) => (body: Body) => {
-    const resource = mapping.toFhir(mapping.withDefaults(body, occasion))
+    const resource = mapping.toFhir(mapping.withDefaults(body, createContext))
     return valuesFinding(resource, filter).length > 0 || (filter.hasText === true && wordsFinding(resource, filter).length > 0)
   }
   return Object.values(mapping.filters).reduce((bodies, filter) => {
@@ -191,7 +191,7 @@ async function jsonPatched (t: Test, bodies: Bodies, place: Place): Promise<void
   const operations = set.map(([name, value]) => ({ op: minimal[name] === undefined ? 'add' : 'replace', path: `/${name}`, value }))
   const answer = await place.client.send('PATCH', path, [{ op: 'test', path: '/versionId', value: minimal.versionId }, ...operations])
   t.equal(answer.status, 200, answer.text)
-  const expected = mapping.toSimple(mapping.patch(mapping.toFhir(mapping.withDefaults(bodies.minimal(), occasion)), Object.fromEntries(set)))
+  const expected = mapping.toSimple(mapping.patch(mapping.toFhir(mapping.withDefaults(bodies.minimal(), createContext)), Object.fromEntries(set)))
   t.strictSame(differences(mapping, withoutIdentity(answer.data), expected, full), [])
   const failing = await place.client.send('PATCH', path, [{ op: 'test', path: '/versionId', value: minimal.versionId }, { op: 'remove', path: '/identifiers' }])
   t.equal(failing.status, 422)

@@ -18,13 +18,13 @@ export class Server {
 
   /** Sends to a path under the base URL; a body that is text goes as it is. */
   async send (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    const answer = await fetch(this.url + path, {
+    const response = await fetch(this.url + path, {
       method,
       headers: { 'cache-control': 'no-cache', ...(body !== undefined && { 'content-type': 'application/fhir+json' }), ...headers },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) })
     })
-    const text = await answer.text()
-    return { status: answer.status, headers: answer.headers, text, resource: text.startsWith('{') ? JSON.parse(text) : undefined }
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, resource: text.startsWith('{') ? JSON.parse(text) : undefined }
   }
 
   id (name: string): string {

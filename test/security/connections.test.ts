@@ -154,8 +154,8 @@ t.test('more connections than the setting allows are not taken, and there is roo
   t.equal(await once(surplus, 'close').then(() => surplus.bytesRead), 0)
   for (const socket of others) socket.destroy()
   for (;;) {
-    const answer = await fetch(`${url}/health`).catch(() => undefined)
-    if (answer?.status === 200) break
+    const response = await fetch(`${url}/health`).catch(() => undefined)
+    if (response?.status === 200) break
     await pause(20)
   }
   first!.destroy()

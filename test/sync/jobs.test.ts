@@ -54,9 +54,9 @@ t.test('what is no question is refused, and no value is repeated', async t => {
     ['release', []], ['release', [lease, { afterMs: '1' }]], ['expired', []], ['forget', ['job-a']], ['existing', [[1]]], ['abandoned', [[1]]], ['identityKey', [{}]]
   ]
   for (const [name, payload] of bad) {
-    const answer = await ask(name, payload)
-    t.equal(answer.statusCode, 400, `${name} ${JSON.stringify(payload).slice(0, 60)}`)
-    t.notMatch(answer.body, /sneaky</)
+    const response = await ask(name, payload)
+    t.equal(response.statusCode, 400, `${name} ${JSON.stringify(payload).slice(0, 60)}`)
+    t.notMatch(response.body, /sneaky</)
   }
   t.equal((await ask('forget', [Array.from({ length: 100_000 }, () => 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa')])).statusCode, 413)
   t.equal((await ask('sneaky', [])).statusCode, 404)
@@ -106,8 +106,8 @@ t.test('a gateway without its control plane answers for bulk jobs with 503 and w
   t.equal((await ask(job)).statusCode, 404)
   await control.close()
   for (const url of ['bulk/jobs', job, `${job}/files/Patient.ndjson`]) {
-    const answer = await ask(url)
-    t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which stores the bulk jobs/ }, '5'], url)
+    const response = await ask(url)
+    t.match([response.statusCode, response.json(), response.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which stores the bulk jobs/ }, '5'], url)
   }
   t.equal((await ask('bulk/jobs/nonsense')).statusCode, 404, 'what can\'t be a job needs no look-up')
   t.equal((await ask('patients?count=1')).statusCode, 200)

@@ -20,9 +20,9 @@ t.test('two control processes on one PostgreSQL, a gateway at each: what is done
 
   const ask = async (at: number, method: string, path: string, body?: object) => {
     const headers = { authorization: `Bearer ${program}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
-    const answer = await fetch(`${controls[at % 2]!.url}/control/v1/${path}`, { method, headers, body: JSON.stringify(body) })
-    const { data } = await answer.json() as { data: { keyId: string, secret: string } }
-    if (!answer.ok) throw new Error(`${method} ${path} was answered with ${answer.status}`)
+    const response = await fetch(`${controls[at % 2]!.url}/control/v1/${path}`, { method, headers, body: JSON.stringify(body) })
+    const { data } = await response.json() as { data: { keyId: string, secret: string } }
+    if (!response.ok) throw new Error(`${method} ${path} was answered with ${response.status}`)
     return data
   }
   const revoke = async (keyId: string, at: number) => { await ask(at, 'POST', `keys/${keyId}/revoke`) }

@@ -62,9 +62,9 @@ export function startGateway (t: Test, { url, token }: { readonly url: string, r
 
 /** The status of a read with a key. */
 export async function statusAt ({ url }: Pick<Running, 'url'>, secret: string): Promise<number> {
-  const answer = await fetch(`${url}/v1/patients?count=1`, { headers: { 'x-api-key': secret } })
-  await answer.arrayBuffer()
-  return answer.status
+  const response = await fetch(`${url}/v1/patients?count=1`, { headers: { 'x-api-key': secret } })
+  await response.arrayBuffer()
+  return response.status
 }
 
 /** What the health of a gateway says of its copy of the keys. */

@@ -45,7 +45,7 @@ async function hostile (t: Test, ...sent: Array<string | Buffer>) {
     t.equal(headers.authorization, `Bearer ${token}`)
     begin(response)
     const seq = new URL(url, 'http://x').searchParams.get('seq')
-    if (++connections === 1) for (const piece of sent) response.write(piece)
+    if (++connections === 1) for (const segment of sent) response.write(segment)
     else if (seq === '0') response.write(event(first) + event(second))
     else response.write(event({ ...second, after: Number(seq), through: Math.max(3, Number(seq)), changes: Number(seq) < 3 ? second.changes : [] }))
   })
@@ -93,9 +93,9 @@ for (const [what, sent] of Object.entries(broken)) {
 
 t.test('half a message, when the connection breaks, is as if it had never been sent', async t => {
   let connections = 0
-  const asked: string[] = []
+  const requested: string[] = []
   const url = await standIn(t, ({ url = '' }, response) => {
-    asked.push(url)
+    requested.push(url)
     begin(response)
     if (++connections > 1) return response.write(event(second))
     response.write(event(first) + event(second).slice(0, -2))
@@ -103,7 +103,7 @@ t.test('half a message, when the connection breaks, is as if it had never been s
   })
   const { replica } = following(t, linkTo(t, url).feed)
   await until(() => replica.position().seq === 3)
-  t.same(asked, ['/control/v1/link/feed?feedId=&seq=0', '/control/v1/link/feed?feedId=feed-1&seq=2'])
+  t.same(requested, ['/control/v1/link/feed?feedId=&seq=0', '/control/v1/link/feed?feedId=feed-1&seq=2'])
 })
 
 t.test('messages arrive whole however their bytes are cut', async t => {
@@ -186,32 +186,32 @@ t.test('a refused token, a wrong address and a control plane in trouble are told
 
 t.test('a control plane that takes the connection and never answers is given up', async t => {
   const url = await standIn(t, () => {})
-  const { lines } = following(t, linkTo(t, url, { answerTimeoutMs: 1_000 }).feed)
+  const { lines } = following(t, linkTo(t, url, { responseTimeoutMs: 1_000 }).feed)
   await until(() => lines.length > 0)
   t.match(lines[0], /HEADERS_TIMEOUT/)
 })
 
 t.test('a control plane whose certificate nobody vouches for hears no token', async t => {
-  let isAsked = false
+  let isRequested = false
   const pem = (name: string) => readFileSync(join(import.meta.dirname, '..', 'backends', name))
-  const server = createServer({ key: pem('self-signed-key.pem'), cert: pem('self-signed.pem') }, () => { isAsked = true }).listen(0, '127.0.0.1')
+  const server = createServer({ key: pem('self-signed-key.pem'), cert: pem('self-signed.pem') }, () => { isRequested = true }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
   const { lines } = following(t, linkTo(t, `https://localhost:${(server.address() as AddressInfo).port}`).feed)
   await until(() => lines.length > 0)
   t.match(lines[0], /SELF_SIGNED_CERT/)
-  t.equal(isAsked, false)
+  t.equal(isRequested, false)
 })
 
 t.test('a control plane below a path is asked there', async t => {
-  const asked: string[] = []
+  const requested: string[] = []
   const url = await standIn(t, ({ url = '' }, response) => {
-    asked.push(url)
+    requested.push(url)
     begin(response).write(event(first))
   })
   const { follower } = following(t, linkTo(t, `${url}/keys/`).feed)
   await follower.caughtUp
-  t.same(asked, ['/keys/control/v1/link/feed?feedId=&seq=0'])
+  t.same(requested, ['/keys/control/v1/link/feed?feedId=&seq=0'])
 })
 
 const usage: UsageBatch = { ledgerId: 'ledger-1', number: 1, batchId: 'batch-1', lines: [] }

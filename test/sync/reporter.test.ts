@@ -56,17 +56,17 @@ t.test('reports that fail are told of once, do no harm, and go on', async t => {
 })
 
 t.test('a reporter that closes breaks off what is under way, and nothing of it goes on afterwards', async t => {
-  let isAsked = false
+  let isRequested = false
   let hasEnded = false
   const { reporter, lines } = reporting(t, async stopping => {
-    isAsked = true
+    isRequested = true
     // No answer comes.
     await once(stopping, 'abort')
     await pause(20)
     hasEnded = true
     throw stopping.reason
   })
-  await until(() => isAsked)
+  await until(() => isRequested)
   await reporter.close()
   t.ok(hasEnded)
   t.same(lines, [])

@@ -19,9 +19,9 @@ function gatewayOf (t: Test, { url, token }: { readonly url: string, readonly to
   return startService(t, { CLINIGATE_ROLE: 'gateway', CONTROL_URL: url, CLINIGATE_GATEWAY_TOKEN: token, ...environment }, now)
 }
 
-async function asked ({ app }: Pick<Started, 'app'>, secret: string): Promise<readonly [number, string | undefined]> {
-  const answer = await app.inject({ url: '/v1/patients?count=1', headers: { 'x-api-key': secret } })
-  return [answer.statusCode, answer.json().code]
+async function requested ({ app }: Pick<Started, 'app'>, secret: string): Promise<readonly [number, string | undefined]> {
+  const response = await app.inject({ url: '/v1/patients?count=1', headers: { 'x-api-key': secret } })
+  return [response.statusCode, response.json().code]
 }
 
 for (const wrongBy of [-7, 7]) {
@@ -30,10 +30,10 @@ for (const wrongBy of [-7, 7]) {
     const gateway = await gatewayOf(t, control, {}, () => new Date(Date.now() + wrongBy * minute))
     const inFive = await control.createKey({ expiresAt: new Date(Date.now() + 5 * minute) })
     const inTen = await control.createKey({ expiresAt: new Date(Date.now() + 10 * minute) })
-    await until(async () => (await asked(gateway, inTen.secret))[0] === 200)
-    t.same(await asked(gateway, inFive.secret), wrongBy > 0 ? [401, 'KEY_EXPIRED'] : [200, undefined], 'expiry is a moment of the gateway\'s clock')
+    await until(async () => (await requested(gateway, inTen.secret))[0] === 200)
+    t.same(await requested(gateway, inFive.secret), wrongBy > 0 ? [401, 'KEY_EXPIRED'] : [200, undefined], 'expiry is a moment of the gateway\'s clock')
     await control.control.keys.revoke(inTen.keyId, 'test')
-    await until(async () => (await asked(gateway, inTen.secret))[1] === 'KEY_REVOKED')
+    await until(async () => (await requested(gateway, inTen.secret))[1] === 'KEY_REVOKED')
     const { ageSeconds } = (await gateway.app.inject('/health')).json().data.checks.keys
     t.ok(ageSeconds >= 0 && ageSeconds < 30, 'the age of the copy is a difference of the gateway\'s own times')
     await until(async () => (await control.control.gateways.list())[0]?.changesBehind === 0)
@@ -61,18 +61,18 @@ t.test('a copy of the keys that is older than allowed refuses every key, and ser
     }
   })
   const gateway = await gatewayOf(t, { url: between, token: control.token }, { CLINIGATE_CONFIG: configFile(temporary(t), { keys: { maxStalenessMinutes: 5 } }) }, () => new Date(Date.now() + ahead))
-  await until(async () => (await asked(gateway, secret))[0] === 200)
+  await until(async () => (await requested(gateway, secret))[0] === 200)
 
   isCut = true
   control.app.server.closeAllConnections()
   await until(async () => (await gateway.app.inject('/health')).json().data.checks.keys.status === 'degraded')
   ahead = 4 * minute
-  t.same(await asked(gateway, secret), [200, undefined], 'cut off, but not for too long')
+  t.same(await requested(gateway, secret), [200, undefined], 'cut off, but not for too long')
   ahead = 6 * minute
-  t.same(await asked(gateway, secret), [503, 'BACKEND_UNAVAILABLE'])
-  t.same(await asked(gateway, 'svc_test_x'), [401, 'INVALID_KEY_FORMAT'])
+  t.same(await requested(gateway, secret), [503, 'BACKEND_UNAVAILABLE'])
+  t.same(await requested(gateway, 'svc_test_x'), [401, 'INVALID_KEY_FORMAT'])
   isCut = false
-  await until(async () => (await asked(gateway, secret))[0] === 200)
+  await until(async () => (await requested(gateway, secret))[0] === 200)
 })
 
 t.test('a control process serves neither /v1 nor its documents, and tells nobody what it would', async t => {
@@ -110,7 +110,7 @@ t.test('what a gateway counts arrives at a control plane elsewhere', async t => 
   const control = await startControlPlane(t)
   const gateway = await gatewayOf(t, control)
   const { secret } = await control.createKey()
-  await until(async () => (await asked(gateway, secret))[0] === 200)
+  await until(async () => (await requested(gateway, secret))[0] === 200)
   const key = async () => (await control.control.keys.list(control.tenantId))[0] as { readonly lastUsedAt?: string }
   await until(async () => (await key()).lastUsedAt !== undefined)
   t.pass('and the key was last used then')

@@ -24,9 +24,9 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
   const routes = [['GET', '/feed?feedId=&seq=0'], ['POST', '/report'], ['POST', '/usage']] as const
   const refused = async (authorization: string | undefined, what: string) => {
     for (const [method, url] of routes) {
-      const answer = await app.inject({ method, url: `/control/v1/link${url}`, headers: authorization === undefined ? {} : { authorization }, ...(method === 'POST' ? { payload: report } : {}) })
-      t.match([answer.statusCode, answer.json(), answer.headers], [401, { code: 'UNAUTHORIZED', data: null, message: /gateway token/ }, { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' }], `${what}: ${url}`)
-      t.notMatch(answer.body, authorization?.slice(7) || 'cg_gateway')
+      const response = await app.inject({ method, url: `/control/v1/link${url}`, headers: authorization === undefined ? {} : { authorization }, ...(method === 'POST' ? { payload: report } : {}) })
+      t.match([response.statusCode, response.json(), response.headers], [401, { code: 'UNAUTHORIZED', data: null, message: /gateway token/ }, { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' }], `${what}: ${url}`)
+      t.notMatch(response.body, authorization?.slice(7) || 'cg_gateway')
     }
   }
   await refused(undefined, 'no token')
@@ -143,10 +143,10 @@ t.test('what is no report, no batch and no position is refused by its name, and 
     [413, '/usage', 'x'.repeat(2_100_000)]
   ] as const
   for (const [status, path, payload] of bad) {
-    const answer = await send(path, payload)
-    t.equal(answer.statusCode, status, `${path} ${JSON.stringify(payload).slice(0, 80)}`)
-    t.notMatch(answer.body, /sneaky</)
-    t.match(answer.json(), { data: null, meta: { status } })
+    const response = await send(path, payload)
+    t.equal(response.statusCode, status, `${path} ${JSON.stringify(payload).slice(0, 80)}`)
+    t.notMatch(response.body, /sneaky</)
+    t.match(response.json(), { data: null, meta: { status } })
   }
   t.equal((await app.inject({ method: 'POST', url: '/control/v1/link/report', headers: { ...headers, 'content-type': 'text/plain' }, payload: 'x' })).statusCode, 415)
   for (const query of ['', 'feedId=&seq=', 'feedId=&seq=-1', 'feedId=&seq=1e3', 'feedId=a%20b&seq=0', 'feedId=&seq=0&more=1', 'feedId=a&feedId=b&seq=0']) {

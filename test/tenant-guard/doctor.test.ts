@@ -68,8 +68,8 @@ const without = (header: string): Between => send => request => {
 }
 
 const rewritten = (change: (text: string, baseUrl: string) => string): Between => (send, baseUrl) => async request => {
-  const answer = await send(request)
-  return { ...answer, body: change(answer.body, baseUrl) }
+  const response = await send(request)
+  return { ...response, body: change(response.body, baseUrl) }
 }
 
 const faulty: ReadonlyArray<readonly [what: string, between: Between, names: readonly string[]]> = [
@@ -79,9 +79,9 @@ const faulty: ReadonlyArray<readonly [what: string, between: Between, names: rea
   ['is of another version of FHIR', rewritten(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')), ['statement']],
   ['drops tags', rewritten(text => text.replaceAll(/"tag":\[.*?\]/g, '"tag":[]')), ['create']],
   ['performs half of a transaction', send => async request => {
-    const answer = await send(request)
-    if (request.path === '' && answer.status >= 400) await send({ method: 'POST', path: 'Observation', body: JSON.stringify(JSON.parse(request.body!).entry[0].resource) })
-    return answer
+    const response = await send(request)
+    if (request.path === '' && response.status >= 400) await send({ method: 'POST', path: 'Observation', body: JSON.stringify(JSON.parse(request.body!).entry[0].resource) })
+    return response
   }, ['transaction-whole']]
 ]
 

@@ -20,14 +20,14 @@ t.test('filters that differ in one value are one search; others stay apart', asy
 })
 
 t.test('the members of a small group are conditions of each search; those of a large one are looked for in each record', async t => {
-  const asked = { level: 'group', types: [], groupId: 'g' } as const
-  const [patients, observations] = searchesOf(asked, ['Patient', 'Observation', 'Organization'], ['a', 'b'])
+  const request = { level: 'group', types: [], groupId: 'g' } as const
+  const [patients, observations] = searchesOf(request, ['Patient', 'Observation', 'Organization'], ['a', 'b'])
   t.strictSame(patients!.searches, [[['_id', 'a,b']], [['link', 'Patient/a,Patient/b']]])
   t.strictSame(observations!.searches, [[['subject', 'Patient/a,Patient/b']], [['performer', 'Patient/a,Patient/b']]])
-  const large = searchesOf(asked, ['Observation'], Array.from({ length: 51 }, (_, at) => `p${at}`))
+  const large = searchesOf(request, ['Observation'], Array.from({ length: 51 }, (_, at) => `p${at}`))
   t.strictSame(large[0]!.searches, [[]])
   t.strictSame(['p3', 'p51'].map(id => large[0]!.isWanted!({ subject: { reference: `Patient/${id}` } })), [true, false])
-  t.strictSame(searchesOf(asked, ['Patient'], []), [], 'a group without members has no records')
+  t.strictSame(searchesOf(request, ['Patient'], []), [], 'a group without members has no records')
 })
 
 t.test('whether a record is in a patient\'s compartment is told by the elements that R4 names', async t => {

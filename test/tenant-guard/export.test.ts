@@ -1,7 +1,7 @@
 import t from 'tap'
 import { leaving } from '../jobs/interrupted.js'
 import type { Fault } from './exporting-server.js'
-import { demandWhole, faulty, linesOf, many, scene, tagged, tenantId } from './exporting-scene.js'
+import { requireWhole, faulty, linesOf, many, scene, tagged, tenantId } from './exporting-scene.js'
 import { system } from './guarded.js'
 
 t.test('the datastore is asked for each type by one filter with the tenant\'s tag, and for nothing else', async t => {
@@ -26,7 +26,7 @@ t.test('the datastore is asked for each type by one filter with the tenant\'s ta
 t.test('files are joined by type, and the job tells their lines and bytes', async t => {
   const place = await scene(t)
   t.equal(await place.job.run(), 'ended')
-  demandWhole(t, place)
+  requireWhole(t, place)
   t.strictSame(place.job.job.files.map(({ name }) => name), ['Patient.ndjson', 'Observation.ndjson'])
   t.strictSame(place.job.job.progress, { total: 760, processed: 760, failed: 0 })
 })
@@ -43,7 +43,7 @@ t.test('an export that is broken off at any step, any number of times, loses no 
       const job = place.again()
       t.equal(await job.run({ breaksAt, saveEveryMs }), breaksAt < whole.steps() ? 'broken off' : 'ended', `at step ${breaksAt}`)
       for (let more = 1; await job.run({ breaksAt: more, saveEveryMs }) !== 'ended'; more++);
-      demandWhole(t, { ...place, job })
+      requireWhole(t, { ...place, job })
     }
   }
 })
@@ -64,7 +64,7 @@ t.test('a datastore that is busy or breaks off in the midst of a file is asked a
     const place = await scene(t)
     place.server.fault = fault
     t.equal(await place.job.run(), 'ended', name)
-    demandWhole(t, place)
+    requireWhole(t, place)
   }
 })
 
@@ -79,7 +79,7 @@ t.test('what is no answer at all is trouble, and a later run goes on from where 
     place.server.fault = fault
     await t.rejects(place.job.run(), { code: 'BACKEND_ERROR', status: 502 }, name)
     t.equal(await place.job.run(), 'ended', name)
-    demandWhole(t, place)
+    requireWhole(t, place)
     t.equal(place.incidents.length, 0)
   }
 })
@@ -98,7 +98,7 @@ t.test('a line that is another\'s is an incident, and the export is the same as 
     place.server.files[2] = { type: 'Patient', lines: [...lines.slice(0, 40), line, ...lines.slice(40)] }
     t.equal(await place.job.run(), 'ended', name)
     place.server.files[2] = own
-    demandWhole(t, place)
+    requireWhole(t, place)
     t.strictSame(place.job.job.progress, without.job.job.progress, name)
     t.strictSame([...place.job.disk], [...without.job.disk], name)
     t.match(place.incidents, [{ kind: 'foreign-match', interaction: 'export', type: 'Patient', tenantId, records: 1 }])
@@ -135,7 +135,7 @@ t.test('an export that the datastore has lost, or whose files are gone, is begun
     const place = await scene(t)
     place.server.fault = faulty(path, 1, response => { response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') })
     t.equal(await place.job.run(), 'ended')
-    demandWhole(t, place)
+    requireWhole(t, place)
     t.equal(place.server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 2)
   }
 })

@@ -26,7 +26,7 @@ export async function scene (t: Test, request: Parameters<typeof breakableJob>[1
   server.files = [{ type: 'Patient', lines: many('Patient', 0, 700) }, { type: 'Observation', lines: many('Observation', 0, 10) }, { type: 'Patient', lines: many('Patient', 700, 50) }]
   const { backend, incidents } = gatewayTo(server.url)
   t.teardown(async () => { await backend.close(); await server.close() })
-  const door: TenantContext = {
+  const context: TenantContext = {
     backend,
     tenant: { id: tenantId, system },
     mode: 'test',
@@ -35,15 +35,15 @@ export async function scene (t: Test, request: Parameters<typeof breakableJob>[1
     fhirBase: 'http://gateway.test/v1/fhir',
     requestId: 'job-1',
     onIncident: incident => { incidents.push(incident) },
-    onTrouble: () => {}
+    onError: () => {}
   }
-  const again = (): BreakableJob => breakableJob(() => guardedExport(door), request, tenantId)
+  const again = (): BreakableJob => breakableJob(() => guardedExport(context), request, tenantId)
   return { server, incidents, job: again(), again }
 }
 
 export const linesOf = (job: BreakableJob, type: string): string[] => (job.disk.get(`${type}.ndjson`)?.toString() ?? '').split('\n').filter(line => line !== '')
 
-export function demandWhole (t: Test, { server, job }: Pick<Scene, 'server' | 'job'>): void {
+export function requireWhole (t: Test, { server, job }: Pick<Scene, 'server' | 'job'>): void {
   for (const type of ['Patient', 'Observation']) {
     const expected = server.files.filter(file => file.type === type).flatMap(({ lines }) => lines)
     t.strictSame(linesOf(job, type).toSorted(), expected.toSorted(), `each ${type} once`)

@@ -69,11 +69,11 @@ function idsOf ({ resources }: Page): string[] {
 /** Speaks to the datastore straight, as an operator or an attacker behind the gateway could. */
 async function straight (gateway: Gateway, method: string, path: string, body?: unknown): Promise<{ status: number, body: StoredResource }> {
   const headers = { accept: 'application/fhir+json', 'content-type': 'application/fhir+json', 'cache-control': 'no-cache' }
-  const answer = await fetch(`${gateway.backend.baseUrl}/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
-  const text = await answer.text()
-  const location = answer.headers.get('location')
-  if (text === '' && location !== null) return { status: answer.status, body: await (await fetch(location)).json() as StoredResource }
-  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) }
+  const response = await fetch(`${gateway.backend.baseUrl}/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+  const text = await response.text()
+  const location = response.headers.get('location')
+  if (text === '' && location !== null) return { status: response.status, body: await (await fetch(location)).json() as StoredResource }
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
 async function writesAndReads (t: Test, gateway: Gateway, { validates, callsOfWrite }: Abilities): Promise<void> {

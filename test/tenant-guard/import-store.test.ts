@@ -31,7 +31,7 @@ function startScene () {
     return { resourceType: 'Bundle', type: 'searchset', entry: ids.flatMap(id => stored.has(id) ? [{ search: { mode: 'match' }, resource: stored.get(id) }] : []) }
   }
   const backend = { name: 'scripted', baseUrl: 'http://datastore.test/fhir', send } as unknown as Backend
-  const store = importStore({ backend, tenant: { id: 'mine', system }, mode: 'test', ownership, cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {} })
+  const store = importStore({ backend, tenant: { id: 'mine', system }, mode: 'test', ownership, cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onError: () => {} })
   return { ...scene, scene, store, preferred: () => sent.filter(({ method }) => method === 'POST').map(({ headers }) => headers?.prefer), searches: () => sent.filter(({ method }) => method === 'GET').length }
 }
 

@@ -9,15 +9,15 @@ import { restrict, tenantToken } from '../../src/tenant-guard/restrict.js'
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 const ownTag = '_tag=urn%3Aclinigate%3Atenant%7Ctenant-a'
 
-function asked (...parameters: SearchParameter[]) {
+function request (...parameters: SearchParameter[]) {
   return restrict({ type: 'Observation', parameters, count: 20, total: 'accurate' }, tenant)
 }
 
 t.test('a search is asked with the tenant\'s tag as a condition of its own', async t => {
-  t.strictSame(asked(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
+  t.strictSame(request(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
   t.match(restrict({ type: 'Observation', parameters: [], count: 20, total: 'none' }, tenant).path, /&_total=none$/)
   t.match(restrict({ type: 'Observation', parameters: [], count: 0 }, tenant).path, /&_count=0$/)
-  t.equal(asked(['code:text', 'a&b=c#d'], ['date', 'ge2020-03-14']).path, `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020-03-14&${ownTag}&_count=20&_total=accurate`)
+  t.equal(request(['code:text', 'a&b=c#d'], ['date', 'ge2020-03-14']).path, `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020-03-14&${ownTag}&_count=20&_total=accurate`)
 })
 
 t.test('a tenant system with characters that mean something in a search is escaped', async t => {
@@ -28,7 +28,7 @@ t.test('a tenant system with characters that mean something in a search is escap
 
 t.test('a search that is too long for a URL goes by POST, with the tag in the URL and in the form', async t => {
   const ids = Array.from({ length: 200 }, (_, at) => `${at}`.padStart(64, '0')).join(',')
-  const { method, path, form } = asked(['_id', ids])
+  const { method, path, form } = request(['_id', ids])
   t.equal(method, 'POST')
   t.equal(path, `Observation/_search?${ownTag}&_count=20&_total=accurate`)
   t.equal(form, `_id=${encodeURIComponent(ids)}&${ownTag}&_count=20&_total=accurate`)
@@ -40,7 +40,7 @@ t.test('what is asked for honestly passes', async t => {
     ['_tag', 'http://pipe\\|in|code'], ['subject', 'Patient/1'], ['subject:Patient', '1'], ['code', 'http://loinc.org|1-8'], ['code:text', 'x'], ['code:not', 'x'],
     ['value-string:exact', 'x'], ['value-string:contains', 'x'], ['date:missing', 'true'], ['value-quantity:missing', 'false'], ['subject:identifier', 'a|b'], ['identifier:of-type', 'a|b|c'], ['value-quantity', 'gt5.40|http://u|mg'], ['name', '\\,\\|\\$\\\\']
   ]
-  for (const parameter of honest) t.doesNotThrow(() => asked(parameter), JSON.stringify(parameter))
+  for (const parameter of honest) t.doesNotThrow(() => request(parameter), JSON.stringify(parameter))
 })
 
 t.test('whatever reaches beyond the tenant\'s own records is refused', async t => {
@@ -50,7 +50,7 @@ t.test('whatever reaches beyond the tenant\'s own records is refused', async t =
     '_count', '_total', '_summary', '_elements', '_format', '_TAG', '_Tag', '_tag:not', '_tag:missing', '_id:not', '_sort:asc', 'ct', 'code:in', 'code:not-in', 'code:above', 'code:below',
     'code:foo', 'code:exact', 'code:Patient', 'date:not', 'date:text', 'value-quantity:not', 'value-string:not', 'value-string:text', 'subject:not', 'subject:exact', 'code-value-quantity:missing', 'name:exact', 'subject:[type]', 'subject:Nothing', 'subject:mdm', ' name', 'name ', '?name', 'na me', 'name[]', 'name;_tag', 'name%00', 'name&_tag', '', ':', 'name:', '.', '__proto__', 'Name'
   ]
-  for (const name of names) t.throws(() => asked([name, 'x']), { code: 'UNKNOWN_FILTER' }, JSON.stringify(name))
+  for (const name of names) t.throws(() => request([name, 'x']), { code: 'UNKNOWN_FILTER' }, JSON.stringify(name))
   const values: SearchParameter[] = [
     ['name', ''], ['name', ' '], ['name', ','], ['name', ' , '], ['name', '\0'], ['name', '\ud800'], ['_sort', 'subject.name'], ['_sort', 'subject:Patient.name'], ['_sort', 'a,,b'],
     ['date:missing', '1'], ['date:missing', 'TRUE'], ['date:missing', 'true,false'],
@@ -58,7 +58,7 @@ t.test('whatever reaches beyond the tenant\'s own records is refused', async t =
     ['_tag', 'urn:clinigate:tenant|tenant-b'], ['_tag', 'URN:clinigate:tenant |tenant-b'], ['_tag', 'http://ward|3,urn:clinigate:tenant|tenant-b'],
     ['_tag', 'urn:clinigate:tenant|'], ['_tag', 'urn\\:clinigate\\:tenant|tenant-b']
   ]
-  for (const parameter of values) t.throws(() => asked(parameter), { code: 'BAD_REQUEST' }, JSON.stringify(parameter))
+  for (const parameter of values) t.throws(() => request(parameter), { code: 'BAD_REQUEST' }, JSON.stringify(parameter))
   for (const count of [-1, 1001, 1.5, NaN]) t.throws(() => restrict({ type: 'Patient', parameters: [], count }, tenant), { code: 'BAD_REQUEST' })
 })
 
@@ -73,7 +73,7 @@ t.test('no text of a parameter can widen a search', async () => {
     let path: string
     let form: string | undefined
     try {
-      ({ path, form } = asked(...parameters))
+      ({ path, form } = request(...parameters))
     } catch (error) {
       ok(error instanceof Failure && error.status === 400)
       return

@@ -42,13 +42,13 @@ test('a trace goes from the client through the gateway to the datastore, by the 
   datastore.behave(json(500, {}))
   await client.send('GET', 'patients?lastName=Byron', undefined, headers)
   await gateway.inject({ url: '/v1/Byron', headers })
-  const [asked] = datastore.seen
-  t.match(asked!.headers.traceparent, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
-  t.same([asked!.headers.baggage, asked!.headers.tracestate], [undefined, undefined])
+  const [requested] = datastore.seen
+  t.match(requested!.headers.traceparent, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
+  t.same([requested!.headers.baggage, requested!.headers.tracestate], [undefined, undefined])
   await gateway.close()
   const spans = collector.spans()
   const request = spans.find(({ name }) => name === 'GET /v1/patients/:id')
-  const exchange = spans.find(({ name, spanId }) => name === 'GET test' && asked!.headers.traceparent!.includes(spanId))
+  const exchange = spans.find(({ name, spanId }) => name === 'GET test' && requested!.headers.traceparent!.includes(spanId))
   t.equal(request?.traceId, traceId)
   t.equal(exchange?.traceId, traceId)
   t.ok(spans.some(({ name }) => name === 'GET none'), 'a path that leads nowhere is not named')

@@ -9,14 +9,14 @@ import { includeParameter, parameter, searchParameters } from './parameters.js'
 import { displayName } from './resource-schemas.js'
 
 /** What the operations of one resource share with those of others. */
-interface Surroundings {
+interface OperationContext {
   readonly mappings: readonly Mapping[]
   /** Parameters that stand among the components. */
   readonly parameters: Readonly<Record<string, JsonSchema>>
 }
 
 /** The paths of one resource with their operations. */
-export function resourcePaths (mapping: Mapping, { mappings, parameters }: Surroundings): Record<string, JsonSchema> {
+export function resourcePaths (mapping: Mapping, { mappings, parameters }: OperationContext): Record<string, JsonSchema> {
   const { path, appendOnly } = mapping
   return {
     [`/v1/${path}`]: { post: creates(mapping), get: searches(mapping, searchParameters(mapping, parameters)) },

@@ -138,10 +138,10 @@ function codesOf ({ fields }: Mapping, name: string): readonly string[] {
   const { schema } = fields[name] ?? {}
   const aliases = Object.keys(schema?.['x-aliases'] ?? {})
   const codes = schema?.enum?.filter(code => !aliases.includes(code)) ?? aliases
-  return codes.length <= mostCodes ? codes : []
+  return codes.length <= maxCodes ? codes : []
 }
 
-const mostCodes = 16
+const maxCodes = 16
 
 function sortOf ({ filters }: Mapping): JsonSchema {
   const names = [...Object.keys(filters), 'id', 'updatedSince']

@@ -97,8 +97,8 @@ function withDefault ({ fields }: Mapping, name: string, schema: JsonSchema): Js
   const value = fields[name]!.options.default
   if (value === undefined) return schema
   if (typeof value !== 'function') return { ...schema, default: value }
-  const words = occasions.get(value)
+  const words = createContexts.get(value)
   return words === undefined ? schema : { ...schema, description: [schema.description, words].filter(part => part !== undefined).join(' ') }
 }
 
-const occasions = new Map<unknown, string>([[now, 'If absent, the time of the request.'], [newUrl, 'If absent, a new URL.']])
+const createContexts = new Map<unknown, string>([[now, 'If absent, the time of the request.'], [newUrl, 'If absent, a new URL.']])

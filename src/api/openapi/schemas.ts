@@ -64,15 +64,15 @@ const scalars: Partial<Record<Format, string>> = {
 }
 
 /** The usual limit of a text, which its name does not mention. */
-const longestText = 1024 * 1024
+const maxText = 1024 * 1024
 
 function scalarName (schema: Schema, form: SchemaVariant): string | undefined {
-  const { type, pattern, format, maxLength = longestText, 'x-references': types } = schema
+  const { type, pattern, format, maxLength = maxText, 'x-references': types } = schema
   if (type !== 'string') return undefined
   if (types !== undefined) return types.length === 1 ? `${types[0]}Id${suffixes[form]}` : undefined
   const name = format && scalars[format]
   if (name === undefined || pattern !== undefined || (form === 'shown' && !isTold(schema, form))) return undefined
-  return name + (form === 'shown' || maxLength >= longestText ? '' : maxLength) + suffixes[form]
+  return name + (form === 'shown' || maxLength >= maxText ? '' : maxLength) + suffixes[form]
 }
 
 function bodyOf (schema: Schema, place: Place): JsonSchema {

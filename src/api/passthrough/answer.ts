@@ -18,8 +18,8 @@ interface Answering {
 }
 
 /** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
-export function sendFhirResponse (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
-  const { status, record, body } = answer
+export function sendFhirResponse (reply: FastifyReply, response: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
+  const { status, record, body } = response
   reply.code(status).type(fhirType)
   if (record !== undefined) {
     const place = `${fhirBase}/${placeOf(record)}`

@@ -17,8 +17,8 @@ import { criteriaOf, parseChain } from './search-request.js'
 /** Entries of a Bundle of requests. */
 export const maxEntries = 1_000
 /** Searches that the chains, `_has` and compartments of all entries may become beyond their own: as many again as there may be entries. */
-const mostJoined = 1_000
-const mostSearchedReferences = 1_000
+const maxJoined = 1_000
+const maxSearchedReferences = 1_000
 
 type ReadRequest = (request: FhirRequest) => FhirInteraction
 
@@ -37,14 +37,14 @@ export function readBundle (request: FhirRequest, readRequest: ReadRequest): Bat
   if (type === 'batch') return { kind: 'batch', type: 'Bundle', entries: withFewJoins(entry.map((item, at) => orFailure(() => read(item, at)))), showsWritten }
   if (type !== 'transaction') throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
   const entries = withFewJoins(entry.map(read))
-  demandDistinctUrls(entries)
+  requireDistinctUrls(entries)
   return { kind: 'transaction', type: 'Bundle', entries, references: criteriaInReferences(entries, request.fhirBase), showsWritten }
 }
 
 /** @returns the entries themselves */
 function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]): readonly E[] {
   const searches = entries.map(entry => 'interaction' in entry && entry.interaction.kind === 'search' ? furtherSearches(entry.interaction) : 0)
-  if (searches.reduce((sum, each) => sum + each, 0) > mostJoined) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostJoined} chains and _has parameters in all searches together. A chain counts once for each type that its reference can point to, unless it names one. A compartment counts once for each search parameter that links to it, except the first.` })
+  if (searches.reduce((sum, each) => sum + each, 0) > maxJoined) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${maxJoined} chains and _has parameters in all searches together. A chain counts once for each type that its reference can point to, unless it names one. A compartment counts once for each search parameter that links to it, except the first.` })
   return entries
 }
 
@@ -129,7 +129,7 @@ function refuse (): never {
   throw new Failure('BAD_REQUEST', { message: 'Each entry needs a request with method and url, and a resource if it writes one. Other content is not supported.' })
 }
 
-function demandDistinctUrls (entries: readonly BundleEntry[]): void {
+function requireDistinctUrls (entries: readonly BundleEntry[]): void {
   const urls = entries.map(({ fullUrl }) => fullUrl).filter(fullUrl => fullUrl !== undefined)
   if (new Set(urls).size < urls.length) throw new Failure('BAD_REQUEST', { message: 'Bundle.entry.fullUrl: two entries have the same one.' })
 }
@@ -141,7 +141,7 @@ function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string
     const [type = '', query] = splitOnce(text, '?')
     return query === undefined || !resourceTypes.has(type) ? [] : [{ text, type, query }]
   })
-  if (searched.length > mostSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.` })
+  if (searched.length > maxSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${maxSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.` })
   return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, parseQuery(query), fhirBase)]))
 }
 

@@ -58,7 +58,7 @@ const operations = (type: string): Readonly<Record<string, Sample>> => ({
   ...Object.hasOwn(bulkOn, type) && { export: bulkOn[type]! },
   everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
   validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } },
-  ...Object.fromEntries(Object.entries(terminologyOperations).map(([path, { needed }]) => [path.split('/'), needed] as const).filter(([[asked]]) => asked === type).map(([path, needed]) =>
+  ...Object.fromEntries(Object.entries(terminologyOperations).map(([path, { needed }]) => [path.split('/'), needed] as const).filter(([[requested]]) => requested === type).map(([path, needed]) =>
     [path[1]!.slice(1), { kind: 'terminology', method: 'GET', path, query: needed === undefined ? [] : [[needed, 'http://localhost']] }]))
 })
 

@@ -13,10 +13,10 @@ import { addSingle, criteriaOf } from './search-request.js'
 /** The names that the specification has for its only format. A plus sign in a query is a space. */
 const formats = new Set(['application/fhir+ndjson', 'application/fhir ndjson', 'application/ndjson', 'ndjson'])
 
-const mostFilters = 100
-const mostFiltersOfAType = 8
-const longestName = 200
-const mostNames = 1_000
+const maxFilters = 100
+const maxFiltersOfAType = 8
+const maxName = 200
+const maxNames = 1_000
 
 const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
 /** What would narrow an export: who sends it is not helped by more than was asked for. */
@@ -35,7 +35,7 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
     else if (narrowing.has(name) || (!known.has(name) && !request.isLenient)) throw invalidParameter(safeName(name), `an export takes ${[...known].join(', ')}`)
   }
   const valuesOf = (wanted: string): string[] => pairs.filter(([name]) => name === wanted).map(([, value]) => value)
-  demandFormat(single.get('_outputFormat'))
+  requireFormat(single.get('_outputFormat'))
   const since = readSince(single.get('_since'))
   const types = typesIn(level, valuesOf('_type'), request.isLenient)
   const filters = filtersIn(valuesOf('_typeFilter'), types, request)
@@ -44,7 +44,7 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
     kind: 'export',
     type: level === 'group' ? 'Group' : level === 'patient' ? 'Patient' : 'Bundle',
     ...groupId !== undefined && { id: groupId },
-    asked: {
+    request: {
       kind: 'export',
       types,
       format: 'fhir',
@@ -74,13 +74,13 @@ function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
   })
 }
 
-function demandFormat (format: string | undefined): void {
+function requireFormat (format: string | undefined): void {
   if (format !== undefined && !formats.has(format)) throw invalidParameter('_outputFormat', 'expected application/fhir+ndjson')
 }
 
 function namesIn (parameter: string, values: readonly string[]): string[] {
-  const names = values.flatMap(value => value.split(',', mostNames + 1))
-  if (names.length > mostNames) throw invalidParameter(parameter, `at most ${mostNames} names in one export`)
+  const names = values.flatMap(value => value.split(',', maxNames + 1))
+  if (names.length > maxNames) throw invalidParameter(parameter, `at most ${maxNames} names in one export`)
   return names
 }
 
@@ -101,23 +101,23 @@ function filtersIn (values: readonly string[], types: readonly string[], { isLen
   const filters: Filters = {}
   // Servers of the first version of the specification take several filters joined by commas; what only looks like a type is refused below.
   const texts = values.flatMap(value => value.split(/,(?=[A-Z][A-Za-z]*\?)/))
-  if (texts.length > mostFilters) throw invalidParameter('_typeFilter', `at most ${mostFilters} in one export`)
+  if (texts.length > maxFilters) throw invalidParameter('_typeFilter', `at most ${maxFilters} in one export`)
   for (const text of texts) {
     const [, type, query] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
     if (type === undefined || query === undefined) throw invalidParameter('_typeFilter', 'expected a search, such as Observation?status=final')
-    const isAsked = types.includes(type)
-    if (!isAsked && !isLenient) throw invalidParameter('_typeFilter', 'expected searches for the exported types')
+    const isRequested = types.includes(type)
+    if (!isRequested && !isLenient) throw invalidParameter('_typeFilter', 'expected searches for the exported types')
     // A filter that is left out would export more than was asked for, so what it says is never left out.
-    if (isAsked) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
+    if (isRequested) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
   }
-  if (Object.values(filters).some(ofType => ofType.length > mostFiltersOfAType)) throw invalidParameter('_typeFilter', `at most ${mostFiltersOfAType} of one type`)
+  if (Object.values(filters).some(ofType => ofType.length > maxFiltersOfAType)) throw invalidParameter('_typeFilter', `at most ${maxFiltersOfAType} of one type`)
   return filters
 }
 
 function conditionsIn (type: string, query: string, fhirBase: string): SearchParameter[] {
   const pairs = parseQuery(query)
   if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw invalidParameter('_typeFilter', 'does not support _lastUpdated; use _since')
-  if (pairs.some(([name]) => name.length > longestName) || pairs.length > mostFilters) throw invalidParameter('_typeFilter', 'is too long')
+  if (pairs.some(([name]) => name.length > maxName) || pairs.length > maxFilters) throw invalidParameter('_typeFilter', 'is too long')
   return [...criteriaOf(type, pairs, fhirBase).parameters]
 }
 

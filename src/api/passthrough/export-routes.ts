@@ -11,7 +11,7 @@ import { parsePrefer } from './preferences.js'
 
 /** The exports of a caller, which jobs gather. */
 export interface Exports {
-  readonly begin: (request: FastifyRequest, asked: ExportRequest) => Promise<Job>
+  readonly begin: (request: FastifyRequest, requested: ExportRequest) => Promise<Job>
   /** An export of the caller's that is wanted still. */
   readonly find: (request: FastifyRequest, jobId: string) => Promise<Job | undefined>
   /** It is missing from then on. */
@@ -29,8 +29,8 @@ export async function kickOff (reply: FastifyReply, interaction: Export, { expor
   const { request } = reply
   if (request.method === 'HEAD') throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, POST' } })
   if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.' })
-  await store.demandExportable(interaction)
-  const job = await exports.begin(request, { ...interaction.asked, url: `${url}${request.raw.url!}` })
+  await store.requireExportable(interaction)
+  const job = await exports.begin(request, { ...interaction.request, url: `${url}${request.raw.url!}` })
   return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
 }
 
@@ -72,7 +72,7 @@ async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): P
   return reply.type('application/json; charset=utf-8').header('expires', new Date(job.expiresAt).toUTCString()).send(JSON.stringify(manifest))
 }
 
-const longestWaitSeconds = 30
+const maxWaitSeconds = 30
 /** A client asks again when an export has taken a fifth longer. */
 const partOfTheTime = 1 / 5
 
@@ -81,6 +81,6 @@ function sendProgress (reply: FastifyReply, { status, progress: { processed, tot
   const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
   return reply.code(202).headers({
     'x-progress': status === 'pending' ? 'waiting' : records,
-    'retry-after': String(Math.min(Math.max(seconds, 1), longestWaitSeconds))
+    'retry-after': String(Math.min(Math.max(seconds, 1), maxWaitSeconds))
   }).send()
 }

@@ -1,6 +1,6 @@
 import { fhirVersions, toMediaType } from '../../envelope/accept.js'
 import { versionsIn } from '../../envelope/preconditions.js'
-import { Failure, slashMistake } from '../../envelope/failures.js'
+import { Failure, slashError } from '../../envelope/failures.js'
 import { parseQuery, invalidParameter, type QueryPair } from '../../envelope/query.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { formats, formatWords } from '../../mappings/core/formats.js'
@@ -31,7 +31,7 @@ export interface FhirRequest {
 }
 
 /** More than any path has that is known; the URL of an entry of a Bundle may have millions. */
-const mostSegments = 10
+const maxSegments = 10
 
 /**
  * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR cannot
@@ -41,11 +41,11 @@ const mostSegments = 10
 export function pathSegments (path: string): readonly string[] {
   if (path === '' || path === '/') return []
   if (!path.startsWith('/')) throw new Failure('NOT_FOUND')
-  return path.slice(1).split('/', mostSegments).map(segmentOf)
+  return path.slice(1).split('/', maxSegments).map(segmentOf)
 }
 
 function segmentOf (text: string): string {
-  if (text === '') throw new Failure('NOT_FOUND', { message: slashMistake })
+  if (text === '') throw new Failure('NOT_FOUND', { message: slashError })
   const segment = decoded(text)
   if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') throw new Failure('NOT_FOUND')
   return segment

@@ -25,10 +25,10 @@ export async function performIdempotently (reply: FastifyReply, interaction: Fhi
   const { caller: { tenantId, mode }, method } = reply.request
   const { type } = interaction
   const what = interaction.kind === 'create' ? { body: interaction.resource } : { id: interaction.id, ifMatch: interaction.version, body: interaction.patch }
-  const { answer, isReplayed } = await keyedRequests.perform({ tenantId, mode, key, method, route: `fhir/${type}`, ...what },
+  const { response, isReplayed } = await keyedRequests.perform({ tenantId, mode, key, method, route: `fhir/${type}`, ...what },
     claim => interaction.kind === 'create' ? createdOnce(store, interaction, claim) : patchedOnce(store, interaction, claim))
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
-  return answer
+  return response
 }
 
 /**
@@ -45,19 +45,19 @@ export function idempotencyKeyFor ({ method, raw }: Pick<FastifyRequest, 'method
   return key
 }
 
-interface Once { readonly answer: FhirAnswer, readonly isReplayed: boolean }
+interface Once { readonly response: FhirAnswer, readonly isReplayed: boolean }
 
 async function createdOnce (store: TenantStore, { type, resource }: FhirCreate, claim: IdempotencyClaim): Promise<Once> {
   if (claim.result !== undefined) {
     const first = await ifExists(versionOf(store, type, claim.result))
     if (first === undefined) throw deletedSince()
-    return { answer: { ...first, status: 201 }, isReplayed: true }
+    return { response: { ...first, status: 201 }, isReplayed: true }
   }
   const made = await store.perform({ kind: 'create-once', type, resource, ...createIntents(claim) })
   const isReplayed = made.status !== 201
-  const answer = isReplayed ? await firstVersionOf(store, made) : made
-  finish(claim, answer)
-  return { answer: { ...answer, status: 201 }, isReplayed }
+  const response = isReplayed ? await firstVersionOf(store, made) : made
+  finish(claim, response)
+  return { response: { ...response, status: 201 }, isReplayed }
 }
 
 /** The record as it was created, where the datastore counts versions and keeps them. */
@@ -66,9 +66,9 @@ async function firstVersionOf (store: TenantStore, made: FhirAnswer): Promise<Fh
   return versionId === '1' ? made : await ifExists(versionOf(store, resourceType, { id, version: '1' })) ?? made
 }
 
-async function patchedOnce (store: TenantStore, asked: Patch, claim: IdempotencyClaim): Promise<Once> {
-  const { type } = asked
-  if (claim.result !== undefined) return { answer: await versionOf(store, type, claim.result), isReplayed: true }
+async function patchedOnce (store: TenantStore, request: Patch, claim: IdempotencyClaim): Promise<Once> {
+  const { type } = request
+  if (claim.result !== undefined) return { response: await versionOf(store, type, claim.result), isReplayed: true }
   const trace = writeIntentOf({ store, type }, claim)
   let isReplayed = false
   const found: typeof trace.found = async before => {
@@ -76,9 +76,9 @@ async function patchedOnce (store: TenantStore, asked: Patch, claim: Idempotency
     isReplayed = made !== undefined
     return made
   }
-  const answer = await store.perform({ ...asked, trace: { ...trace, found } })
-  finish(claim, answer)
-  return { answer, isReplayed }
+  const response = await store.perform({ ...request, trace: { ...trace, found } })
+  finish(claim, response)
+  return { response, isReplayed }
 }
 
 function finish (claim: IdempotencyClaim, { record }: FhirAnswer): void {

@@ -82,11 +82,11 @@ function inputsIn (body: unknown): readonly ImportInput[] {
   if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw invalidParameter('parameter', `expected ${[...known].join(', ')}`)
   const [format] = parameters.filter(({ name }) => name === 'inputFormat')
   if (format === undefined || !formats.has(format.valueCode)) throw invalidParameter('inputFormat', 'expected application/fhir+ndjson')
-  for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) demandPlainStorage(part)
+  for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) requirePlainStorage(part)
   return parameters.filter(({ name }) => name === 'input').map(inputOf)
 }
 
-function demandPlainStorage (part: unknown): void {
+function requirePlainStorage (part: unknown): void {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
   if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw invalidParameter('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
   if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw invalidParameter('storageDetail', 'expected the type https')

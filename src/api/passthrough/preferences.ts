@@ -8,7 +8,7 @@ interface Preferences {
 }
 
 export function parsePrefer ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
-  const wishes = [prefer ?? []].flat().flatMap(header => header.split(',')).map(wish => wish.split(';', 1)[0]!.trim().replaceAll('"', ''))
+  const wishes = [prefer ?? []].flat().flatMap(header => header.split(',')).map(request => request.split(';', 1)[0]!.trim().replaceAll('"', ''))
   return {
     returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form => wishes.includes(`return=${form}`)),
     isLenient: wishes.includes('handling=lenient'),

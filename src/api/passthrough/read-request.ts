@@ -20,7 +20,7 @@ interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
 export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirPlace): FhirRequest {
   const { method, headers, raw } = request
   const path = pathSegments(raw.url!.split('?', 1)[0]!.slice(prefix.length))
-  const query = parseQuery(rawQuery(raw.url), longestValue)
+  const query = parseQuery(rawQuery(raw.url), maxValue)
   const { isLenient, returns } = parsePrefer(request)
   const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
   const parameters = [...query, ...form]
@@ -42,14 +42,14 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
 }
 
 /** Values are bounded by the size of what holds them. */
-const longestValue = Infinity
+const maxValue = Infinity
 
 function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   const type = headers['content-type'] ?? ''
   if (!(body instanceof Buffer) || body.length === 0) return []
   requireUtf8(type)
   if (toMediaType(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
-  return parseQuery(body.toString(), longestValue)
+  return parseQuery(body.toString(), maxValue)
 }
 
 const resourceTypes = new Set(['application/fhir+json', 'application/json'])

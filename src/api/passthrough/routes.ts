@@ -45,14 +45,14 @@ export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequ
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body)
   scope.addHook('onRequest', async request => refuseEncoded(request))
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    const asked = readRequest(request, place)
-    const interaction = authorizeInteraction(request, parseInteraction(asked))
+    const requested = readRequest(request, place)
+    const interaction = authorizeInteraction(request, parseInteraction(requested))
     const key = idempotencyKeyFor(request, interaction)
     const store = storeFor(request)
     if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
-    const answer = await performIdempotently(reply, interaction, { store, keyedRequests, key })
-    const content = asked.wantsContent && answer.record !== undefined ? contentOf(request, answer.record) : undefined
-    return sendFhirResponse(reply, answer, { interaction, fhirBase, content })
+    const response = await performIdempotently(reply, interaction, { store, keyedRequests, key })
+    const content = requested.wantsContent && response.record !== undefined ? contentOf(request, response.record) : undefined
+    return sendFhirResponse(reply, response, { interaction, fhirBase, content })
   }
   await scope.register(terminologyProxy, {
     passageOf: async request => {

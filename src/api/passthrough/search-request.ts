@@ -1,4 +1,4 @@
-import { beginsWithSpace, safeName, invalidParameter, spaceMistake, type QueryPair } from '../../envelope/query.js'
+import { beginsWithSpace, safeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { commonParameterNames, referencePath, parameterNames, parameterOf, type ParameterDefinition } from '../../mappings/r4/search-parameters.js'
@@ -11,14 +11,14 @@ import { relativizeReference } from '../../tenant-guard/writes/own-references.js
 import { countAlternatives, splitUnescaped } from '../../fhir/search-escaping.js'
 import type { FhirRequest } from './fhir-request.js'
 
-const mostCount = 1_000
-const mostIncludes = 60
-const mostIterated = 3
+const maxCount = 1_000
+const maxIncludes = 60
+const maxIterated = 3
 /** Searches that the chains and `_has` of one search may become. */
-const mostJoined = 20
+const maxJoined = 20
 /** HAPI joins a table for each condition and each key to sort by: 200 of them kept it busy for half a minute, and so did 20,000 values. */
-const mostConditions = 50
-const mostValues = 5_000
+const maxConditions = 50
+const maxValues = 5_000
 
 /** What the query of a search comes to, part by part. */
 interface Parts {
@@ -27,7 +27,7 @@ interface Parts {
   readonly includes: IterableInclude[]
   /** Parameters of which there is one at most. */
   readonly single: Map<string, string>
-  readonly asked: SearchParameter[]
+  readonly requested: SearchParameter[]
 }
 
 type Asking = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
@@ -38,18 +38,18 @@ type Asking = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function readSearch (type: string, { query, isLenient, fhirBase }: Asking): FhirSearch {
-  const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), asked: [] }
+  const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), requested: [] }
   for (const pair of query) {
     try {
       readParameter(parts, type, pair, fhirBase)
-      parts.asked.push(pair)
+      parts.requested.push(pair)
     } catch (error) {
       if (!(isLenient && isName(pair[0]) && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
     }
-    demandFew(parts)
+    requireFew(parts)
   }
   if (parts.single.has('_cursor') && query.length > 1) throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole search')
-  demandBounded(parts)
+  requireBounded(parts)
   return searchOf(type, parts)
 }
 
@@ -59,7 +59,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
  */
 const isName = (name: string): boolean => /^[\w.:-]+$/.test(name)
 
-function searchOf (type: string, { parameters, joins, includes, single, asked }: Parts): FhirSearch {
+function searchOf (type: string, { parameters, joins, includes, single, requested }: Parts): FhirSearch {
   const [count, total, cursor, summary] = ['_count', '_total', '_cursor', '_summary'].map(name => single.get(name))
   const shape = parseProjection(single)
   return {
@@ -68,7 +68,7 @@ function searchOf (type: string, { parameters, joins, includes, single, asked }:
     parameters,
     joins,
     includes,
-    asked,
+    requested,
     ...shape !== undefined && { shape },
     ...summary === 'count' ? { count: 0 } : count !== undefined && { count: readCount(count) },
     ...total !== undefined && { total: readTotal(total) },
@@ -82,8 +82,8 @@ function searchOf (type: string, { parameters, joins, includes, single, asked }:
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
-  const { parameters, joins, includes, asked } = readSearch(type, { query, isLenient: false, fhirBase })
-  const isPlain = joins.length + includes.length === 0 && parameters.length === asked.length && !parameters.some(([name]) => name === '_sort')
+  const { parameters, joins, includes, requested } = readSearch(type, { query, isLenient: false, fhirBase })
+  const isPlain = joins.length + includes.length === 0 && parameters.length === requested.length && !parameters.some(([name]) => name === '_sort')
   if (parameters.length === 0 || !isPlain) throw invalidParameter('criteria', `expected one or more search parameters of ${type}, without chains, includes or paging`)
   return { type, parameters }
 }
@@ -103,13 +103,13 @@ const singles = new Set(['_count', '_total', '_summary', '_elements', '_cursor']
 
 function readParameter (parts: Parts, type: string, pair: QueryPair, fhirBase: string): void {
   const [name, value] = relative(pair, type, fhirBase)
-  if (beginsWithSpace(value)) throw invalidParameter(safeName(name), spaceMistake)
+  if (beginsWithSpace(value)) throw invalidParameter(safeName(name), spaceError)
   if (singles.has(name)) addSingle(parts.single, name, value)
   else if (name === '_sort') parts.parameters.push([name, readSort(type, value)])
   else if (/^_(?:rev)?include(?::|$)/.test(name)) parts.includes.push(readInclude(type, name, value))
   else if (name.startsWith('_has:')) parts.joins.push(readHas(type, [name, value], fhirBase))
   else if (name.includes('.')) parts.joins.push(readChain(type, [name, value], fhirBase))
-  else parts.parameters.push([demandKnown(type, name), value])
+  else parts.parameters.push([requireKnown(type, name), value])
 }
 
 /** @throws {Failure} BAD_REQUEST when it was given before: which one counts is anybody's guess */
@@ -119,9 +119,9 @@ export function addSingle (single: Map<string, string>, name: string, value: str
 }
 
 /** @returns the name itself */
-function demandKnown (type: string, name: string): string {
+function requireKnown (type: string, name: string): string {
   const [plain = ''] = name.split(':', 1)
-  if (parameterOf(type, plain) !== undefined) return demandModifier(type, name)
+  if (parameterOf(type, plain) !== undefined) return requireModifier(type, name)
   const says = `not a supported R4 search parameter of ${type}${suggestion(plain, [...parameterNames(type), ...commonParameterNames])}`
   throw new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${says}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${safeName(name)}: ${says}` }] })
 }
@@ -131,7 +131,7 @@ function demandKnown (type: string, name: string): string {
  * where unknown parameters may be left out.
  * @returns the name itself
  */
-function demandModifier (type: string, name: string): string {
+function requireModifier (type: string, name: string): string {
   const [plain = '', modifier, ...more] = name.split(':')
   if (modifier === undefined || (more.length === 0 && supportsModifier(type, plain, modifier))) return name
   const modifiers = modifiersOf(type, plain)
@@ -150,12 +150,12 @@ function readChain (type: string, [name, value]: SearchParameter, fhirBase: stri
   const [read, ...others] = types.map(candidate => relative([condition, value], candidate, fhirBase))
   // A URL here may be a record to one type and a mere text to another.
   const isOne = read !== undefined && others.every(([, text]) => text === read[1])
-  if (!isOne || types.length > mostTargets) throw invalidParameter(safeName(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
-  for (const each of types) demandModifier(each, condition)
+  if (!isOne || types.length > maxTargets) throw invalidParameter(safeName(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
+  for (const each of types) requireModifier(each, condition)
   return { direction: 'chain', types, reference, condition: read }
 }
 
-const mostTargets = 5
+const maxTargets = 5
 
 /** `_has:Observation:patient:code`. */
 function readHas (type: string, [name, value]: SearchParameter, fhirBase: string): ChainedCondition {
@@ -165,7 +165,7 @@ function readHas (type: string, [name, value]: SearchParameter, fhirBase: string
   const targets = parameterOf(from, reference)?.targets
   const leadsHere = referencePath(from, reference) !== undefined && (targets === undefined || targets.includes(type))
   if (!isTenantType(from) || !leadsHere) throw invalidParameter('_has', `expected _has:Type:parameter:condition, with an R4 search parameter of that type that refers to ${type}; ${notCanonicals}`)
-  demandKnown(from, condition)
+  requireKnown(from, condition)
   return { direction: 'has', types: [from], reference, condition: relative([condition, value], from, fhirBase) }
 }
 
@@ -186,32 +186,32 @@ export function parseChain (joins: readonly ChainedCondition[]): number {
 }
 
 /** While the parts are read, so that there are never more. */
-function demandFew ({ parameters, joins, includes }: Parts): void {
-  if (parseChain(joins) > mostJoined) throw invalidParameter('_has', `at most ${mostJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`)
-  if (parameters.length + joins.length > mostConditions) throw tooManyConditions()
-  if (includes.length > mostIncludes) throw invalidParameter('_include', `at most ${mostIncludes} in one search`)
-  if (includes.filter(({ iterate }) => iterate === true).length > mostIterated) throw invalidParameter('_include', `at most ${mostIterated} with :iterate`)
+function requireFew ({ parameters, joins, includes }: Parts): void {
+  if (parseChain(joins) > maxJoined) throw invalidParameter('_has', `at most ${maxJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`)
+  if (parameters.length + joins.length > maxConditions) throw tooManyConditions()
+  if (includes.length > maxIncludes) throw invalidParameter('_include', `at most ${maxIncludes} in one search`)
+  if (includes.filter(({ iterate }) => iterate === true).length > maxIterated) throw invalidParameter('_include', `at most ${maxIterated} with :iterate`)
 }
 
-function demandBounded ({ parameters, joins }: Parts): void {
+function requireBounded ({ parameters, joins }: Parts): void {
   const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: countAlternatives(value, ',') }))
   const conditions = lists.reduce((sum, { name, values }) => sum + (name === '_sort' ? values : 1), 0)
-  if (conditions > mostConditions) throw tooManyConditions()
-  if (lists.reduce((sum, { values }) => sum + values, 0) > mostValues) throw invalidParameter('query', `at most ${mostValues} values in one search, counting each comma-separated value`)
+  if (conditions > maxConditions) throw tooManyConditions()
+  if (lists.reduce((sum, { values }) => sum + values, 0) > maxValues) throw invalidParameter('query', `at most ${maxValues} values in one search, counting each comma-separated value`)
 }
 
-const tooManyConditions = (): Failure => invalidParameter('query', `at most ${mostConditions} search parameters and _sort keys in one search`)
+const tooManyConditions = (): Failure => invalidParameter('query', `at most ${maxConditions} search parameters and _sort keys in one search`)
 
 function readSort (type: string, value: string): string {
-  const keys = value.split(',', mostConditions + 1)
-  if (keys.length > mostConditions) throw tooManyConditions()
-  for (const key of keys) demandKnown(type, key.replace(/^-/, ''))
+  const keys = value.split(',', maxConditions + 1)
+  if (keys.length > maxConditions) throw tooManyConditions()
+  for (const key of keys) requireKnown(type, key.replace(/^-/, ''))
   return value
 }
 
 function readCount (text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw invalidParameter('_count', 'expected a whole number')
-  return Math.min(Number(text), mostCount)
+  return Math.min(Number(text), maxCount)
 }
 
 function readTotal (text: string): NonNullable<FhirSearch['total']> {

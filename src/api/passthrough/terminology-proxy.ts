@@ -64,11 +64,11 @@ class ProxyDispatcher {
     this.#opened = upstream
   }
 
-  request (options: Dispatcher.RequestOptions, answered: Parameters<Passage['upstream']['request']>[1]): void {
+  request (options: Dispatcher.RequestOptions, upstreamResponse: Parameters<Passage['upstream']['request']>[1]): void {
     const upstream = this.#opened
     this.#opened = undefined
     if (upstream === undefined || upstream.origin !== String(options.origin)) throw new Error('no passage leads there')
-    upstream.request(options, answered)
+    upstream.request(options, upstreamResponse)
   }
 }
 
@@ -76,7 +76,7 @@ class ProxyDispatcher {
 interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
 
 /** Answers about codes that are larger are asked for in pages. */
-const largestAnswer = 16 * 1024 * 1024
+const maxAnswer = 16 * 1024 * 1024
 
 async function shown (passage: Passage, { statusCode: status, headers, stream }: Response): Promise<FhirAnswer> {
   return passage.shown({ status, headers, body: await textOf(passage, stream) })
@@ -88,7 +88,7 @@ async function textOf (passage: Passage, stream: Readable): Promise<string> {
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > largestAnswer) throw tooLarge()
+      if (size > maxAnswer) throw tooLarge()
       chunks.push(chunk)
     }
   } catch (error) {

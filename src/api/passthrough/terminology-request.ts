@@ -38,11 +38,11 @@ function read ({ name, value }: Given, forms: Readonly<Record<string, ParameterF
 type Reader = (name: string, value: Given['value']) => Given['value']
 
 const text = (says: string, pattern: RegExp): Reader => (name, value) => {
-  if (typeof value !== 'string' || value.length > longest || !pattern.test(value)) throw invalidParameter(name, `expected ${says}`)
+  if (typeof value !== 'string' || value.length > max || !pattern.test(value)) throw invalidParameter(name, `expected ${says}`)
   return value
 }
 
-const longest = 2_000
+const max = 2_000
 
 /** No text of FHIR holds other control characters. */
 const plain = /^(?:[^\p{Cc}]|[\t\n\r])+$/u

@@ -12,7 +12,7 @@ import { resourceIn, type FhirRequest } from './fhir-request.js'
  */
 export function validate (request: FhirRequest, { type }: { readonly type: string }): Validate {
   const { resource, parameters } = isParameters(request.body) ? partsOf(request.body) : { resource: request.body, parameters: [] }
-  for (const parameter of [...request.query, ...parameters]) demandKnown(parameter)
+  for (const parameter of [...request.query, ...parameters]) requireKnown(parameter)
   return { kind: 'validate', type, resource: resourceIn({ body: resource }, type) }
 }
 
@@ -33,7 +33,7 @@ const textOf = (value: unknown): string => typeof value === 'string' ? value : '
 /** Both are checked alike: as content that would be written. */
 const modes = new Set(['create', 'update'])
 
-function demandKnown ([name, value]: QueryPair): void {
+function requireKnown ([name, value]: QueryPair): void {
   if (name !== 'mode') throw invalidParameter('parameter', 'this operation takes resource and mode; it validates against base R4')
   if (!modes.has(value)) throw invalidParameter('mode', 'expected create or update')
 }

@@ -1,7 +1,7 @@
 import { isValidId, typePattern, withArticle } from '../../fhir/names.js'
 import { singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
 import { formats } from '../../mappings/core/formats.js'
-import { beginsWithSpace, spaceMistake } from '../../envelope/query.js'
+import { beginsWithSpace, spaceError } from '../../envelope/query.js'
 import { isElement } from '../../mappings/core/path.js'
 import { escaped } from '../../fhir/search-escaping.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
@@ -10,14 +10,14 @@ import type { SearchParameter } from '../../tenant-guard/interaction.js'
 export function validateFilterValue (filter: Filter, modifier: string | undefined, value: string): string | undefined {
   const parts = modifier === 'text' ? [value] : values(filter, value)
   if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
-  if (parts.some(beginsWithSpace)) return spaceMistake
+  if (parts.some(beginsWithSpace)) return spaceError
   if (modifier === 'text') return undefined
   const mistaken = (each: (part: string) => boolean, says: string) => values(filter, value).every(each) ? undefined : says
   switch (filter.kind) {
     case 'boolean': return mistaken(part => part === 'true' || part === 'false', 'expected true or false')
     case 'date':
     case 'from':
-    case 'until': return isDate(value) ? undefined : dateMistake(value)
+    case 'until': return isDate(value) ? undefined : dateError(value)
     case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
     case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code')
@@ -26,7 +26,7 @@ export function validateFilterValue (filter: Filter, modifier: string | undefine
   }
 }
 
-function dateMistake (value: string): string {
+function dateError (value: string): string {
   // A plus sign in a query is a space.
   if (/:\d\d(?:\.\d+)? \d\d:\d\d$/.test(value)) return 'write the + before the zone as %2B'
   return 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'

@@ -18,7 +18,7 @@ import type { Query } from './query.js'
 export interface Context {
   readonly mapping: Mapping
   readonly store: TenantStore
-  readonly occasion: CreateContext
+  readonly createContext: CreateContext
   /** Takes what the client of a change is warned of. */
   readonly warn?: (warnings: readonly Issue[]) => void
 }
@@ -30,8 +30,8 @@ export function create (context: Context, body: unknown): Promise<StoredResource
 }
 
 /** The same with another way to store the checked resource. */
-export async function prepareAndSave<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
-  const complete = await resolveReferences(mapping, store, validateCreate(mapping, body, occasion))
+export async function prepareAndSave<T> ({ mapping, store, createContext }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
+  const complete = await resolveReferences(mapping, store, validateCreate(mapping, body, createContext))
   const resource = buildResource(mapping, complete)
   return await mapErrorsToFields(mapping, complete, () => save(resource))
 }
@@ -73,13 +73,13 @@ export async function update (context: Context, { id, body, ifMatch }: Update, t
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'CONFLICT') throw error
       if (ifMatch !== undefined) throw new Failure('PRECONDITION_FAILED', { cause: error })
-      if (attempt === mostAttempts) throw error
+      if (attempt === maxAttempts) throw error
     }
   }
 }
 
 /** How often a change is tried when other writers change the record at the same moment. */
-const mostAttempts = 8
+const maxAttempts = 8
 
 async function updateFrom ({ mapping, store, warn }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
   const shown = mapping.present(before)

@@ -1,9 +1,9 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
-import { longestIds, maxValueLength, parseQuery, safeName, invalidParameter } from '../../envelope/query.js'
+import { maxIds, maxValueLength, parseQuery, safeName, invalidParameter } from '../../envelope/query.js'
 import { conflictingFilters, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { longestCursor } from '../../tenant-guard/cursor.js'
+import { maxCursor } from '../../tenant-guard/cursor.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { parameterOf, validateFilterValue } from './filter-value.js'
 
@@ -15,7 +15,7 @@ export interface Query {
   readonly cursor?: string
 }
 
-const mostCount = 100
+const maxCount = 100
 
 /** What the values of parameters may be, by their names. */
 interface Values {
@@ -54,8 +54,8 @@ export function readSearch (mapping: Mapping, search: string): Query {
  */
 export function parseQueryPairs (search: string, { takesSeveral, takesIds }: Values = oneValue): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  const longest = (name: string): number => name === 'cursor' ? longestCursor : takesIds(name) ? longestIds : maxValueLength
-  for (const [name, value] of parseQuery(search, longest)) {
+  const max = (name: string): number => name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength
+  for (const [name, value] of parseQuery(search, max)) {
     if (pairs.has(name)) throw invalidParameter(safeName(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
     pairs.set(name, value)
   }
@@ -75,8 +75,8 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
     throw invalidParameter(safeName(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
   }
-  const mistake = validateFilterValue(filter, modifier, value)
-  if (mistake !== undefined) throw invalidParameter(safeName(name), mistake)
+  const error = validateFilterValue(filter, modifier, value)
+  if (error !== undefined) throw invalidParameter(safeName(name), error)
   return parameterOf(filter, modifier, value)
 }
 
@@ -115,6 +115,6 @@ function readSort (mapping: Mapping, value: string): SearchParameter {
 
 function readCount (text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > mostCount) throw invalidParameter('count', `expected a whole number from 1 to ${mostCount}`)
+  if (count < 1 || count > maxCount) throw invalidParameter('count', `expected a whole number from 1 to ${maxCount}`)
   return count
 }

@@ -12,10 +12,10 @@ import type { Relation } from './relations.js'
  * @param url the gateway's own, before `/v1`
  * @throws {Failure} NOT_FOUND
  */
-export async function readWithIncludes ({ mapping, store }: Context, id: string, wish: IncludeRequest, url: string): Promise<unknown> {
-  const found = await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes: wish.includes })
-  if (wish.form === 'fhir') return bundleOf(found, wish.includes, `${url}/v1/fhir`)
-  return { ...mapping.present(found.record), ...listsOf(found, wish.relations) }
+export async function readWithIncludes ({ mapping, store }: Context, id: string, includeRequest: IncludeRequest, url: string): Promise<unknown> {
+  const found = await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes: includeRequest.includes })
+  if (includeRequest.form === 'fhir') return bundleOf(found, includeRequest.includes, `${url}/v1/fhir`)
+  return { ...mapping.present(found.record), ...listsOf(found, includeRequest.relations) }
 }
 
 function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {
@@ -27,12 +27,12 @@ function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]
 /** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset has it, all of its addresses the gateway's. */
 function bundleOf ({ record, related, cutTypes }: Related, includes: readonly Include[], base: string): unknown {
   const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({ fullUrl: `${base}/${resource.resourceType}/${resource.id}`, resource, search: { mode } })
-  const asked = [`_id=${record.id}`, ...includes.map(({ direction, type, parameter, target }) => `_${direction}=${type}:${parameter}${target === undefined ? '' : `:${target}`}`)]
+  const requested = [`_id=${record.id}`, ...includes.map(({ direction, type, parameter, target }) => `_${direction}=${type}:${parameter}${target === undefined ? '' : `:${target}`}`)]
   return {
     resourceType: 'Bundle',
     type: 'searchset',
     total: 1,
-    link: [{ relation: 'self', url: `${base}/${record.resourceType}?${asked.join('&')}` }],
+    link: [{ relation: 'self', url: `${base}/${record.resourceType}?${requested.join('&')}` }],
     entry: [entry('match')(record), ...related.map(entry('include')), ...cutTypes.size > 0 ? [noteOf(cutTypes)] : []]
   }
 }

@@ -40,10 +40,10 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   let relations: ReturnType<typeof reverseIncludes> | undefined
   const relationsOf = () => (relations ??= reverseIncludes(mapping, mappings))
   const contextOf = (request: FastifyRequest): Context => ({
-    mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
+    mapping, store: storeFor(request), createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
   scope.post(`/${path}`, keyed, async (request, reply) => {
-    demandPlainWrite(request)
+    requirePlainWrite(request)
     const written = await claimed(keyedRequests, { request, route: path }, claim => createOnce(contextOf(request), request.body, claim))
     reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
     return presentWritten(mapping, written, reply)
@@ -53,21 +53,21 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
     return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    const wish = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
-    if (wish !== undefined) return await readWithIncludes(contextOf(request), request.params.id, wish, url)
+    const includeRequest = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
+    if (includeRequest !== undefined) return await readWithIncludes(contextOf(request), request.params.id, includeRequest, url)
     const stored = await read(contextOf(request), request.params.id)
     if (etagMatches(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
     return present(mapping, stored, reply)
   })
   if (mapping.appendOnly) return
   scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
-    demandPlainWrite(request)
+    requirePlainWrite(request)
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
     const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce({ ...contextOf(request), warn: lost => { request.warnings = lost } }, change, claim))
     return presentWritten(mapping, written, reply)
   })
   scope.delete(`/${path}/:id`, async (request: WithId) => {
-    demandPlainWrite(request)
+    requirePlainWrite(request)
     await remove(contextOf(request), request.params.id, request.headers['if-match'])
     return { id: request.params.id, deleted: true }
   })
@@ -94,7 +94,7 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
 }
 
 /** Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled. */
-function demandPlainWrite (request: FastifyRequest): void {
+function requirePlainWrite (request: FastifyRequest): void {
   if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
   const [name] = parseQueryPairs(rawQuery(request.raw.url)).keys()
   if (name !== undefined) throw invalidParameter('query', 'this request takes no query parameters')

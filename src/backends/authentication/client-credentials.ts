@@ -10,10 +10,10 @@ import { CredentialError, knownCode, type Credential, type CredentialSource } fr
 
 /** The lifetime of a token if the token server does not state it. */
 const assumedGoodForMs = 300_000
-const shortestGoodForMs = 1_000
+const minGoodForMs = 1_000
 
 /** The largest response of a token server. */
-const longestAnswerBytes = 1_048_576
+const maxAnswerBytes = 1_048_576
 
 /** Access tokens by the client credentials grant (RFC 6749, section 4.4). Secrets and keys in files are read again for each token. */
 export class ClientCredentials implements CredentialSource {
@@ -25,7 +25,7 @@ export class ClientCredentials implements CredentialSource {
     this.#credentials = credentials
     // Presented to the token server only if it authenticates the client.
     const shown = proof.method === 'tls_client_auth' ? certificate : undefined
-    this.#agent = new Agent({ connections: 1, maxResponseSize: longestAnswerBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
+    this.#agent = new Agent({ connections: 1, maxResponseSize: maxAnswerBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
   }
 
   async next (signal: AbortSignal): Promise<Credential> {
@@ -33,7 +33,7 @@ export class ClientCredentials implements CredentialSource {
       const configuration = await this.#configuration(signal)
       const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, { ...this.#credentials.parameters })
       if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialError('the token server issued a token that is not valid in a header')
-      return { header: bearerHeader(token), goodForMs: seconds === undefined ? assumedGoodForMs : Math.max(seconds * 1_000, shortestGoodForMs) }
+      return { header: bearerHeader(token), goodForMs: seconds === undefined ? assumedGoodForMs : Math.max(seconds * 1_000, minGoodForMs) }
     } catch (error) {
       throw troubleOf(error)
     }
@@ -95,15 +95,15 @@ function troubleOf (error: unknown): CredentialError {
   // The library does not read the body if this header is present. RFC 6749, section 5.2, requires it with invalid_client.
   if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialError('the token server refused the gateway', { code: 'invalid_client', status: error.status })
   const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
-  const answer = cause instanceof Object && 'status' in cause ? cause as Response : undefined
-  if (answer !== undefined) return new CredentialError('the token server\'s response contains no token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })
+  const response = cause instanceof Object && 'status' in cause ? cause as Response : undefined
+  if (response !== undefined) return new CredentialError('the token server\'s response contains no token', { code: knownCode(code), status: response.status, retryAfterSeconds: secondsIn(response) })
   const system = knownCode(Object(cause).code)
   return new CredentialError(system === undefined ? 'the token server\'s response is unusable' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
 }
 
-const longestRetryAfterSeconds = 300
+const maxRetryAfterSeconds = 300
 
-function secondsIn (answer: Response): number | undefined {
-  const seconds = Number(answer.headers?.get('retry-after') ?? NaN)
-  return seconds > 0 ? Math.min(seconds, longestRetryAfterSeconds) : undefined
+function secondsIn (response: Response): number | undefined {
+  const seconds = Number(response.headers?.get('retry-after') ?? NaN)
+  return seconds > 0 ? Math.min(seconds, maxRetryAfterSeconds) : undefined
 }

@@ -4,7 +4,7 @@ export interface Credential {
   /** The lifetime from now on. It is renewed earlier. */
   readonly goodForMs: number
   /** Why it is out of date, if it is. */
-  readonly trouble?: CredentialError
+  readonly error?: CredentialError
 }
 
 /** The source of a datastore's credentials: a file, or a token server. */
@@ -15,7 +15,7 @@ export interface CredentialSource {
 }
 
 /** Facts for the log. None is secret. */
-interface TroubleFacts {
+interface CredentialErrorDetails {
   /** An error code of the system, OAuth 2.0 or Entra ID. */
   readonly code?: string | undefined
   /** The HTTP status of the token server. */
@@ -26,7 +26,7 @@ interface TroubleFacts {
 
 /** Why there is no new credential. The reason is our own text, since that of servers and libraries may repeat a secret. */
 export class CredentialError extends Error {
-  constructor (readonly reason: string, readonly facts: TroubleFacts = {}) {
+  constructor (readonly reason: string, readonly facts: CredentialErrorDetails = {}) {
     super(reason)
     this.name = 'CredentialTrouble'
   }

@@ -19,15 +19,15 @@ interface Held {
   readonly endsAt: number
 }
 
-/** How long before its expiry a credential is renewed, at most. {@link longestMarginMs} before it, it is no longer sent: the datastore's clock may be ahead. */
-const longestAheadMs = 300_000
-const longestMarginMs = 10_000
+/** How long before its expiry a credential is renewed, at most. {@link maxMarginMs} before it, it is no longer sent: the datastore's clock may be ahead. */
+const maxAheadMs = 300_000
+const maxMarginMs = 10_000
 
 /** The timeout of the source for one credential. */
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** The pause after a failed attempt, which doubles each time. */
-const pauses = { firstMs: 1_000, longestMs: 60_000 }
+const pauses = { firstMs: 1_000, maxMs: 60_000 }
 
 /** The pause after a refused token, so that a datastore that refuses every token does not cause a request to the token server each time. */
 const refusalPauseMs = 10_000
@@ -44,14 +44,14 @@ export class RefreshingAuthorization implements Authorization {
   #failures = 0
   #nextTryAt = 0
   #nextRefusalAt = 0
-  #trouble: CredentialError | undefined
+  #error: CredentialError | undefined
 
   constructor (options: RenewedOptions) {
     this.#options = options
   }
 
   get isFailing (): boolean {
-    return this.#trouble !== undefined
+    return this.#error !== undefined
   }
 
   header (): string | Promise<string> {
@@ -89,7 +89,7 @@ export class RefreshingAuthorization implements Authorization {
 
   async #renew (): Promise<string> {
     try {
-      const credential = await this.#asked()
+      const credential = await this.#requested()
       this.#take(credential)
       return credential.header
     } catch (error) {
@@ -99,14 +99,14 @@ export class RefreshingAuthorization implements Authorization {
   }
 
   /** Calls the source, with a timeout. */
-  #asked (): Promise<Credential> {
+  #requested (): Promise<Credential> {
     return new Promise((resolve, reject) => {
       const giveUp = new AbortController()
       const leave = () => {
         giveUp.abort()
         reject(new CredentialError('the credential was not renewed in time'))
       }
-      const timer = setTimeout(leave, patienceMs)
+      const timer = setTimeout(leave, timeoutMs)
       this.#closing.signal.addEventListener('abort', leave, { once: true })
       if (this.#closing.signal.aborted) leave()
       this.#options.source.next(giveUp.signal).then(resolve, reject).finally(() => {
@@ -116,36 +116,36 @@ export class RefreshingAuthorization implements Authorization {
     })
   }
 
-  #take ({ header, goodForMs, trouble }: Credential): void {
+  #take ({ header, goodForMs, error }: Credential): void {
     const at = this.#now()
-    this.#held = { header, renewAt: at + goodForMs - Math.min(longestAheadMs, goodForMs / 5), endsAt: at + goodForMs - Math.min(longestMarginMs, goodForMs / 10) }
+    this.#held = { header, renewAt: at + goodForMs - Math.min(maxAheadMs, goodForMs / 5), endsAt: at + goodForMs - Math.min(maxMarginMs, goodForMs / 10) }
     this.#failures = 0
     this.#nextTryAt = 0
-    this.#tell(trouble)
+    this.#tell(error)
   }
 
-  #fail (trouble: CredentialError): void {
-    const askedMs = Math.max(jitteredBackoff(pauses, this.#failures), (trouble.facts.retryAfterSeconds ?? 0) * 1_000)
+  #fail (error: CredentialError): void {
+    const askedMs = Math.max(jitteredBackoff(pauses, this.#failures), (error.facts.retryAfterSeconds ?? 0) * 1_000)
     this.#failures++
     this.#nextTryAt = this.#now() + askedMs
-    this.#tell(trouble)
+    this.#tell(error)
   }
 
   /** Logs each kind of trouble once, and once when it is over, since a source may fail for days. */
-  #tell (trouble: CredentialError | undefined): void {
-    const told = this.#trouble
-    this.#trouble = trouble
+  #tell (error: CredentialError | undefined): void {
+    const told = this.#error
+    this.#error = error
     const { name: datastore, log } = this.#options
-    if (trouble === undefined && told !== undefined) log?.info({ datastore }, 'the gateway\'s credential for a datastore can be renewed again')
-    if (trouble === undefined || (trouble.reason === told?.reason && trouble.facts.code === told.facts.code)) return
-    if (!this.#closing.signal.aborted) log?.warn({ datastore, reason: trouble.reason, ...trouble.facts }, 'the gateway\'s credential for a datastore cannot be renewed')
+    if (error === undefined && told !== undefined) log?.info({ datastore }, 'the gateway\'s credential for a datastore can be renewed again')
+    if (error === undefined || (error.reason === told?.reason && error.facts.code === told.facts.code)) return
+    if (!this.#closing.signal.aborted) log?.warn({ datastore, reason: error.reason, ...error.facts }, 'the gateway\'s credential for a datastore cannot be renewed')
   }
 
   #unavailable (at: number): Failure {
     const retryAfterSeconds = Math.max(1, Math.ceil((this.#nextTryAt - at) / 1_000))
     // Not named `status`, which would be taken for that of the datastore.
-    const { status: tokenServerStatus, code } = this.#trouble?.facts ?? {}
-    const cause = { reason: this.#trouble?.reason, ...code !== undefined && { code }, ...tokenServerStatus !== undefined && { tokenServerStatus } }
+    const { status: tokenServerStatus, code } = this.#error?.facts ?? {}
+    const cause = { reason: this.#error?.reason, ...code !== undefined && { code }, ...tokenServerStatus !== undefined && { tokenServerStatus } }
     return new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds, cause })
   }
 }

@@ -15,7 +15,7 @@ const goodForMs = 2_000
 
 /** A changed content is used if it is the same after this time, so that a half-written file is not used. */
 const settledMs = 50
-const mostLooks = 20
+const maxLooks = 20
 
 /**
  * A secret in a file that is replaced from time to time. A new secret is used within two seconds. While the file can't be read, is
@@ -33,9 +33,9 @@ export class SecretFile implements CredentialSource {
   async next (): Promise<Credential> {
     const { path, headerOf } = this.#options
     const text = await settledText(path, this.#good).catch((error: unknown) => troubleOf(error))
-    const trouble = text instanceof CredentialError ? text : isSecret(text) ? undefined : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
-    if (trouble === undefined) this.#good = text as string
-    return { header: headerOf(this.#good), goodForMs, ...trouble && { trouble } }
+    const failure = text instanceof CredentialError ? text : isSecret(text) ? undefined : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
+    if (failure === undefined) this.#good = text as string
+    return { header: headerOf(this.#good), goodForMs, ...failure && { error: failure } }
   }
 }
 
@@ -47,7 +47,7 @@ function isSecret (text: string): boolean {
 async function settledText (path: string, known: string): Promise<string> {
   let text = await textOf(path)
   for (let looks = 0; text !== known; looks++) {
-    if (looks === mostLooks) throw new CredentialError('the credential file keeps changing')
+    if (looks === maxLooks) throw new CredentialError('the credential file keeps changing')
     await pause(settledMs)
     const later = await textOf(path)
     if (later === text) break

@@ -17,13 +17,13 @@ export const withControlService = fp<{ readonly control: ControlStore }>(async (
         headers: { 'www-authenticate': 'Bearer realm="control"' }
       })
     }
-    request.managementDesk = controlServiceFor(control, actor)
+    request.adminControlService = controlServiceFor(control, actor)
   })
 }, { name: 'management-desk', fastify: '5.x' })
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Known in every scope that {@link withControlService} guards, from its hook on. */
-    managementDesk: ControlService
+    adminControlService: ControlService
   }
 }

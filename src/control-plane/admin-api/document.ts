@@ -56,7 +56,7 @@ function described (operation: Operation): JsonSchema {
 
 function parametersOf ({ path, query }: Operation): JsonSchema[] {
   const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
-  const asked = Object.entries((query as { properties?: Record<string, JsonSchema> } | undefined)?.properties ?? {})
+  const requested = Object.entries((query as { properties?: Record<string, JsonSchema> } | undefined)?.properties ?? {})
     .map(([name, schema]) => ({ name, in: 'query', description: schema.description, schema }))
-  return [...ids, ...asked]
+  return [...ids, ...requested]
 }

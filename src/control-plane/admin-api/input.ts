@@ -45,7 +45,7 @@ function issuesOf (validate: ValidateFunction, whole: string): Issue[] {
     const path = error.instancePath.slice(1).replaceAll('/', '.')
     if (error.keyword === 'required') return fieldIssue(join(path, error.params.missingProperty), 'is missing', 'required')
     if (error.keyword === 'additionalProperties') return unknownField(error, path)
-    return fieldIssue(path || whole, demand(error))
+    return fieldIssue(path || whole, require(error))
   })
 }
 
@@ -53,7 +53,7 @@ function unknownField ({ params, parentSchema }: ErrorObject, path: string): Iss
   return fieldIssue(join(path, safeName(params.additionalProperty)), `no such field${suggestion(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))}`)
 }
 
-function demand ({ keyword, params, message, parentSchema }: ErrorObject): string {
+function require ({ keyword, params, message, parentSchema }: ErrorObject): string {
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`
   if (keyword === 'pattern' || keyword === 'format') return parentSchema?.description ?? 'is not valid'
   return message ?? 'is not valid'

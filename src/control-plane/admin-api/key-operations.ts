@@ -13,7 +13,7 @@ export const keyOperations: readonly Operation[] = [
     path: '/organizations/:tenantId/keys',
     summary: 'The keys of an organization, oldest first, without secrets.',
     answer: Type.Array(schemas.key),
-    run: (desk, { ids }) => desk.listKeys(ids.tenantId!)
+    run: (controlService, { ids }) => controlService.listKeys(ids.tenantId!)
   }),
   operation({
     id: 'createKey',
@@ -22,7 +22,7 @@ export const keyOperations: readonly Operation[] = [
     summary: 'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
     body: schemas.keyDraft,
     answer: schemas.newKey,
-    run: (desk, { ids, body: { expiresAt, ...draft } }) => desk.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
+    run: (controlService, { ids, body: { expiresAt, ...draft } }) => controlService.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
   }),
   operation({
     id: 'readKey',
@@ -30,7 +30,7 @@ export const keyOperations: readonly Operation[] = [
     path: '/keys/:keyId',
     summary: 'One key, without its secret.',
     answer: schemas.key,
-    run: (desk, { ids }) => desk.findKey(ids.keyId!)
+    run: (controlService, { ids }) => controlService.findKey(ids.keyId!)
   }),
   operation({
     id: 'changeKey',
@@ -39,7 +39,7 @@ export const keyOperations: readonly Operation[] = [
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: schemas.keyChanges,
     answer: schemas.key,
-    run: (desk, { ids, body }) => desk.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
+    run: (controlService, { ids, body }) => controlService.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
   }),
   operation({
     id: 'rollKey',
@@ -48,7 +48,7 @@ export const keyOperations: readonly Operation[] = [
     summary: 'Create a successor of a key. The old key stays valid for the overlap.',
     body: schemas.overlap,
     answer: schemas.rolledKey,
-    run: (desk, { ids, body }) => desk.rollKey(ids.keyId!, body.overlapSeconds * 1_000)
+    run: (controlService, { ids, body }) => controlService.rollKey(ids.keyId!, body.overlapSeconds * 1_000)
   }),
   operation({
     id: 'revokeKey',
@@ -56,7 +56,7 @@ export const keyOperations: readonly Operation[] = [
     path: '/keys/:keyId/revoke',
     summary: 'Revoke a key immediately and permanently.',
     answer: schemas.key,
-    run: (desk, { ids }) => desk.revokeKey(ids.keyId!)
+    run: (controlService, { ids }) => controlService.revokeKey(ids.keyId!)
   }),
   operation({
     id: 'readKeyReach',
@@ -64,6 +64,6 @@ export const keyOperations: readonly Operation[] = [
     path: '/keys/:keyId/reach',
     summary: 'Which gateways have applied the latest change of a key.',
     answer: schemas.reach,
-    run: (desk, { ids }) => desk.reachOfKey(ids.keyId!)
+    run: (controlService, { ids }) => controlService.reachOfKey(ids.keyId!)
   })
 ]

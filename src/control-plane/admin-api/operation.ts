@@ -22,14 +22,14 @@ export interface Operation {
   readonly body?: TSchema
   /** What `data` of the envelope is. */
   readonly answer: TSchema
-  readonly run: (desk: ControlService, input: Input<any, any>) => Promise<unknown>
+  readonly run: (controlService: ControlService, input: Input<any, any>) => Promise<unknown>
 }
 
 interface Declared<Query extends TSchema, Body extends TSchema, Answer extends TSchema> extends Omit<Operation, 'run'> {
   readonly query?: Query
   readonly body?: Body
   readonly answer: Answer
-  readonly run: (desk: ControlService, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
+  readonly run: (controlService: ControlService, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
 }
 
 /** Declares an operation; what it does must fit its schemas, or it does not compile. */

@@ -19,7 +19,7 @@ const organizations: readonly Operation[] = [
     path: '/organizations',
     summary: 'All organizations for an operator, otherwise only the caller\'s own; oldest first.',
     answer: Type.Array(schemas.organization),
-    run: desk => desk.listOrganizations()
+    run: controlService => controlService.listOrganizations()
   }),
   operation({
     id: 'createOrganization',
@@ -28,7 +28,7 @@ const organizations: readonly Operation[] = [
     summary: 'Create an organization, which is a separate tenant. For operators.',
     body: schemas.organizationDraft,
     answer: schemas.organization,
-    run: (desk, { body }) => desk.createOrganization(body)
+    run: (controlService, { body }) => controlService.createOrganization(body)
   }),
   operation({
     id: 'readOrganization',
@@ -36,7 +36,7 @@ const organizations: readonly Operation[] = [
     path: '/organizations/:tenantId',
     summary: 'One organization.',
     answer: schemas.organization,
-    run: (desk, { ids }) => desk.findOrganization(ids.tenantId!)
+    run: (controlService, { ids }) => controlService.findOrganization(ids.tenantId!)
   }),
   operation({
     id: 'changeOrganization',
@@ -45,7 +45,7 @@ const organizations: readonly Operation[] = [
     summary: 'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
     body: schemas.organizationChanges,
     answer: schemas.organization,
-    run: (desk, { ids, body }) => desk.changeOrganization(ids.tenantId!, body)
+    run: (controlService, { ids, body }) => controlService.changeOrganization(ids.tenantId!, body)
   })
 ]
 
@@ -57,7 +57,7 @@ const records: readonly Operation[] = [
     summary: 'Who did what and when in an organization, newest first.',
     query: schemas.auditQuery,
     answer: Type.Array(schemas.auditEntry),
-    run: (desk, { ids, query }) => desk.auditTrail({ tenantId: ids.tenantId!, ...query })
+    run: (controlService, { ids, query }) => controlService.auditTrail({ tenantId: ids.tenantId!, ...query })
   }),
   operation({
     id: 'listWholeAuditTrail',
@@ -66,7 +66,7 @@ const records: readonly Operation[] = [
     summary: 'Who did what and when anywhere, newest first. For operators.',
     query: schemas.auditQuery,
     answer: Type.Array(schemas.auditEntry),
-    run: (desk, { query }) => desk.auditTrail(query)
+    run: (controlService, { query }) => controlService.auditTrail(query)
   }),
   operation({
     id: 'readUsage',
@@ -75,7 +75,7 @@ const records: readonly Operation[] = [
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: schemas.usageQuery,
     answer: schemas.usage,
-    run: (desk, { ids, query: { from, to, ...question } }) => desk.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
+    run: (controlService, { ids, query: { from, to, ...question } }) => controlService.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
   }),
   operation({
     id: 'readBill',
@@ -83,7 +83,7 @@ const records: readonly Operation[] = [
     path: '/organizations/:tenantId/bills/:month',
     summary: 'The bill of an organization for a month such as 2030-01, by hour.',
     answer: schemas.bill,
-    run: (desk, { ids }) => desk.bill(ids.tenantId!, ids.month!)
+    run: (controlService, { ids }) => controlService.bill(ids.tenantId!, ids.month!)
   }),
   operation({
     id: 'listGateways',
@@ -91,7 +91,7 @@ const records: readonly Operation[] = [
     path: '/gateways',
     summary: 'All gateways with their last reported state. For operators.',
     answer: Type.Array(schemas.gateway),
-    run: desk => desk.listGateways()
+    run: controlService => controlService.listGateways()
   })
 ]
 

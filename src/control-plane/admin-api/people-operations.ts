@@ -17,7 +17,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       path: `${prefix}/${members}`,
       summary: `The people ${whose}, oldest first.${note}`,
       answer: Type.Array(schemas.member),
-      run: (desk, { ids }) => desk.listMembers(ids.tenantId)
+      run: (controlService, { ids }) => controlService.listMembers(ids.tenantId)
     }),
     operation({
       id: `listInvitations${suffix}`,
@@ -25,7 +25,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       path: `${prefix}/invitations`,
       summary: `The open invitations of people ${whose}.${note}`,
       answer: Type.Array(schemas.invitation),
-      run: (desk, { ids }) => desk.listInvitations(ids.tenantId)
+      run: (controlService, { ids }) => controlService.listInvitations(ids.tenantId)
     }),
     operation({
       id: `invite${suffix}`,
@@ -34,7 +34,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       summary: `Invite a person. You must deliver the link with the token yourself.${note}`,
       body: schemas.invitationDraft,
       answer: schemas.newInvitation,
-      run: (desk, { ids, body }) => desk.invite({ ...body, tenantId: ids.tenantId })
+      run: (controlService, { ids, body }) => controlService.invite({ ...body, tenantId: ids.tenantId })
     }),
     operation({
       id: `listTokens${suffix}`,
@@ -42,7 +42,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       path: `${prefix}/tokens`,
       summary: `The tokens ${whose}, oldest first, without secrets.${note}`,
       answer: Type.Array(schemas.token),
-      run: (desk, { ids }) => desk.listTokens(ids.tenantId)
+      run: (controlService, { ids }) => controlService.listTokens(ids.tenantId)
     }),
     operation({
       id: `createToken${suffix}`,
@@ -51,7 +51,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       summary: `Create a token for a program${place === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
       body: schemas.tokenDraft,
       answer: schemas.newToken,
-      run: (desk, { ids, body: { expiresAt, ...draft } }) => desk.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
+      run: (controlService, { ids, body: { expiresAt, ...draft } }) => controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
     })
   ]
 }
@@ -66,7 +66,7 @@ export const peopleOperations: readonly Operation[] = [
     path: '/members/:memberId',
     summary: 'One person.',
     answer: schemas.member,
-    run: (desk, { ids }) => desk.findMember(ids.memberId!)
+    run: (controlService, { ids }) => controlService.findMember(ids.memberId!)
   }),
   operation({
     id: 'changeMember',
@@ -75,7 +75,7 @@ export const peopleOperations: readonly Operation[] = [
     summary: 'Change a person\'s role. This ends the person\'s sessions. 409 for a person from an OpenID provider, which decides about the role.',
     body: schemas.memberChanges,
     answer: schemas.member,
-    run: (desk, { ids, body }) => desk.changeMemberRole(ids.memberId!, body.role)
+    run: (controlService, { ids, body }) => controlService.changeMemberRole(ids.memberId!, body.role)
   }),
   operation({
     id: 'removeMember',
@@ -83,7 +83,7 @@ export const peopleOperations: readonly Operation[] = [
     path: '/members/:memberId',
     summary: 'Remove a person and end that person\'s sessions. The last operator cannot be removed. A person from an OpenID provider comes back with the next sign-in unless removed there too.',
     answer: schemas.member,
-    run: (desk, { ids }) => desk.removeMember(ids.memberId!)
+    run: (controlService, { ids }) => controlService.removeMember(ids.memberId!)
   }),
   operation({
     id: 'resetPassword',
@@ -91,7 +91,7 @@ export const peopleOperations: readonly Operation[] = [
     path: '/members/:memberId/reset-password',
     summary: 'Reset a person\'s password to a temporary one for the next sign-in.',
     answer: schemas.oneTimePassword,
-    run: (desk, { ids }) => desk.resetPassword(ids.memberId!)
+    run: (controlService, { ids }) => controlService.resetPassword(ids.memberId!)
   }),
   operation({
     id: 'withdrawInvitation',
@@ -99,7 +99,7 @@ export const peopleOperations: readonly Operation[] = [
     path: '/invitations/:invitationId',
     summary: 'Withdraw an invitation.',
     answer: schemas.invitation,
-    run: (desk, { ids }) => desk.withdrawInvitation(ids.invitationId!)
+    run: (controlService, { ids }) => controlService.withdrawInvitation(ids.invitationId!)
   }),
   operation({
     id: 'revokeToken',
@@ -107,6 +107,6 @@ export const peopleOperations: readonly Operation[] = [
     path: '/tokens/:tokenId/revoke',
     summary: 'Revoke a token immediately and permanently.',
     answer: schemas.token,
-    run: (desk, { ids }) => desk.revokeToken(ids.tokenId!)
+    run: (controlService, { ids }) => controlService.revokeToken(ids.tokenId!)
   })
 ]

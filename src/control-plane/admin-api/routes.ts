@@ -62,7 +62,7 @@ function addRoute (scope: FastifyInstance, operation: Operation): void {
     handler: async (request, reply) => {
       const input = { ids: request.params as Record<string, string>, query: checkQuery(rawQuery(request.raw.url)), body: checkBody(request.body) }
       reply.code(statusOf(operation))
-      return await operation.run(request.managementDesk, input)
+      return await operation.run(request.adminControlService, input)
     }
   })
 }

@@ -99,9 +99,9 @@ export function DescriptionItem ({ name, children }: PropsWithChildren<{ readonl
 }
 
 /** What went wrong with a form that is shown again, as the way to the field that it is about. */
-export function ErrorNotice ({ trouble }: { readonly trouble: FormError | undefined }) {
-  if (trouble === undefined) return ''
-  const { message, field } = trouble
+export function ErrorNotice ({ error }: { readonly error: FormError | undefined }) {
+  if (error === undefined) return ''
+  const { message, field } = error
   return <p class='notice notice-bad' role='alert' {...focused}>{field === undefined ? <span safe>{message}</span> : <a href={`#${field}`} safe>{message}</a>}</p>
 }
 

@@ -17,7 +17,7 @@ interface FieldProps {
   readonly name: string
   readonly hint?: string
   /** What is wrong with the form; the field that it is about is marked. Not to be left out, so that no form forgets it. */
-  readonly trouble: FormError | undefined
+  readonly error: FormError | undefined
 }
 
 interface TextFieldProps extends FieldProps {
@@ -87,7 +87,7 @@ export function RadioField ({ choices, value = choices[0]?.value, ...field }: Ch
   return (
     <fieldset class='field' aria-describedby={described(field)['aria-describedby']}>
       <legend safe>{label}</legend>
-      <FieldTrouble {...field} />
+      <FieldError {...field} />
       {choices.map((choice, at) => <Radio id={at === 0 ? name : undefined} name={name} choice={choice} isChosen={choice.value === value} />)}
     </fieldset>
   )
@@ -112,18 +112,18 @@ function Labelled ({ children, ...field }: PropsWithChildren<FieldProps>) {
     <div class='field'>
       <label for={name} safe>{label}</label>
       {children}
-      <FieldTrouble {...field} />
+      <FieldError {...field} />
       {hint === undefined ? '' : <p class='hint' id={`${name}-hint`} safe>{hint}</p>}
     </div>
   )
 }
 
-function FieldTrouble ({ name, trouble }: FieldProps) {
-  return trouble?.field === name ? <p class='field-trouble' id={`${name}-trouble`} safe>{trouble.message}</p> : ''
+function FieldError ({ name, error }: FieldProps) {
+  return error?.field === name ? <p class='field-trouble' id={`${name}-trouble`} safe>{error.message}</p> : ''
 }
 
-function described ({ name, hint, trouble }: FieldProps): { readonly 'aria-describedby'?: string, readonly 'aria-invalid'?: 'true' } {
-  const isWrong = trouble?.field === name
+function described ({ name, hint, error }: FieldProps): { readonly 'aria-describedby'?: string, readonly 'aria-invalid'?: 'true' } {
+  const isWrong = error?.field === name
   const ids = [...(isWrong ? [`${name}-trouble`] : []), ...(hint === undefined ? [] : [`${name}-hint`])]
   return { ...(ids.length === 0 ? {} : { 'aria-describedby': ids.join(' ') }), ...(isWrong ? { 'aria-invalid': 'true' } : {}) }
 }

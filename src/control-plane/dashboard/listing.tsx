@@ -73,7 +73,7 @@ function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
 /** Where in a long list the reader is, and the ways on and back. */
 function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) {
   if (pages === 1) return ''
-  const to = (wished: number): string => `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(wished) })}`
+  const to = (requested: number): string => `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(requested) })}`
   const first = (page - 1) * pageLength + 1
   return (
     <nav class='pages' aria-label='Pages'>

@@ -11,20 +11,20 @@ export function mayChange ({ member }: FastifyRequest): boolean {
 }
 
 /** The organization in the path, as far as the person who asks may see it. @throws {ControlRefused} */
-export function organizationOf ({ desk, params }: FastifyRequest<OrganizationRequest>): Promise<Organization> {
-  return desk.findOrganization(params.tenantId)
+export function organizationOf ({ controlService, params }: FastifyRequest<OrganizationRequest>): Promise<Organization> {
+  return controlService.findOrganization(params.tenantId)
 }
 
 /** The same for who wants to change something there. @throws {ControlRefused} */
 export async function organizationToChange (request: FastifyRequest<OrganizationRequest>): Promise<Organization> {
   const organization = await organizationOf(request)
-  requireAdmin(request.desk.actor)
+  requireAdmin(request.controlService.actor)
   return organization
 }
 
 /** Keeps pages to operators. @throws {ControlRefused} */
-export async function operatorsOnly ({ desk }: FastifyRequest): Promise<void> {
-  requireOperator(desk.actor)
+export async function operatorsOnly ({ controlService }: FastifyRequest): Promise<void> {
+  requireOperator(controlService.actor)
 }
 
 /** A single value of the query. */

@@ -54,10 +54,10 @@ export const formTokens = fp<{ readonly cookies: Cookies, readonly of: 'members'
   const getToken = ({ body }: FastifyRequest) => field(body, '_csrf')
   if (of === 'members') await app.register(csrf, { sessionPlugin: '@fastify/session', getToken })
   else await app.register(csrf, { sessionPlugin: '@fastify/cookie', getToken, cookieKey: cookies.form, cookieOpts: cookies.flags })
-  demandTokens(app)
+  requireTokens(app)
 }, { name: 'dashboard-form-tokens', dependencies: ['dashboard-sessions'], fastify: '5.x' })
 
-function demandTokens (app: FastifyInstance): void {
+function requireTokens (app: FastifyInstance): void {
   app.addHook('preValidation', (request, reply, done) => {
     if (isSafe(request)) done()
     else app.csrfProtection(request, reply, done)

@@ -56,7 +56,7 @@ export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(a
     if (visitor === undefined) return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))
     if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
     request.member = visitor
-    request.desk = controlServiceFor(control, toActor(visitor))
+    request.controlService = controlServiceFor(control, toActor(visitor))
   })
 }, { name: 'dashboard-members', dependencies: ['dashboard-sessions', 'dashboard-pages'], fastify: '5.x' })
 
@@ -148,6 +148,6 @@ declare module 'fastify' {
     /** Who asks, on the pages that need a member. */
     member: Member
     /** What the member may do, on the same pages. */
-    desk: ControlService
+    controlService: ControlService
   }
 }

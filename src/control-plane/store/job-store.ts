@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
-import { longestCheckpoint, type ClaimedJob, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type SaveResult, type Worker } from '../../jobs/model/job.js'
+import { maxCheckpoint, type ClaimedJob, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type SaveResult, type Worker } from '../../jobs/model/job.js'
 import { maxUnfinishedJobs, tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'
@@ -19,7 +19,7 @@ const unfinishedMs = 7 * 24 * hourMs
 const unsweptMs = unfinishedMs
 
 /** Longer than any pause between attempts at a job. */
-const longestPauseMs = 10 * 60_000
+const maxPauseMs = 10 * 60_000
 
 /** The most ids in one statement. */
 const idsAtOnce = 500
@@ -111,10 +111,10 @@ export class JobStore implements Jobs {
     return row !== undefined && row.status === change.end?.status ? 'going on' : 'lost'
   }
 
-  async release ({ jobId, number }: Lease, trouble?: { readonly afterMs: number }): Promise<void> {
+  async release ({ jobId, number }: Lease, error?: { readonly afterMs: number }): Promise<void> {
     await this.#db.updateTable('jobs').set(eb => ({
       leasedUntil: null,
-      ...trouble !== undefined && { notBefore: this.#at(trouble.afterMs), failures: eb('failures', '+', 1) }
+      ...error !== undefined && { notBefore: this.#at(error.afterMs), failures: eb('failures', '+', 1) }
     })).where('id', '=', jobId).where('leaseNumber', '=', number).where('leasedUntil', 'is not', null).execute()
   }
 
@@ -169,7 +169,7 @@ export class JobStore implements Jobs {
 
   /** If the clock was set back, restarts leases from now, since their workers may still be active, and ends pauses that would last too long. */
   async #heedClock ({ storeId, leaseMs }: Worker): Promise<void> {
-    const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(longestPauseMs)]
+    const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(maxPauseMs)]
     const found = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
       .where(eb => eb.or([eb('leasedUntil', '>', lastLease), eb('notBefore', '>', lastPause)])).limit(1).executeTakeFirst()
     if (found === undefined) return
@@ -231,7 +231,7 @@ function toldColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors
 
 function printed (checkpoint: unknown): string {
   const text = JSON.stringify(checkpoint)
-  if (text.length > longestCheckpoint) throw new Error('the checkpoint of a job is too long')
+  if (text.length > maxCheckpoint) throw new Error('the checkpoint of a job is too long')
   return text
 }
 

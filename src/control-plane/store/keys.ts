@@ -126,8 +126,8 @@ function toScopes (row: KeyRow): Scope[] {
   return row.scopes.split(',') as Scope[]
 }
 
-function goodScopes (wished: readonly Scope[]): Scope[] {
-  const isGood = wished.length > 0 && wished.every(scope => knownScopes.includes(scope))
+function goodScopes (requested: readonly Scope[]): Scope[] {
+  const isGood = requested.length > 0 && requested.every(scope => knownScopes.includes(scope))
   if (!isGood) throw new ControlError('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
-  return wished.includes('*') ? ['*'] : knownScopes.filter(scope => wished.includes(scope))
+  return requested.includes('*') ? ['*'] : knownScopes.filter(scope => requested.includes(scope))
 }

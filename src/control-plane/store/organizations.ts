@@ -54,8 +54,8 @@ export function toOrganization (row: OrganizationRow, { plansWithoutOverage = []
 }
 
 /** @throws {ControlError} if overage is requested on a plan that has none */
-export function requireOverageAllowed (isWished: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
-  if (isWished === true && plansWithoutOverage.includes(plan)) {
+export function requireOverageAllowed (isRequested: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
+  if (isRequested === true && plansWithoutOverage.includes(plan)) {
     throw new ControlError('invalid', 'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.')
   }
 }

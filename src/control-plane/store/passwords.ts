@@ -10,7 +10,7 @@ const keyLength = 32
 /** Each hash takes 128 MiB, so many sign-ins at once must wait instead of filling the memory. */
 const inTurns = pLimit(2)
 /** About 15 seconds of work. Further sign-ins are told to try again, so that the queue can't grow without limit. */
-const mostWaiting = 100
+const maxWaiting = 100
 
 /** What is stored instead of a password: the parameters, a salt and the hash, separated by `$`. */
 export async function hashPassword (password: string): Promise<string> {
@@ -47,7 +47,7 @@ const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   // Twice what scrypt needs, since Node refuses the exact number.
   const maxmem = 256 * options.N! * options.r!
-  if (inTurns.pendingCount >= mostWaiting) throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
+  if (inTurns.pendingCount >= maxWaiting) throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
   return inTurns(() => new Promise((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) => error ? reject(error) : resolve(hash))
   }))

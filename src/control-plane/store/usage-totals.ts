@@ -55,15 +55,15 @@ export interface UsageReport {
 }
 
 /** The most periods in an answer. */
-const mostPeriods = 1_000
-const mostTotals = 10_000
+const maxPeriods = 1_000
+const maxTotals = 10_000
 
 /** An organization's usage. Without a breakdown, periods without requests are included. @throws {ControlError} */
 export async function usageTotals (db: Kysely<Tables>, question: UsageQuery): Promise<UsageReport> {
   const begins = periodBegins(question)
   const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
   const totals = (await sums(db, question, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
-  if (question.per !== undefined) return { totals: totals.slice(0, mostTotals), isWhole: totals.length <= mostTotals }
+  if (question.per !== undefined) return { totals: totals.slice(0, maxTotals), isWhole: totals.length <= maxTotals }
   const found = new Map(totals.map(total => [total.from, total]))
   return { totals: begins.map(from => found.get(from) ?? { from, ...nothing }), isWhole: true }
 }
@@ -80,9 +80,9 @@ function periodBegins ({ from, to, by }: UsageQuery): string[] {
   if (!(from < to)) throw new ControlError('invalid', 'The start of the time range must be before its end.')
   if (by === undefined) return [hourText(periodOf(from, 'hour'))]
   const begins: string[] = []
-  for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + longest[by]), by)) {
+  for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + max[by]), by)) {
     begins.push(hourText(begin))
-    if (begins.length > mostPeriods) throw new ControlError('invalid', `Request a shorter time range; at most ${mostPeriods} periods are returned at once.`)
+    if (begins.length > maxPeriods) throw new ControlError('invalid', `Request a shorter time range; at most ${maxPeriods} periods are returned at once.`)
   }
   return begins
 }
@@ -90,7 +90,7 @@ function periodBegins ({ from, to, by }: UsageQuery): string[] {
 const hourText = (moment: Date): string => `${moment.toISOString().slice(0, 13)}:00:00Z`
 
 /** The longest that each period can be. */
-const longest = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
+const max = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
 
 function periodOf (moment: Date, by: UsagePeriod): Date {
   const [year, month, day, hour] = [moment.getUTCFullYear(), moment.getUTCMonth(), moment.getUTCDate(), moment.getUTCHours()]
@@ -122,7 +122,7 @@ function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise
       eb.fn.sum(eb('count', '*', eb.ref('isCounted'))).as('counted'),
       eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')
     ])
-    .groupBy(['label', 'of']).orderBy('label').orderBy('requests', 'desc').orderBy('of').limit(mostTotals + 1)
+    .groupBy(['label', 'of']).orderBy('label').orderBy('requests', 'desc').orderBy('of').limit(maxTotals + 1)
     .execute()
 }
 

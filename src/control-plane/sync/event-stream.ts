@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser'
 import { ControlPlaneError } from './failed.js'
 
 /** The longest message, in characters. A batch of a thousand changes takes about 0.4 million, or 1.2 million with the longest names. */
-const longestMessage = 4_194_304
+const maxMessage = 4_194_304
 
 /**
  * The data of each server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). An incomplete event at the
@@ -15,7 +15,7 @@ export async function * parseEventStream (bytes: AsyncIterable<Uint8Array>): Asy
   const messages: string[] = []
   let isBroken = false
   const parser = createParser({
-    maxBufferSize: longestMessage,
+    maxBufferSize: maxMessage,
     onEvent: ({ event, data }) => {
       messages.push(data)
       isBroken ||= event !== undefined

@@ -97,7 +97,7 @@ const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), be
 
 /** The arguments of a call, in order, and its answer. */
 interface Call {
-  readonly asked: TSchema
+  readonly request: TSchema
   readonly answered: TSchema
 }
 
@@ -118,19 +118,19 @@ export const withReasons = 'reasons=true'
 
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
-  create: { asked: given([draft]), answered: Type.Union([answerIfAny(job), Type.Object({ refused: Type.Literal(tooMany) }, strictObject)]) },
-  find: { asked: given([id, scope]), answered: answerIfAny(job) },
-  list: { asked: given([scope, part]), answered: answer(page) },
-  cancel: { asked: given([id, scope]), answered: answerIfAny(job) },
-  discard: { asked: given([id, scope]), answered: none },
-  claim: { asked: given([worker]), answered: answerIfAny(claimed) },
-  save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(saveResults)) },
-  release: { asked: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, strictObject)])]), answered: none },
-  expired: { asked: given([id]), answered: answer(ids) },
-  existing: { asked: given([ids]), answered: answer(ids) },
-  abandoned: { asked: given([ids]), answered: answer(ids) },
-  forget: { asked: given([ids]), answered: none },
-  identityKey: { asked: given([scope]), answered: answer(secret) }
+  create: { request: given([draft]), answered: Type.Union([answerIfAny(job), Type.Object({ refused: Type.Literal(tooMany) }, strictObject)]) },
+  find: { request: given([id, scope]), answered: answerIfAny(job) },
+  list: { request: given([scope, part]), answered: answer(page) },
+  cancel: { request: given([id, scope]), answered: answerIfAny(job) },
+  discard: { request: given([id, scope]), answered: none },
+  claim: { request: given([worker]), answered: answerIfAny(claimed) },
+  save: { request: given([lease, change, milliseconds]), answered: answer(Type.Enum(saveResults)) },
+  release: { request: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, strictObject)])]), answered: none },
+  expired: { request: given([id]), answered: answer(ids) },
+  existing: { request: given([ids]), answered: answer(ids) },
+  abandoned: { request: given([ids]), answered: answer(ids) },
+  forget: { request: given([ids]), answered: none },
+  identityKey: { request: given([scope]), answered: answer(secret) }
 }
 
 /** The largest request: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */

@@ -10,7 +10,7 @@ export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
   for (const name of Object.keys(jobCalls) as Array<keyof Jobs>) {
     const ask = (given: unknown[]): Promise<unknown> => (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, given)
     // Gateways call about once a second.
-    const options = { schema: { body: jobCalls[name].asked }, bodyLimit: maxJobRequestBytes, logLevel: 'warn' } as const
+    const options = { schema: { body: jobCalls[name].request }, bodyLimit: maxJobRequestBytes, logLevel: 'warn' } as const
     scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
       try {
         return { answer: await ask(plainNumbers(body)) }

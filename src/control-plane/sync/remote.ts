@@ -14,12 +14,12 @@ export interface RemoteLinkOptions {
   readonly token: string
   readonly connectTimeoutMs?: number
   /** From the end of a request to the response headers. */
-  readonly answerTimeoutMs?: number
+  readonly responseTimeoutMs?: number
   /** A feed without a batch for this long counts as dead: three times the interval of heartbeats. */
   readonly silenceMs?: number
 }
 
-const defaults = { connectTimeoutMs: 5_000, answerTimeoutMs: 10_000, silenceMs: 15_000 }
+const defaults = { connectTimeoutMs: 5_000, responseTimeoutMs: 10_000, silenceMs: 15_000 }
 
 /** The link to a control plane in another process, over HTTP. Every answer is checked. Errors never contain the token. */
 export function remoteLink (options: RemoteLinkOptions): ControlPlaneClient {
@@ -37,7 +37,7 @@ class RemoteLink implements ControlPlaneClient {
     this.#options = options
     this.#path = `${pathname.replace(/\/+$/, '')}/control/v1/link`
     this.#pool = new Pool(origin, {
-      headersTimeout: options.answerTimeoutMs,
+      headersTimeout: options.responseTimeoutMs,
       bodyTimeout: options.silenceMs,
       // Set explicitly, since an environment variable could otherwise switch it off.
       connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true }
@@ -50,7 +50,7 @@ class RemoteLink implements ControlPlaneClient {
 
   readonly sendUsage: ControlPlaneClient['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, { signal }))
 
-  readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { longest: longestJobs }))
+  readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
 
   readonly close = (): Promise<void> => this.#pool.destroy()
 
@@ -75,12 +75,12 @@ class RemoteLink implements ControlPlaneClient {
     }
   }
 
-  async #post (path: string, content: object, { signal, longest = longestAnswer }: { readonly signal?: AbortSignal, readonly longest?: number } = {}): Promise<string> {
+  async #post (path: string, content: object, { signal, max = maxAnswer }: { readonly signal?: AbortSignal, readonly max?: number } = {}): Promise<string> {
     const body = await this.#send({ method: 'POST', path, body: JSON.stringify(content), signal })
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
       text += chunk
-      if (text.length > longest) throw new ControlPlaneError('the control plane\'s response is too long')
+      if (text.length > max) throw new ControlPlaneError('the control plane\'s response is too long')
     }
     return text
   }
@@ -101,10 +101,10 @@ class RemoteLink implements ControlPlaneClient {
 }
 
 /** The largest receipt: some hundred characters for each line of a batch. */
-const longestAnswer = 1_000_000
+const maxAnswer = 1_000_000
 
 /** The largest answer about jobs: a page of a hundred, each with its errors and files. */
-const longestJobs = 16_777_216
+const maxJobs = 16_777_216
 
 const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
 

@@ -79,10 +79,10 @@ class Run {
   async all (): Promise<void> {
     const { job, signal, save } = this.#work
     const late = new LateChanges(this.output)
-    for await (const portion of this.#store.portions(this.#request, { place: this.#place, askedAt: job.createdAt, signal })) {
-      if (portion.isAnew === true) await this.output.clear()
-      await this.#take(portion, late)
-      if (late.isEmpty) await this.#reached(portion)
+    for await (const chunk of this.#store.chunks(this.#request, { place: this.#place, requestedAt: job.createdAt, signal })) {
+      if (chunk.isAnew === true) await this.output.clear()
+      await this.#take(chunk, late)
+      if (late.isEmpty) await this.#reached(chunk)
     }
     await late.write()
     await this.output.close()

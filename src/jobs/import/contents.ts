@@ -8,12 +8,12 @@ interface LineSpan { readonly line: number, readonly at: number, readonly bytes:
 const gap = 65_536
 
 /** What stands on lines, by their numbers. */
-export async function readContents (errand: Pick<ImportContext, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
+export async function readContents (context: Pick<ImportContext, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
   const contents = new Map<number, Buffer>()
   for (const run of runsOf([...lines].sort((a, b) => a.at - b.at))) {
     const start = run[0]!.at
     const last = run.at(-1)!
-    const bytes = await bytesOf(errand, start, last.at + last.bytes)
+    const bytes = await bytesOf(context, start, last.at + last.bytes)
     for (const { line, at, bytes: length } of run) contents.set(line, withoutBom(line, bytes.subarray(at - start, at - start + length)))
   }
   return contents

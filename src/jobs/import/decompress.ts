@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream'
 import { Failure } from '../../envelope/failures.js'
 
 /** How much larger than what came compressed content may be, beyond the first bytes: text of records is 5 to 30 times as large. */
-const mostTimes = 200
+const maxTimes = 200
 const freeBytes = 16 * 1024 * 1024
 
 /**
@@ -20,7 +20,7 @@ export async function * decompress (chunks: AsyncIterable<Buffer>, encoding = 'i
   try {
     for await (const chunk of plain as AsyncIterable<Buffer>) {
       sent += chunk.length
-      if (sent > freeBytes + received.bytes * mostTimes) throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The decompressed content is too large. Send it uncompressed.' })
+      if (sent > freeBytes + received.bytes * maxTimes) throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The decompressed content is too large. Send it uncompressed.' })
       yield chunk
     }
   } catch (error) {

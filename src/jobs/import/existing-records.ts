@@ -15,29 +15,29 @@ const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
  * one, which takes as long as writing them; to list those that are there takes a tenth of that. Where there are many more of
  * them than lines, or the datastore does not list them, each line has to be asked for: then any may be there.
  */
-export async function findExistingRecords (errand: ImportContext, type: string): Promise<MayBeThere> {
-  const { index, identities } = errand
-  if (index.isListed(type) === undefined) await listOnce(errand, type)
+export async function findExistingRecords (context: ImportContext, type: string): Promise<MayBeThere> {
+  const { index, identities } = context
+  if (index.isListed(type) === undefined) await listOnce(context, type)
   if (index.isListed(type) !== true) return () => true
   return index.hasEarlier ? id => index.isEarlier(identities.ofName(type, id)) : () => false
 }
 
 /** Several transactions are made ready at the same time. */
-async function listOnce (errand: ImportContext, type: string): Promise<void> {
-  const listings = underWay.get(errand.index) ?? new Map<string, Promise<void>>()
-  underWay.set(errand.index, listings)
-  const listing = listings.get(type) ?? list(errand, type).finally(() => listings.delete(type))
+async function listOnce (context: ImportContext, type: string): Promise<void> {
+  const listings = underWay.get(context.index) ?? new Map<string, Promise<void>>()
+  underWay.set(context.index, listings)
+  const listing = listings.get(type) ?? list(context, type).finally(() => listings.delete(type))
   listings.set(type, listing)
   await listing
 }
 
-async function list (errand: ImportContext, type: string): Promise<void> {
-  errand.index.noteType(type, await isListed(errand, type))
+async function list (context: ImportContext, type: string): Promise<void> {
+  context.index.noteType(type, await isListed(context, type))
 }
 
-async function isListed (errand: ImportContext, type: string): Promise<boolean> {
-  const { index, store, identities, signal } = errand
-  const most = errand.input.lines * listedForALine
+async function isListed (context: ImportContext, type: string): Promise<boolean> {
+  const { index, store, identities, signal } = context
+  const most = context.input.lines * listedForALine
   let count = 0
   try {
     for await (const ids of store.ids(type, most)) {

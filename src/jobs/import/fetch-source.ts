@@ -49,7 +49,7 @@ export async function * fetchSource (text: string, rules: SourceRules, leaving: 
   try {
     const signal = AbortSignal.any([leaving, AbortSignal.timeout(sourceMs)])
     const { statusCode, headers, body } = await agent.request({ origin: url.origin, path: url.pathname + url.search, method: 'GET', headers: { accept: 'application/fhir+ndjson, application/x-ndjson, application/ndjson;q=0.9, */*;q=0.1', 'accept-encoding': 'gzip, identity' }, signal })
-    demandContent(statusCode)
+    requireContent(statusCode)
     let size = 0
     for await (const chunk of decompress(body as AsyncIterable<Buffer>, String(headers['content-encoding'] ?? 'identity'))) {
       size += chunk.length
@@ -63,7 +63,7 @@ export async function * fetchSource (text: string, rules: SourceRules, leaving: 
   }
 }
 
-function demandContent (status: number): void {
+function requireContent (status: number): void {
   if (status === 200) return
   if (status >= 300 && status < 400) throw new SourceError('it redirects to another address; use that address')
   if (status === 429 || status >= 500) throw new Error('the source failed', { cause: { status } })

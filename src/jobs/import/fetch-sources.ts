@@ -16,7 +16,7 @@ export interface Source { readonly type: string | null, readonly url: string }
 /** The file of a job that holds its {@link Source}s until they are fetched; absent where the input came with the request. */
 export const sourcesFile = 'sources'
 
-const mostTries = 5
+const maxTries = 5
 const firstPauseMs = 1_000
 
 /** What sources are fetched for. */
@@ -58,7 +58,7 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): 
       if (error instanceof Failure) throw error
       // Words of the network may hold the address.
       log.warn({ source: place.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
-      if (tries === mostTries) throw refusal(place, 'it cannot be reached')
+      if (tries === maxTries) throw refusal(place, 'it cannot be reached')
       await pause(firstPauseMs * 2 ** (tries - 1), undefined, { signal })
     }
   }

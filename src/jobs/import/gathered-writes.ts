@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 
 /** Rows that are changed, at most, before they are put on the disk: until then SQLite keeps what it changes in memory. */
-const mostGathered = 1_000
+const maxGathered = 1_000
 
 /**
  * Writes to an SQLite database that reach the disk together. To put something there takes longer than to change it, and everything
@@ -34,7 +34,7 @@ export class WriteBuffer {
     }
     const done = this.together(work)
     this.#rows += rows
-    if (this.#rows >= mostGathered) this.commit()
+    if (this.#rows >= maxGathered) this.commit()
     return done
   }
 

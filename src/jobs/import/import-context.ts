@@ -55,20 +55,20 @@ export interface LineOutcome {
   /** As the same write alone would be answered. */
   readonly status: number
   /** Absent for what does not count. */
-  readonly ticket?: QuotaReservation | undefined
+  readonly reservation?: QuotaReservation | undefined
 }
 
 /** Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and never doubles one. */
 export function recordOutcomes ({ index, seal, quota, kept }: ImportContext, ends: readonly LineOutcome[]): void {
   for (const { line } of ends) kept.drop(line)
-  const unused = new Set(ends.map(({ ticket }) => ticket))
+  const unused = new Set(ends.map(({ reservation }) => reservation))
   try {
     const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
-    const uses = ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : [])
+    const uses = ends.flatMap(({ line, reservation, ...use }) => reservation !== undefined && isNew.has(line) ? [{ ticket: reservation, ...use }] : [])
     recordUsage({ index, quota }, uses)
-    for (const { ticket } of uses) unused.delete(ticket)
+    for (const { ticket: reservation } of uses) unused.delete(reservation)
   } finally {
-    for (const ticket of unused) ticket?.refund()
+    for (const reservation of unused) reservation?.refund()
   }
 }
 
@@ -79,16 +79,16 @@ export function recordUsage ({ index, quota }: Pick<ImportContext, 'index' | 'qu
 
 /** Takes records out of the month that were not noted. */
 export function refund (uses: readonly RecordUse[]): void {
-  for (const { ticket } of uses) ticket.refund()
+  for (const { reservation } of uses) reservation.refund()
 }
 
 /** The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its failure. */
-export function failedOutcome ({ quota, request }: ImportContext, { line, type }: { readonly line: number, readonly type: string }, failure: Failure, ticket?: QuotaReservation): LineOutcome {
+export function failedOutcome ({ quota, request }: ImportContext, { line, type }: { readonly line: number, readonly type: string }, failure: Failure, reservation?: QuotaReservation): LineOutcome {
   const ended = { line, type, interaction: 'create' } as const
-  if (ticket !== undefined) return { ...ended, result: failed(failure), status: failure.status, ticket }
+  if (reservation !== undefined) return { ...ended, result: failed(failure), status: failure.status, reservation }
   try {
     const taken = request.dryRun || !isBillable(failure.status) ? undefined : quota.take()
-    return { ...ended, result: failed(failure), status: failure.status, ticket: taken }
+    return { ...ended, result: failed(failure), status: failure.status, reservation: taken }
   } catch (error) {
     const exceeded = exceededIn(error)
     return { ...ended, result: failed(exceeded), status: exceeded.status }

@@ -19,9 +19,9 @@ import { writeLines } from './write-lines.js'
 /** What imports need of the gateway. */
 export interface ImportJobOptions extends SourceRules {
   /** The part of its datastore that is an owner's tenant's. */
-  readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: JobContext['log'] }) => ImportStore
+  readonly storeFor: (owner: JobOwner, requestContext: { readonly id: string, readonly log: JobContext['log'] }) => ImportStore
   /** For the native import of that datastore; absent, or undefined, where transactions are to write everything. */
-  readonly nativePartsFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: JobContext['log'] }) => NativeParts | undefined
+  readonly nativePartsFor?: (owner: JobOwner, requestContext: { readonly id: string, readonly log: JobContext['log'] }) => NativeParts | undefined
   readonly jobs: Pick<Jobs, 'identityKey'>
   readonly quotaFor: (owner: JobOwner) => RecordQuota
   /** The longest line, in bytes. */
@@ -33,7 +33,7 @@ export const indexFile = 'index.db'
 
 /** How often progress is reported. */
 const reportMs = 1_000
-const mostErrors = 100
+const maxErrors = 100
 
 /** Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step goes on where an earlier run of it was broken off. */
 export function importJobs (options: ImportJobOptions): JobHandler {
@@ -49,19 +49,19 @@ export function importJobs (options: ImportJobOptions): JobHandler {
       // Before anything is added to it, or written.
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
-      const errand: ImportContext = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
-      const reporting = keepReporting(errand).catch((error: unknown) => { left.abort(error) })
+      const context: ImportContext = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
+      const reporting = keepReporting(context).catch((error: unknown) => { left.abort(error) })
       try {
-        await steps(errand, options)
+        await steps(context, options)
       } catch (error) {
         // The job says what was written before nobody wanted the rest.
-        if (isCancelled(work.signal)) await finish(errand).catch(() => {})
+        if (isCancelled(work.signal)) await finish(context).catch(() => {})
         throw error
       } finally {
         left.abort()
         await reporting
       }
-      await finish(errand)
+      await finish(context)
     } finally {
       index.close()
     }
@@ -81,41 +81,41 @@ function requireNoneMissing (index: IndexFile, input: InputState | undefined): v
   if (last !== total || (index.has('read') && total !== input?.lines)) throw corruptFile('lines are missing from the index of an import')
 }
 
-async function steps (errand: ImportContext, options: ImportJobOptions): Promise<void> {
-  const { work: { job: { owner, id }, log } } = errand
+async function steps (context: ImportContext, options: ImportJobOptions): Promise<void> {
+  const { work: { job: { owner, id }, log } } = context
   const native = options.nativePartsFor?.(owner, { id, log })
-  const reading = readAndOrder(errand)
+  const reading = readAndOrder(context)
   if (native !== undefined) {
     while ((await reading.next()).done !== true);
-    await writeNatively(errand, native)
+    await writeNatively(context, native)
   }
-  await writeLines(errand, reading)
+  await writeLines(context, reading)
 }
 
-async function * readAndOrder (errand: ImportContext): AsyncGenerator<void> {
-  const { index, input } = errand
-  if (!index.has('read')) yield * readLines(errand)
+async function * readAndOrder (context: ImportContext): AsyncGenerator<void> {
+  const { index, input } = context
+  if (!index.has('read')) yield * readLines(context)
   requireNoneMissing(index, input)
-  if (!index.has('ordered')) await orderLines(errand)
+  if (!index.has('ordered')) await orderLines(context)
 }
 
 /** Reports progress until the import is left. @throws when the job is somebody else's by now, or unwanted */
-async function keepReporting (errand: ImportContext): Promise<void> {
-  while (!errand.signal.aborted) {
-    await pause(reportMs, undefined, { signal: errand.signal }).catch(() => {})
-    if (errand.signal.aborted) return
+async function keepReporting (context: ImportContext): Promise<void> {
+  while (!context.signal.aborted) {
+    await pause(reportMs, undefined, { signal: context.signal }).catch(() => {})
+    if (context.signal.aborted) return
     // The index grows by results too.
-    await errand.work.files.requireRoom()
-    await report(errand)
+    await context.work.files.requireRoom()
+    await report(context)
   }
 }
 
 /** Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space. */
-async function finish (errand: ImportContext): Promise<void> {
+async function finish (context: ImportContext): Promise<void> {
   try {
-    await report(errand)
+    await report(context)
   } finally {
-    await errand.work.files.remove(inputFile)
+    await context.work.files.remove(inputFile)
   }
 }
 
@@ -129,7 +129,7 @@ function progressOf ({ counts: { processed, failed } }: IndexFile, { lines }: In
 }
 
 function errorsIn (index: IndexFile, seal: ResultCipher): readonly LineError[] {
-  return index.failures(mostErrors).map(({ line, result }) => {
+  return index.failures(maxErrors).map(({ line, result }) => {
     const { code = 'INTERNAL_ERROR', message = '' } = seal.open(line, result!)
     return { line, code, message }
   })

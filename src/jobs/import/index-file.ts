@@ -6,7 +6,7 @@ import { schema, statementsOn } from './index-statements.js'
 import { submittedLines, nextReadyLines, type ReadyPage, type ReadyQuery } from './look-through.js'
 
 /** How long the file may be locked, by a gateway that had the job before and hangs. */
-const longestLockMs = 1_000
+const maxLockMs = 1_000
 
 /** A line that was called so before, and whether it has its place in the order of writing or needs none. */
 interface Called { readonly line: number, readonly isPlaced: number }
@@ -27,7 +27,7 @@ export class IndexFile {
 
   constructor (path: string) {
     // Everything waits along for another gateway's lock.
-    this.#db = new Database(path, { timeout: longestLockMs })
+    this.#db = new Database(path, { timeout: maxLockMs })
     // Each page that is changed is written alone, and names are all over the file.
     this.#db.pragma('page_size = 8192')
     // Not WAL, whose shared memory gateways on several machines would not share.
@@ -194,7 +194,7 @@ export class IndexFile {
   }
 
   /** Puts lines in the order of writing; those with the same circle refer to each other. */
-  order (places: ReadonlyArray<{ readonly line: number, readonly place: number, readonly circle: number | null }>): void {
+  order (places: ReadonlyArray<{ readonly line: number, readonly place: number, readonly cycle: number | null }>): void {
     this.#writes.change(places.length, () => { for (const place of places) this.#sql.order.run(place) })
   }
 
@@ -209,8 +209,8 @@ export class IndexFile {
   }
 
   /** The next lines that nothing was done with and that refer to no line but such as are stored, after a place in the order of writing; none of a circle. */
-  ready (asked: ReadyQuery): ReadyPage {
-    return this.together(() => nextReadyLines(this.#sql, asked))
+  ready (request: ReadyQuery): ReadyPage {
+    return this.together(() => nextReadyLines(this.#sql, request))
   }
 
   /** The next lines that were sent to be created and of which it is not known what became of them, after a place in the order of writing. */
@@ -219,8 +219,8 @@ export class IndexFile {
   }
 
   /** The lines of a circle. */
-  circle (circle: number): readonly IndexedLine[] {
-    return this.#sql.circle.all(circle) as IndexedLine[]
+  cycle (cycle: number): readonly IndexedLine[] {
+    return this.#sql.cycle.all(cycle) as IndexedLine[]
   }
 
   /** Whether those records of a type are noted here that were there before this import wrote one; undefined until it is known. */

@@ -31,7 +31,7 @@ export interface IndexedLine {
   readonly type: string
   readonly identity: Identity
   readonly seal: string
-  readonly circle: number | null
+  readonly cycle: number | null
   readonly plan: LineAction | null
 }
 

@@ -50,7 +50,7 @@ export function statementsOn (db: Database.Database) {
     one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
     unwritten: db.prepare(`SELECT ${lineColumns}, place, state FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?`),
     targetsOf: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE target.state <> 2) AS open FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
-    circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
+    cycle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
     isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
     addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
     hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),

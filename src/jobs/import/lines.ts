@@ -18,17 +18,17 @@ interface LinePlace { readonly line: number, readonly at: number }
 export const newline = 0x0A
 
 /** The lines from a place on, those of one chunk at a time; the last one needs no newline behind it. */
-export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePlace, longest: number): AsyncGenerator<readonly RawLine[]> {
+export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePlace, max: number): AsyncGenerator<readonly RawLine[]> {
   let { line, at } = from
   let parts: Buffer[] = []
   let length = 0
   const take = (part: Buffer): void => {
     length += part.length
-    if (length > longest) parts = []
+    if (length > max) parts = []
     else if (part.length > 0) parts.push(part)
   }
   const end = (): RawLine => {
-    const whole: RawLine = { line, at, bytes: length, content: length > longest ? undefined : parts.length === 1 ? parts[0]! : Buffer.concat(parts) }
+    const whole: RawLine = { line, at, bytes: length, content: length > max ? undefined : parts.length === 1 ? parts[0]! : Buffer.concat(parts) }
     line++
     at += length + 1
     parts = []

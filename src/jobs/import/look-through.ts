@@ -1,12 +1,12 @@
 import { states, type OrderedLine } from './index-rows.js'
 import type { statementsOn } from './index-statements.js'
-import { mostReferences } from './pace.js'
+import { maxReferences } from './pace.js'
 
 /** What was found among the next lines that are not written, and the place behind which to look next; none when all were looked at. */
 export interface ReadyPage { readonly lines: readonly OrderedLine[], readonly after: number | undefined }
 
 /** Which lines are looked for: after a place in the order of writing, no longer than so many bytes, and how many. */
-export interface ReadyQuery { readonly after: number, readonly longest: number, readonly most: number }
+export interface ReadyQuery { readonly after: number, readonly max: number, readonly most: number }
 
 type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf'>
 
@@ -16,13 +16,13 @@ type LookedAt = OrderedLine & { readonly state: number }
 const lookedAt = 1_000
 
 /** Lines that nothing was done with and that refer to no line but such as are stored; none of a circle. */
-export function nextReadyLines (sql: Statements, { after, longest, most }: ReadyQuery): ReadyPage {
+export function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuery): ReadyPage {
   const lines: OrderedLine[] = []
   const rows = unwritten(sql, after)
   let references = 0
   for (const row of rows) {
-    if (references >= mostReferences || lines.length === most) return { lines, after: row.place - 1 }
-    if (row.state !== states.waiting || row.circle !== null || row.bytes > longest) continue
+    if (references >= maxReferences || lines.length === most) return { lines, after: row.place - 1 }
+    if (row.state !== states.waiting || row.cycle !== null || row.bytes > max) continue
     const targets = sql.targetsOf.get(row.line) as { readonly total: number, readonly open: number }
     references += targets.total
     if (targets.open === 0) lines.push(row)

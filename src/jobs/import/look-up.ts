@@ -15,7 +15,7 @@ export interface Target { readonly id: string, readonly before: StoredResource |
  * The ids under which lines are stored. A record that an import made of a line with this name comes first, then the tenant's
  * record of which the name is the id; else it is a new one. What is another tenant's is not seen, and so is not there.
  */
-export async function targetsOf (errand: ImportContext, lines: readonly NamedLine[]): Promise<ReadonlyMap<number, Target>> {
+export async function targetsOf (context: ImportContext, lines: readonly NamedLine[]): Promise<ReadonlyMap<number, Target>> {
   const groups = new Map<string, NamedLine[]>()
   for (const line of lines) {
     const name = `${line.record.type} ${line.record.mapping !== undefined}`
@@ -23,16 +23,16 @@ export async function targetsOf (errand: ImportContext, lines: readonly NamedLin
     if (group === undefined) groups.set(name, [line])
     else group.push(line)
   }
-  const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(errand, group)))
+  const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(context, group)))
   return new Map(found.flat())
 }
 
-async function targetsOfGroup (errand: ImportContext, lines: readonly NamedLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
+async function targetsOfGroup (context: ImportContext, lines: readonly NamedLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
-  const mayBeThere = await findExistingRecords(errand, type)
+  const mayBeThere = await findExistingRecords(context, type)
   // What was sent before may be there though it was not before this import.
-  const asked = errand.index.together(() => lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id))))
-  const stored = asked.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(asked)], isWhole: mapping !== undefined })
+  const requested = context.index.together(() => lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id))))
+  const stored = requested.length === 0 ? new Map<string, StoredResource>() : await context.store.stored({ type, ids: [...new Set(requested)], isWhole: mapping !== undefined })
   return lines.map(line => {
     const ids = idsOf(line)
     const before = ids.map(id => stored.get(id)).find(record => record !== undefined)

@@ -2,19 +2,19 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { recordOutcomes, failedOutcome, type ImportContext } from './import-context.js'
 import { topologicalOrder, TooDeep, type ReferenceCycle } from './order.js'
-import { mostBytes, mostReferences } from './pace.js'
+import { maxBytes, maxReferences } from './pace.js'
 
 /** Lines of a circle, which go into one transaction. */
-const mostInCircle = 500
+const maxInCircle = 500
 /** Lines that are looked at, or put into the index, before other requests have their turn. */
 const together = 1_000
 
 /** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */
-export async function orderLines (errand: ImportContext): Promise<void> {
-  const { index } = errand
-  while (index.link(mostReferences)) await pause(errand)
-  if (index.has('leads on')) await orderAll(errand)
-  else await placeAll(errand)
+export async function orderLines (context: ImportContext): Promise<void> {
+  const { index } = context
+  while (index.link(maxReferences)) await pause(context)
+  if (index.has('leads on')) await orderAll(context)
+  else await placeAll(context)
   index.set('ordered')
 }
 
@@ -25,30 +25,30 @@ async function pause ({ signal, work: { files } }: ImportContext): Promise<void>
   await files.requireRoom()
 }
 
-async function placeAll (errand: ImportContext): Promise<void> {
-  const { index } = errand
+async function placeAll (context: ImportContext): Promise<void> {
+  const { index } = context
   const { last } = index
   for (let after = 0; after < last; after += together) {
     index.placeAsRead({ after, upTo: after + together })
-    await pause(errand)
+    await pause(context)
   }
 }
 
-async function orderAll (errand: ImportContext): Promise<void> {
-  const { index } = errand
-  const places = new Places(errand)
+async function orderAll (context: ImportContext): Promise<void> {
+  const { index } = context
+  const places = new Places(context)
   for (let after = 0; ;) {
     const waiting = index.unordered(after, together)
     if (waiting.length === 0) return
-    const placing = place(waiting, errand, places)
+    const placing = place(waiting, context, places)
     let step
     do {
       step = index.together(() => placing.next())
       places.note()
-      await pause(errand)
+      await pause(context)
     } while (step.done !== true)
     if (step.value === undefined) after = waiting.at(-1)!
-    else fail(errand, step.value.map(line => [line, 'The line\'s references lead through too many other lines.']))
+    else fail(context, step.value.map(line => [line, 'The line\'s references lead through too many other lines.']))
   }
 }
 
@@ -62,7 +62,7 @@ function * place (waiting: readonly number[], { index }: ImportContext, places: 
   try {
     for (const lines of topologicalOrder(waiting, { referred: line => index.targets(line), isOrdered })) {
       places.add(lines)
-      if (looked < mostReferences && places.size < together) continue
+      if (looked < maxReferences && places.size < together) continue
       yield
       looked = 0
     }
@@ -76,15 +76,15 @@ function * place (waiting: readonly number[], { index }: ImportContext, places: 
 
 /** Places that are not in the index yet. */
 class Places {
-  readonly #errand: ImportContext
-  readonly #next = new Map<number, { readonly place: number, readonly circle: number | null }>()
+  readonly #context: ImportContext
+  readonly #next = new Map<number, { readonly place: number, readonly cycle: number | null }>()
   /** Lines that have none, with what they fail with. */
   readonly #failed = new Map<number, string>()
   #place: number
 
-  constructor (errand: ImportContext) {
-    this.#errand = errand
-    this.#place = errand.index.nextPlace()
+  constructor (context: ImportContext) {
+    this.#context = context
+    this.#place = context.index.nextPlace()
   }
 
   get size (): number {
@@ -96,31 +96,31 @@ class Places {
   }
 
   add (lines: ReferenceCycle): void {
-    const trouble = this.#troubleWith(lines)
-    const circle = lines.length > 1 ? lines[0]! : null
+    const error = this.#troubleWith(lines)
+    const cycle = lines.length > 1 ? lines[0]! : null
     for (const line of lines) {
-      if (trouble === undefined) this.#next.set(line, { place: this.#place++, circle })
-      else this.#failed.set(line, trouble)
+      if (error === undefined) this.#next.set(line, { place: this.#place++, cycle })
+      else this.#failed.set(line, error)
     }
   }
 
   /** Why lines of a circle can't be written, which only go together. */
   #troubleWith (lines: ReferenceCycle): string | undefined {
-    const { index, lineBytes } = this.#errand
+    const { index, lineBytes } = this.#context
     if (lines.length === 1) return undefined
-    if (lines.length > mostInCircle) return `The line is part of a reference cycle of more than ${mostInCircle} lines.`
+    if (lines.length > maxInCircle) return `The line is part of a reference cycle of more than ${maxInCircle} lines.`
     const references = sumOf(lines, line => index.targets(line).length)
-    if (references > mostReferences) return `The line is part of a reference cycle whose lines together have more than ${mostReferences} references. Split the records.`
+    if (references > maxReferences) return `The line is part of a reference cycle whose lines together have more than ${maxReferences} references. Split the records.`
     // They are in memory together, as one line is.
-    const most = Math.max(lineBytes, mostBytes)
+    const most = Math.max(lineBytes, maxBytes)
     return sumOf(lines, line => index.at(line).bytes) > most ? `The line is part of a reference cycle whose lines together have more than ${most} bytes. Send smaller records, or remove some of the references.` : undefined
   }
 
   /** Puts them into the index. */
   note (): void {
-    this.#errand.index.order([...this.#next].map(([line, place]) => ({ line, ...place })))
+    this.#context.index.order([...this.#next].map(([line, place]) => ({ line, ...place })))
     this.#next.clear()
-    fail(this.#errand, this.#failed)
+    fail(this.#context, this.#failed)
     this.#failed.clear()
   }
 }
@@ -130,6 +130,6 @@ function sumOf (lines: ReferenceCycle, count: (line: number) => number): number 
 }
 
 /** @param lines with what each fails with */
-function fail (errand: ImportContext, lines: Iterable<readonly [number, string]>): void {
-  recordOutcomes(errand, [...lines].map(([line, message]) => failedOutcome(errand, { line, type: errand.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
+function fail (context: ImportContext, lines: Iterable<readonly [number, string]>): void {
+  recordOutcomes(context, [...lines].map(([line, message]) => failedOutcome(context, { line, type: context.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
 }

@@ -13,7 +13,7 @@ interface Visit { readonly line: number, readonly number: number, lowest: number
 
 /** Lines whose references are followed at a time, one from the other, and those references: memory is bounded by it. */
 const deepest = 20_000
-const mostFollowed = 100_000
+const maxFollowed = 100_000
 
 /** References that lead on and on, so that no order can be found in bounded memory. */
 export class TooDeep extends Error {
@@ -39,7 +39,7 @@ function * from (first: number, { referred, isOrdered }: References): Generator<
   let number = 0
   let followed = 0
   const enter = (line: number): void => {
-    if (visits.size >= deepest || followed >= mostFollowed) throw new TooDeep([...visits.keys()])
+    if (visits.size >= deepest || followed >= maxFollowed) throw new TooDeep([...visits.keys()])
     const visit: Visit = { line, number, lowest: number++, targets: referred(line), next: 0 }
     visits.set(line, visit)
     followed += visit.targets.length

@@ -6,13 +6,13 @@ import { Parallelism } from './parallelism.js'
 
 /** Lines of one transaction, at most and at least while the datastore has trouble; and bytes of them. */
 export const maxLines = 200
-const fewestLines = 10
-export const mostBytes = 2 * 1024 * 1024
+const minLines = 10
+export const maxBytes = 2 * 1024 * 1024
 /** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
-export const mostReferences = maxReferencedRecords
+export const maxReferences = maxReferencedRecords
 /** In milliseconds: how long trouble with the datastore may last before the work is given up for now, and the longest and first pause in it. */
-const patienceMs = 180_000
-const longestWaitMs = 15_000
+const timeoutMs = 180_000
+const maxWaitMs = 15_000
 const firstWaitMs = 100
 
 /** How fast a datastore is written to, by how it takes it. */
@@ -22,7 +22,7 @@ export class Throttle {
   #lines = maxLines
   readonly #conflicts = new Map<number, number>()
   /** When the trouble began that there is, by the clock that only goes forward. */
-  #troubleSince: number | undefined
+  #failingSince: number | undefined
 
   /** Transactions that may be at the datastore at a time. */
   get limit (): number {
@@ -41,12 +41,12 @@ export class Throttle {
 
   /** How much one transaction may hold. */
   get bounds (): { readonly lines: number, readonly bytes: number, readonly references: number } {
-    return { lines: this.#lines, bytes: mostBytes, references: mostReferences }
+    return { lines: this.#lines, bytes: maxBytes, references: maxReferences }
   }
 
   /** @param lines that were stored together */
   succeeded (lines: number): void {
-    this.#troubleSince = undefined
+    this.#failingSince = undefined
     this.#parallelism.succeeded(lines, performance.now())
     this.#turns.concurrency = this.limit
     this.#lines = Math.min(maxLines, Math.ceil(this.#lines * 1.25))
@@ -54,7 +54,7 @@ export class Throttle {
 
   /** A transaction was refused for one of its lines: smaller ones lose less. */
   refused (): void {
-    this.#lines = Math.max(fewestLines, Math.floor(this.#lines / 2))
+    this.#lines = Math.max(minLines, Math.floor(this.#lines / 2))
   }
 
   /** Whether a line that somebody else changed at the same moment is to be tried again. */
@@ -65,14 +65,14 @@ export class Throttle {
   }
 
   /** Waits as long as trouble with the datastore asks for. @throws {Failure} when it lasts too long */
-  async wait (trouble: Failure, { tries, signal }: { readonly tries: number, readonly signal: AbortSignal }): Promise<void> {
+  async wait (error: Failure, { tries, signal }: { readonly tries: number, readonly signal: AbortSignal }): Promise<void> {
     const now = performance.now()
-    this.#troubleSince ??= now
-    if (now - this.#troubleSince > patienceMs) throw trouble
+    this.#failingSince ??= now
+    if (now - this.#failingSince > timeoutMs) throw error
     this.#parallelism.pushedBack()
     this.#turns.concurrency = this.limit
     this.refused()
-    const asked = Number(trouble.headers['retry-after'] ?? 0) * 1_000
-    await pause(Math.min(longestWaitMs, Math.max(asked, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, { signal })
+    const request = Number(error.headers['retry-after'] ?? 0) * 1_000
+    await pause(Math.min(maxWaitMs, Math.max(request, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, { signal })
   }
 }

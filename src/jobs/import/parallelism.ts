@@ -4,11 +4,11 @@ const begin = 2
 
 /** How many requests it looks at before it judges: so many for each that is under way, and at the least. */
 const lookedAtOfEach = 3
-const fewestLookedAt = 9
+const minLookedAt = 9
 
 /** For how many looks it leaves things as they are after a try that was of no use: at first, and at most. */
-const shortestRest = 4
-const longestRest = 32
+const minRest = 4
+const maxRest = 32
 
 /** A datastore that became so much faster or slower is tried anew. */
 const muchChanged = 0.3
@@ -18,7 +18,7 @@ const worthMore = 0.1
 const worthLess = 0.05
 
 /** A try is given up after so few requests when it has less than this share of the rate. */
-const fewestOfTry = 3
+const minOfTry = 3
 const clearlyWorse = 0.8
 
 /**
@@ -36,7 +36,7 @@ export class Parallelism {
   #rate = 0
   #step: 1 | -1 = 1
   #rest = 0
-  #nextRest = shortestRest
+  #nextRest = minRest
   #look = newLook()
 
   get limit (): number {
@@ -54,15 +54,15 @@ export class Parallelism {
     if (look.ended <= this.#limit) look.since = at
     else look.records += records
     const rate = look.records / Math.max(at - look.since, 1)
-    const isUseless = this.#limit !== this.#best && look.ended >= this.#limit + fewestOfTry && rate < this.#rate * clearlyWorse
-    if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, fewestLookedAt)) this.#judge(rate)
+    const isUseless = this.#limit !== this.#best && look.ended >= this.#limit + minOfTry && rate < this.#rate * clearlyWorse
+    if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, minLookedAt)) this.#judge(rate)
   }
 
   /** The datastore asked to be left alone for a while. */
   pushedBack (): void {
     this.#best = within(Math.floor(this.#limit / 2))
     this.#step = 1
-    this.#rest = this.#nextRest = shortestRest
+    this.#rest = this.#nextRest = minRest
     this.#set(this.#best)
   }
 
@@ -72,12 +72,12 @@ export class Parallelism {
     } else if (rate > this.#rate * (this.#step === 1 ? 1 + Math.min(worthMore, 1 / (2 * this.#best)) : 1 - worthLess)) {
       this.#best = this.#limit
       this.#rate = rate
-      this.#nextRest = shortestRest
+      this.#nextRest = minRest
       this.#try()
     } else {
       this.#turn()
       this.#rest = this.#nextRest
-      this.#nextRest = Math.min(longestRest, this.#nextRest * 2)
+      this.#nextRest = Math.min(maxRest, this.#nextRest * 2)
       this.#set(this.#best)
     }
   }
@@ -85,7 +85,7 @@ export class Parallelism {
   #goOn (rate: number): void {
     if (this.#rate > 0 && Math.abs(rate / this.#rate - 1) > muchChanged) {
       this.#rest = Math.min(this.#rest, 1)
-      this.#nextRest = shortestRest
+      this.#nextRest = minRest
     }
     this.#rate = rate
     if (this.#rest-- > 0) this.#set(this.#best)

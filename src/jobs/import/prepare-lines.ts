@@ -23,7 +23,7 @@ export interface Entry {
   readonly fields: Prepared['fields']
   readonly record: StampedRecord
   readonly plan: LineAction
-  readonly ticket: QuotaReservation | undefined
+  readonly reservation: QuotaReservation | undefined
 }
 
 /** Lines with what their records take of the month. */
@@ -36,7 +36,7 @@ interface KeptLine { readonly line: IndexedLine, readonly record: KeptRecord }
 interface Known {
   readonly found: ReadonlyMap<number, Target>
   readonly names: ReadonlyMap<string, string>
-  readonly tickets: QuotaReservations
+  readonly reservations: QuotaReservations
 }
 
 /** Lines, and bytes of them, that are made ready before other requests have their turn; the bytes bound what they refer to. */
@@ -44,20 +44,20 @@ const atOnce = 50
 const bytesAtOnce = 131_072
 
 /** Lines made ready to be written, or ended already. */
-export async function prepareAll (errand: ImportContext, lines: readonly IndexedLine[], tickets: QuotaReservations): Promise<ReadonlyArray<Entry | LineOutcome>> {
+export async function prepareAll (context: ImportContext, lines: readonly IndexedLine[], reservations: QuotaReservations): Promise<ReadonlyArray<Entry | LineOutcome>> {
   const kept = new Map(lines.flatMap(line => {
-    const record = errand.kept.get(line.line)
+    const record = context.kept.get(line.line)
     return record === undefined ? [] : [[line.line, { line, record }] as const]
   }))
-  const read = await readAgain(errand, lines.filter(({ line }) => !kept.has(line)))
+  const read = await readAgain(context, lines.filter(({ line }) => !kept.has(line)))
   const all = lines.map(({ line }) => kept.get(line) ?? read.get(line)!)
-  const found = errand.request.dryRun ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, all)
-  const known: Known = { found, names: namesIn(all, found), tickets }
+  const found = context.request.dryRun ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(context, all)
+  const known: Known = { found, names: namesIn(all, found), reservations }
   const entries: Array<Entry | LineOutcome> = []
   for (const some of stepsOf(lines)) {
-    const asKept = errand.index.together(() => new Set(some.filter(({ line }) => kept.has(line) && isAsKept(errand, kept.get(line)!, known))))
-    for (const [line, record] of await readAgain(errand, some.filter(line => kept.has(line.line) && !asKept.has(line)))) read.set(line, record)
-    entries.push(...await Promise.all(errand.index.together(() => some.map(line => asKept.has(line) ? entryOf(kept.get(line.line)!, known) : prepare(errand, read.get(line.line)!, known)))))
+    const asKept = context.index.together(() => new Set(some.filter(({ line }) => kept.has(line) && isAsKept(context, kept.get(line)!, known))))
+    for (const [line, record] of await readAgain(context, some.filter(line => kept.has(line.line) && !asKept.has(line)))) read.set(line, record)
+    entries.push(...await Promise.all(context.index.together(() => some.map(line => asKept.has(line) ? entryOf(kept.get(line.line)!, known) : prepare(context, read.get(line.line)!, known)))))
     await breathe()
   }
   return entries
@@ -77,20 +77,20 @@ function * stepsOf (lines: readonly IndexedLine[]): Generator<readonly IndexedLi
   if (step.length > 0) yield step
 }
 
-async function readAgain (errand: ImportContext, lines: readonly IndexedLine[]): Promise<Map<number, ReadLine>> {
+async function readAgain (context: ImportContext, lines: readonly IndexedLine[]): Promise<Map<number, ReadLine>> {
   if (lines.length === 0) return new Map()
-  for (const line of lines) errand.seal.require(line)
-  const contents = await readContents(errand, lines)
-  const read = new Map(lines.map(line => [line.line, { line, record: readRecord(contents.get(line.line)!, { type: typeOfLine(errand, line.at), fhirBase: errand.fhirBase }) }] as const))
+  for (const line of lines) context.seal.require(line)
+  const contents = await readContents(context, lines)
+  const read = new Map(lines.map(line => [line.line, { line, record: readRecord(contents.get(line.line)!, { type: typeOfLine(context, line.at), fhirBase: context.fhirBase }) }] as const))
   // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
   await breathe()
   return read
 }
 
 /** Whether a line and all that it refers to have the ids with which the record is kept. */
-function isAsKept (errand: ImportContext, { line, record: { record } }: KeptLine, { found }: Known): boolean {
+function isAsKept (context: ImportContext, { line, record: { record } }: KeptLine, { found }: Known): boolean {
   const { id, before } = found.get(line.line)!
-  return before === undefined && id === record.id && errand.index.referred(line.line).every(other => storedId(errand, other, found) === idOf(other.identity))
+  return before === undefined && id === record.id && context.index.referred(line.line).every(other => storedId(context, other, found) === idOf(other.identity))
 }
 
 /** The id under which a line is stored, or will be; undefined where that is not known. */
@@ -101,37 +101,37 @@ function storedId ({ index, seal, request }: ImportContext, { line, state, plan,
   return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
 }
 
-function entryOf ({ line, record: { mapping, fields, record } }: KeptLine, { tickets }: Known): Entry {
-  return { line, mapping, fields, record, plan: 'created', ticket: tickets.get(line.line) }
+function entryOf ({ line, record: { mapping, fields, record } }: KeptLine, { reservations }: Known): Entry {
+  return { line, mapping, fields, record, plan: 'created', reservation: reservations.get(line.line) }
 }
 
-async function prepare (errand: ImportContext, read: ReadLine, known: Known): Promise<Entry | LineOutcome> {
+async function prepare (context: ImportContext, read: ReadLine, known: Known): Promise<Entry | LineOutcome> {
   const { line, record: { type, name, mapping } } = read
-  const ticket = known.tickets.get(line.line)
+  const reservation = known.reservations.get(line.line)
   const target = known.found.get(line.line)!
   const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineOutcome => ({
-    line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', ticket
+    line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', reservation
   })
   const isThere = target.before !== undefined
   // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed since.
   if (isThere && line.plan === 'created') return ended('created', target.id)
   if (isThere && name === undefined) return ended('unchanged', target.id)
   try {
-    const done = await prepareLine(errand, read, { ...target, targets: targetsIn(errand, read, known) })
+    const done = await prepareLine(context, read, { ...target, targets: targetsIn(context, read, known) })
     if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
-    return { line, mapping, fields: done.fields, record: errand.store.stamped(done.record), plan: isThere ? 'updated' : 'created', ticket }
+    return { line, mapping, fields: done.fields, record: context.store.stamped(done.record), plan: isThere ? 'updated' : 'created', reservation }
   } catch (error) {
     const failure = failureOf(error)
     if (failure.status >= 500) throw error
-    return failedOutcome(errand, { line: line.line, type }, failure, ticket)
+    return failedOutcome(context, { line: line.line, type }, failure, reservation)
   }
 }
 
 /** Where the lines are stored that a line refers to: those that are written with it, and those that are. */
-function targetsIn (errand: ImportContext, { line }: ReadLine, { found, names }: Known): Targets {
+function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }: Known): Targets {
   const others = new Map<string, string>()
-  for (const other of errand.index.referred(line.line)) {
-    const id = found.has(other.line) ? undefined : storedId(errand, other, found)
+  for (const other of context.index.referred(line.line)) {
+    const id = found.has(other.line) ? undefined : storedId(context, other, found)
     if (id !== undefined) others.set(other.identity, id)
   }
   const storedAs = (identity: Identity, name: string): string | undefined => {
@@ -142,7 +142,7 @@ function targetsIn (errand: ImportContext, { line }: ReadLine, { found, names }:
   return {
     get: record => {
       const [type, name] = record.split('/') as [string, string]
-      const id = names.get(record) ?? (others.size === 0 ? undefined : storedAs(errand.identities.ofName(type, name), name))
+      const id = names.get(record) ?? (others.size === 0 ? undefined : storedAs(context.identities.ofName(type, name), name))
       return id === undefined ? undefined : `${type}/${id}`
     }
   }

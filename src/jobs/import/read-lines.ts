@@ -10,7 +10,7 @@ import { idOf, type Identity } from './line-ids.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
 import type { KeptRecord } from './kept-records.js'
-import { mostBytes, maxLines, mostReferences } from './pace.js'
+import { maxBytes, maxLines, maxReferences } from './pace.js'
 import { createdContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
@@ -22,10 +22,10 @@ const breath = 8
  * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at
  * each part that is noted, which holds as much as a transaction may.
  */
-export async function * readLines (errand: ImportContext): AsyncGenerator<void> {
-  const { index, work, input, signal, lineBytes } = errand
+export async function * readLines (context: ImportContext): AsyncGenerator<void> {
+  const { index, work, input, signal, lineBytes } = context
   const from = index.next()
-  let part = new Part(errand)
+  let part = new Part(context)
   let last = performance.now()
   try {
     for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
@@ -54,7 +54,7 @@ interface Made extends Pick<KeptRecord, 'fields'> { readonly checked: CheckedRec
 
 /** Lines that were read and are not in the index yet. */
 class Part {
-  readonly #errand: ImportContext
+  readonly #context: ImportContext
   readonly #lines: NewLine[] = []
   /** Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage collector next to nothing. */
   readonly #records = new Map<number, KeptRecord>()
@@ -63,13 +63,13 @@ class Part {
   #bytes = 0
   #references = 0
 
-  constructor (errand: ImportContext) {
-    this.#errand = errand
+  constructor (context: ImportContext) {
+    this.#context = context
   }
 
   /** Whether it has as much as a transaction may: records that were read are in memory until the part is noted. */
   get isFull (): boolean {
-    return this.#lines.length >= maxLines || this.#bytes >= mostBytes || this.#references >= mostReferences
+    return this.#lines.length >= maxLines || this.#bytes >= maxBytes || this.#references >= maxReferences
   }
 
   add ({ line, at, bytes, content }: RawLine): void {
@@ -82,7 +82,7 @@ class Part {
       const made = this.#check(record, identity)
       const targets = this.#targetsOf(record, made)
       const read = { line, at, bytes, type: record.type, identity }
-      const seal = this.#errand.seal.ofLine(read)
+      const seal = this.#context.seal.ofLine(read)
       this.#print({ line, record, made, targets })
       this.#references += targets.size
       this.#lines.push({ ...read, seal, refersTo: [...targets.values()] })
@@ -93,12 +93,12 @@ class Part {
 
   /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
   noted (): Part {
-    const { index, kept } = this.#errand
+    const { index, kept } = this.#context
     const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
-    recordUsage(this.#errand, this.#uses.splice(0))
+    recordUsage(this.#context, this.#uses.splice(0))
     // They are written soon, since all that they refer to stands before them.
     for (const [line, record] of this.#records) if (placed.has(line)) kept.keep(line, record)
-    return new Part(this.#errand)
+    return new Part(this.#context)
   }
 
   /** Takes out of the month again what was not noted. */
@@ -107,7 +107,7 @@ class Part {
   }
 
   #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
-    const { kept } = this.#errand
+    const { kept } = this.#context
     const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
     if (isOpen || !kept.hasRoom) return
     const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
@@ -115,14 +115,14 @@ class Part {
   }
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
-    const { fhirBase, lineBytes } = this.#errand
+    const { fhirBase, lineBytes } = this.#context
     if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
     if (isBlank(content)) throw new EmptyLine()
-    return readRecord(withoutBom(line, content), { type: typeOfLine(this.#errand, at), fhirBase })
+    return readRecord(withoutBom(line, content), { type: typeOfLine(this.#context, at), fhirBase })
   }
 
   #identityOf ({ type, name, body }: LineRecord): Identity {
-    const { identities, index } = this.#errand
+    const { identities, index } = this.#context
     if (name !== undefined) return identities.ofName(type, name)
     const content = identities.ofContent(type, canonicalJson(body))
     const before = this.#twins.get(content) ?? index.twins(content)
@@ -131,30 +131,30 @@ class Part {
   }
 
   #check (record: LineRecord, identity: Identity): Made {
-    const { resource, fields } = createdContent(record, createContext(this.#errand, identity))
-    return { fields, checked: this.#errand.store.checked({ type: record.type, id: idOf(identity), resource }) }
+    const { resource, fields } = createdContent(record, createContext(this.#context, identity))
+    return { fields, checked: this.#context.store.checked({ type: record.type, id: idOf(identity), resource }) }
   }
 
   /** What a line refers to, as it calls it. */
   #targetsOf ({ mapping }: LineRecord, { fields, checked: { links } }: Made): ReadonlyMap<string, Identity> {
-    const { identities } = this.#errand
+    const { identities } = this.#context
     const records = referredBy(links, mapping, fields)
-    if (records.size > mostReferences) throw new Failure('VALIDATION_ERROR', { message: `A line can refer to at most ${mostReferences} other records. Split the record.` })
+    if (records.size > maxReferences) throw new Failure('VALIDATION_ERROR', { message: `A line can refer to at most ${maxReferences} other records. Split the record.` })
     return new Map([...records].map(record => [record, identities.ofRecord(record)]))
   }
 
   /** What a line fails with, sealed; it counts as the same record sent alone would. */
   #failure (line: number, type: string | undefined, error: unknown): Buffer {
-    const { seal, quota, work, request } = this.#errand
+    const { seal, quota, work, request } = this.#context
     let failure = failureOf(error)
     if (failure.status >= 500) work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
-    let ticket: QuotaReservation | undefined
+    let reservation: QuotaReservation | undefined
     try {
-      if (!(error instanceof EmptyLine) && !request.dryRun) ticket = quota.take()
+      if (!(error instanceof EmptyLine) && !request.dryRun) reservation = quota.take()
     } catch (exceeded) {
       failure = exceededIn(exceeded)
     }
-    if (ticket !== undefined) this.#uses.push({ ticket, type: type ?? 'other', interaction: 'create', status: failure.status })
+    if (reservation !== undefined) this.#uses.push({ reservation, type: type ?? 'other', interaction: 'create', status: failure.status })
     return seal.close(line, failed(failure))
   }
 }

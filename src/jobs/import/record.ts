@@ -46,9 +46,9 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
 }
 
 /** What a line in the simple form becomes when it is a new record, and its fields with the defaults; a line of FHIR is what it is. */
-export function createdContent ({ mapping, body }: LineRecord, occasion: CreateContext): { readonly resource: FhirResource, readonly fields: FhirElement } {
+export function createdContent ({ mapping, body }: LineRecord, createContext: CreateContext): { readonly resource: FhirResource, readonly fields: FhirElement } {
   if (mapping === undefined) return { resource: body as FhirResource, fields: {} }
-  const fields = validateCreate(mapping, body, occasion)
+  const fields = validateCreate(mapping, body, createContext)
   return { resource: buildResource(mapping, fields), fields }
 }
 

@@ -32,27 +32,27 @@ export interface Prepared {
  * PATCH, since it does not show all of a record.
  * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
  */
-export async function prepareLine (errand: ImportContext, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
+export async function prepareLine (context: ImportContext, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
   if (mapping === undefined) {
     return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
   }
-  if (before !== undefined) return await changed(errand, mapping, { before, body, targets })
-  const fields = await complete(errand, mapping, resolveTargets(mapping, validateCreate(mapping, body, createContext(errand, line.identity)), targets))
+  if (before !== undefined) return await changed(context, mapping, { before, body, targets })
+  const fields = await complete(context, mapping, resolveTargets(mapping, validateCreate(mapping, body, createContext(context, line.identity)), targets))
   return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
 }
 
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
 
-async function changed (errand: ImportContext, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
+async function changed (context: ImportContext, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
   if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
   const { changed, kept } = changedFields(mapping, body, mapping.present(before))
-  const fields = await complete(errand, mapping, resolveTargets(mapping, changed, targets))
+  const fields = await complete(context, mapping, resolveTargets(mapping, changed, targets))
   const patched: FhirResource = mapping.patch(before, { ...kept, ...fields })
   throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
   // Resolved at once, since it may turn out to be what is stored already.
   const { type } = mapping
   const { id } = before
-  const { resource } = resolveLinks({ resource: patched, links: errand.store.checked({ type, id, resource: patched, before }).links }, targets)
+  const { resource } = resolveLinks({ resource: patched, links: context.store.checked({ type, id, resource: patched, before }).links }, targets)
   if (deepEqual(resource, before)) return { record: undefined, fields }
   const version = before.meta.versionId
   return { record: { type, id, resource, before, ...version !== undefined && { version } }, fields }

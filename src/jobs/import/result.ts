@@ -19,13 +19,13 @@ export interface Result {
 }
 
 /** Fields at fault that a message tells; a line may have thousands. */
-const mostTold = 5
+const maxTold = 5
 
 /** A failure as the result of a line. */
 export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
-  const says = issues.length === 0 ? message : issues.slice(0, mostTold).map(({ diagnostics }) => diagnostics).join('; ')
+  const says = issues.length === 0 ? message : issues.slice(0, maxTold).map(({ diagnostics }) => diagnostics).join('; ')
   const field = issues[0]?.expression?.[0]
-  return { status: 'failed', code, message: issues.length > mostTold ? `${says}; and ${issues.length - mostTold} more` : says, ...field !== undefined && { field } }
+  return { status: 'failed', code, message: issues.length > maxTold ? `${says}; and ${issues.length - maxTold} more` : says, ...field !== undefined && { field } }
 }
 
 const algorithm = 'aes-256-gcm'

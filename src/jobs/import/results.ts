@@ -20,7 +20,7 @@ type WithId = FastifyRequest<{ Params: { id: string } }>
 const together = 200
 
 /** How often an index is asked that is being written, and milliseconds in between: more than the writer of a gateway that is busy takes. */
-const mostTries = 200
+const maxTries = 200
 const retryMs = 25
 
 /** `/v1/bulk/jobs/<id>/results`: what became of each line of an import, in their order, also while it is under way. */
@@ -91,7 +91,7 @@ async function unlocked<T> (ask: () => T): Promise<T> {
     try {
       return ask()
     } catch (error) {
-      if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY') || tries === mostTries) throw error
+      if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY') || tries === maxTries) throw error
       await pause(retryMs)
     }
   }

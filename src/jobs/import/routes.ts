@@ -30,7 +30,7 @@ const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body ==
 
 function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): ImportInput {
   requireUtf8(request.headers['content-type'] ?? '')
-  return { wish: wishOf(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
+  return { options: wishOf(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
 }
 
 function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): ImportInput {
@@ -40,7 +40,7 @@ function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Import
   const { data, sources, ...wish } = body as Record<string, unknown>
   if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
   if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a string, with one record per line')
-  return { wish: wishOf({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
+  return { options: wishOf({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
 }
 
 /** What the query says of the import; what JSON says of it comes first. */

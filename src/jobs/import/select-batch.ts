@@ -24,7 +24,7 @@ export function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bo
     for (const line of waiting(index, underWay, bounds.lines)) {
       if (choice.has(line)) continue
       const one = index.at(line)
-      if (!choice.add(one.circle === null ? [one] : index.circle(one.circle))) break
+      if (!choice.add(one.cycle === null ? [one] : index.cycle(one.cycle))) break
     }
     return choice
   })

@@ -28,18 +28,18 @@ export type Input = AsyncIterable<Buffer> | string | readonly Source[]
 export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>
 
 /** What a client asks for; `announced` is how many bytes it said that it will send. */
-export interface ImportInput { readonly wish: ImportOptions, readonly input: Input, readonly announced?: number }
+export interface ImportInput { readonly options: ImportOptions, readonly input: Input, readonly announced?: number }
 
-const mostSources = 1_000
+const maxSources = 1_000
 
 /** Starts an import once its input is whole; when that does not come, nothing remains. */
-export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input, announced }: ImportInput): Promise<Job> {
+export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { options, input, announced }: ImportInput): Promise<Job> {
   // Before a long upload; the control plane, which might not take the job either, is asked here.
   await requireFewUnfinished(jobs, caller)
   const { files, ...made } = await spool.begin(caller, announced)
   try {
     const checkpoint = await store(files, input)
-    return await jobs.create({ ...made, checkpoint, progress: { ...checkpoint.input && { total: checkpoint.input.lines }, processed: 0, failed: 0 }, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
+    return await jobs.create({ ...made, checkpoint, progress: { ...checkpoint.input && { total: checkpoint.input.lines }, processed: 0, failed: 0 }, owner: ownerOf(caller), request: { kind: 'import', ...options, url } })
   } catch (error) {
     await spool.delete(made.id)
     throw error
@@ -81,7 +81,7 @@ export function typeNamed (name: unknown, field = 'resourceType'): string {
 
 /** The sources that a client names. @throws {Failure} VALIDATION_ERROR */
 export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
-  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw invalid(name, `expected a list of 1 to ${mostSources} sources`)
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxSources) throw invalid(name, `expected a list of 1 to ${maxSources} sources`)
   return list.map((item, at) => sourceOf(item, { field: `${name}[${at}]`, rules }))
 }
 

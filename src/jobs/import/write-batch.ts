@@ -14,49 +14,49 @@ import { toLineFailure } from './references.js'
  * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others that
  * can't be written without it stay for another time.
  */
-export async function writeBatch (errand: ImportContext, lines: readonly IndexedLine[], pace: Throttle): Promise<void> {
-  const { tickets, refused } = reserveQuota(errand, lines)
-  recordOutcomes(errand, refused)
+export async function writeBatch (context: ImportContext, lines: readonly IndexedLine[], pace: Throttle): Promise<void> {
+  const { reservations, refused } = reserveQuota(context, lines)
+  recordOutcomes(context, refused)
   const used = new Set<number>()
   const note = (ends: readonly LineOutcome[]): void => {
-    recordOutcomes(errand, ends)
+    recordOutcomes(context, ends)
     for (const { line } of ends) used.add(line)
   }
   try {
-    const entries = await withRetry(errand, pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
+    const entries = await withRetry(context, pace, () => prepareAll(context, lines.filter(({ line }) => reservations.has(line)), reservations))
     const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
     note(ends)
     if (ends.some(({ result }) => result.status === 'failed')) return
     const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
     if (open.length === 0) return
-    if (errand.request.dryRun) return note(await check(errand, open))
+    if (context.request.dryRun) return note(await check(context, open))
     await breathe()
-    errand.index.send(open.map(({ line: { line }, plan }) => ({ line, plan })))
-    await write({ errand, pace, note }, open)
+    context.index.send(open.map(({ line: { line }, plan }) => ({ line, plan })))
+    await write({ context, pace, note }, open)
   } finally {
-    for (const [line, ticket] of tickets) if (!used.has(line)) ticket?.refund()
+    for (const [line, reservation] of reservations) if (!used.has(line)) reservation?.refund()
   }
 }
 
 /** Takes from the month for each line; from the first one on for which nothing is left, no line is written. */
-export function reserveQuota (errand: ImportContext, lines: readonly IndexedLine[]): { readonly tickets: QuotaReservations, readonly refused: readonly LineOutcome[] } {
-  const tickets = new Map<number, QuotaReservation | undefined>()
+export function reserveQuota (context: ImportContext, lines: readonly IndexedLine[]): { readonly reservations: QuotaReservations, readonly refused: readonly LineOutcome[] } {
+  const reservations = new Map<number, QuotaReservation | undefined>()
   const groups = groupsOf(lines, line => line)
   for (const [at, group] of groups.entries()) {
     const taken: QuotaReservation[] = []
     try {
       for (const { line } of group) {
-        if (!errand.request.dryRun) taken.push(errand.quota.take())
-        tickets.set(line, taken.at(-1))
+        if (!context.request.dryRun) taken.push(context.quota.take())
+        reservations.set(line, taken.at(-1))
       }
     } catch (error) {
-      for (const ticket of taken) ticket.refund()
-      for (const { line } of group) tickets.delete(line)
+      for (const reservation of taken) reservation.refund()
+      for (const { line } of group) reservations.delete(line)
       const failure = exceededIn(error)
-      return { tickets, refused: groups.slice(at).flat().map(line => failedOutcome(errand, line, failure)) }
+      return { reservations, refused: groups.slice(at).flat().map(line => failedOutcome(context, line, failure)) }
     }
   }
-  return { tickets, refused: [] }
+  return { reservations, refused: [] }
 }
 
 /** Lines of a circle together, each other one alone. */
@@ -64,53 +64,53 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
   const groups: T[][] = []
   let last: number | null = null
   for (const item of items) {
-    const { circle } = lineOf(item)
-    if (circle !== null && circle === last) groups.at(-1)!.push(item)
+    const { cycle } = lineOf(item)
+    if (cycle !== null && cycle === last) groups.at(-1)!.push(item)
     else groups.push([item])
-    last = circle
+    last = cycle
   }
   return groups
 }
 
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
-async function check (errand: ImportContext, entries: readonly Entry[]): Promise<readonly LineOutcome[]> {
-  const { index } = errand
+async function check (context: ImportContext, entries: readonly Entry[]): Promise<readonly LineOutcome[]> {
+  const { index } = context
   const others = index.together(() => entries.flatMap(({ line }) => index.referred(line.line))).map(({ type, identity }) => `${type}/${idOf(identity)}`)
-  const refused = await errand.store.refused(entries.map(({ record }) => record), others)
+  const refused = await context.store.refused(entries.map(({ record }) => record), others)
   return entries.map((entry, at) => {
     const failure = refused.get(at)
-    return failure === undefined ? endOf(entry, 'valid') : refusedEnd(errand, entry, failure)
+    return failure === undefined ? endOf(entry, 'valid') : refusedEnd(context, entry, failure)
   })
 }
 
-function endOf ({ line, record: { type, id }, plan, ticket }: Entry, status: 'valid' | LineAction): LineOutcome {
-  return { line: line.line, type, result: { status, ...status !== 'valid' && { id } }, status: plan === 'created' ? 201 : 200, interaction: plan === 'created' ? 'create' : 'update', ticket }
+function endOf ({ line, record: { type, id }, plan, reservation }: Entry, status: 'valid' | LineAction): LineOutcome {
+  return { line: line.line, type, result: { status, ...status !== 'valid' && { id } }, status: plan === 'created' ? 201 : 200, interaction: plan === 'created' ? 'create' : 'update', reservation }
 }
 
-function refusedEnd (errand: ImportContext, { line, record: { type }, mapping, fields, ticket }: Entry, failure: Failure): LineOutcome {
+function refusedEnd (context: ImportContext, { line, record: { type }, mapping, fields, reservation }: Entry, failure: Failure): LineOutcome {
   const named = failure instanceof ReferenceFailure ? toLineFailure(mapping, fields, failure) : failure
-  return failedOutcome(errand, { line: line.line, type }, named, ticket)
+  return failedOutcome(context, { line: line.line, type }, named, reservation)
 }
 
-interface Writing { readonly errand: ImportContext, readonly pace: Throttle, readonly note: (ends: readonly LineOutcome[]) => void }
+interface Writing { readonly context: ImportContext, readonly pace: Throttle, readonly note: (ends: readonly LineOutcome[]) => void }
 
 /** How often lines are sent again when the datastore has trouble with them and with no others, or somebody else writes the same ones. */
-const mostTries = 3
+const maxTries = 3
 
 interface Attempt { readonly tries: number, readonly isPart: boolean }
 
 /** Writes entries in one transaction; when that is refused, in two, until the one at fault is alone. */
 async function write (writing: Writing, entries: readonly Entry[], attempt: Attempt = { tries: 1, isPart: false }): Promise<void> {
-  const { errand, pace, note } = writing
+  const { context, pace, note } = writing
   if (entries.length === 0) return
   try {
     const together = await pace.turn(async () => {
-      errand.signal.throwIfAborted()
-      return await errand.store.write(entries.map(({ record }) => record))
+      context.signal.throwIfAborted()
+      return await context.store.write(entries.map(({ record }) => record))
     })
-    if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(errand, entries[at]!, failure)))
+    if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(context, entries[at]!, failure)))
     pace.succeeded(entries.length)
-    note(entries.map((entry, at) => answered(errand, entry, together.written[at])))
+    note(entries.map((entry, at) => answered(context, entry, together.written[at])))
   } catch (error) {
     const failure = failureOf(error)
     if (failure.code === 'INTERNAL_ERROR') throw error
@@ -119,20 +119,20 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
 }
 
 async function writeAgain (writing: Writing, entries: readonly Entry[], { failure, tries, isPart }: Attempt & { readonly failure: Failure }): Promise<void> {
-  const { errand, pace, note } = writing
-  const isTrouble = failure.status >= 500
-  if (isTrouble) await pace.wait(failure, { tries, signal: errand.signal })
+  const { context, pace, note } = writing
+  const isFailure = failure.status >= 500
+  if (isFailure) await pace.wait(failure, { tries, signal: context.signal })
   else if (!isPart) pace.refused()
-  if (failure.code === 'BACKEND_UNAVAILABLE' || (isTrouble && tries < mostTries)) return await write(writing, entries, { tries: tries + 1, isPart })
+  if (failure.code === 'BACKEND_UNAVAILABLE' || (isFailure && tries < maxTries)) return await write(writing, entries, { tries: tries + 1, isPart })
   const groups = groupsOf(entries, ({ line }) => line)
   if (groups.length > 1) {
     const half = Math.ceil(groups.length / 2)
     await write(writing, groups.slice(0, half).flat(), { tries: 1, isPart: true })
-    return await write(writing, standing(errand, groups.slice(half)), { tries: 1, isPart: true })
+    return await write(writing, standing(context, groups.slice(half)), { tries: 1, isPart: true })
   }
   // Made anew of what is stored by then, since one is a change of it.
-  if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.line.line, mostTries)) return
-  note(entries.map(entry => refusedEnd(errand, entry, failure)))
+  if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.line.line, maxTries)) return
+  note(entries.map(entry => refusedEnd(context, entry, failure)))
 }
 
 /** Those of the groups whose references are stored or among them; the others stay for another time. */
@@ -146,8 +146,8 @@ function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[
   })).flat()
 }
 
-function answered (errand: ImportContext, entry: Entry, failure: Failure | undefined): LineOutcome {
-  return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(errand, entry, failure)
+function answered (context: ImportContext, entry: Entry, failure: Failure | undefined): LineOutcome {
+  return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(context, entry, failure)
 }
 
 /** Does what only reads, again and again while the datastore has trouble. */

@@ -11,10 +11,10 @@ import { writeBatch } from './write-batch.js'
  * their place in the order of writing are written while others are still read.
  * @param reading reads lines and orders them, a part at a time
  */
-export async function writeLines (errand: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
+export async function writeLines (context: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
   const pace = new Throttle()
   const underWay = new UnderWay()
-  const batches = new Batches(errand, pace)
+  const batches = new Batches(context, pace)
   let isReading = false
   let isRead = false
   const readOn = async (): Promise<void> => {
@@ -24,8 +24,8 @@ export async function writeLines (errand: ImportContext, reading: AsyncGenerator
   }
   try {
     for (;;) {
-      errand.signal.throwIfAborted()
-      underWay.throwIfInTrouble()
+      context.signal.throwIfAborted()
+      underWay.throwIfFailed()
       const chosen = batches.next()
       // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that it is still kept when it is written.
       const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
@@ -44,22 +44,22 @@ export async function writeLines (errand: ImportContext, reading: AsyncGenerator
 
 /** Transactions of an import that are made ready or under way. */
 class Batches {
-  readonly #errand: ImportContext
+  readonly #context: ImportContext
   readonly #pace: Throttle
   readonly #lines = new Set<number>()
   #size = 0
 
-  constructor (errand: ImportContext, pace: Throttle) {
-    this.#errand = errand
+  constructor (context: ImportContext, pace: Throttle) {
+    this.#context = context
     this.#pace = pace
   }
 
   /** The next lines to write, after those were ended that refer to one which failed; undefined while there are enough. */
   next (): BatchSelection | undefined {
     if (this.#size >= this.#pace.begun) return undefined
-    const errand = this.#errand
-    const chosen = selectBatch(errand.index, this.#lines, this.#pace.bounds)
-    if (chosen.blockedLines.length > 0) recordOutcomes(errand, chosen.blockedLines.map(doomed => failedOutcome(errand, doomed.line, failureOfDoomed(errand, doomed))))
+    const context = this.#context
+    const chosen = selectBatch(context.index, this.#lines, this.#pace.bounds)
+    if (chosen.blockedLines.length > 0) recordOutcomes(context, chosen.blockedLines.map(doomed => failedOutcome(context, doomed.line, failureOfDoomed(context, doomed))))
     return chosen
   }
 
@@ -67,7 +67,7 @@ class Batches {
     this.#size++
     for (const { line } of lines) this.#lines.add(line)
     try {
-      await writeBatch(this.#errand, lines, this.#pace)
+      await writeBatch(this.#context, lines, this.#pace)
     } finally {
       this.#size--
       for (const { line } of lines) this.#lines.delete(line)
@@ -86,14 +86,14 @@ function failureOfDoomed ({ index, seal }: ImportContext, { because: { line } }:
 /** Tasks that are under way, of which the first one in trouble ends all. */
 class UnderWay {
   readonly #tasks = new Set<Promise<void>>()
-  #trouble: { readonly error: unknown } | undefined
+  #error: { readonly error: unknown } | undefined
 
   get size (): number {
     return this.#tasks.size
   }
 
   begin (work: Promise<void>): void {
-    const task = work.catch((error: unknown) => { this.#trouble ??= { error } }).finally(() => this.#tasks.delete(task))
+    const task = work.catch((error: unknown) => { this.#error ??= { error } }).finally(() => this.#tasks.delete(task))
     this.#tasks.add(task)
   }
 
@@ -103,8 +103,8 @@ class UnderWay {
   }
 
   /** @throws what the first one in trouble threw */
-  throwIfInTrouble (): void {
-    if (this.#trouble !== undefined) throw this.#trouble.error
+  throwIfFailed (): void {
+    if (this.#error !== undefined) throw this.#error.error
   }
 
   /** Waits until all have ended, however they do. */

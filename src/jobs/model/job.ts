@@ -164,7 +164,7 @@ export const saveResults = ['going on', 'cancelled', 'lost'] as const
 export type SaveResult = typeof saveResults[number]
 
 /** The largest {@link Job.checkpoint}, in characters of JSON. */
-export const longestCheckpoint = 65_536
+export const maxCheckpoint = 65_536
 
 /** The jobs of all gateways, stored by the control plane. Calls on behalf of a client name its scope. Jobs of other scopes are missing, and so are expired jobs. */
 export interface Jobs {
@@ -182,7 +182,7 @@ export interface Jobs {
   /** Stores a worker's change and renews its lease. */
   save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<SaveResult>
   /** Gives up the lease of a job. It can be claimed again at once or, after a failure, in `afterMs` milliseconds. */
-  release: (lease: Lease, trouble?: { readonly afterMs: number }) => Promise<void>
+  release: (lease: Lease, error?: { readonly afterMs: number }) => Promise<void>
   /** The ids of expired jobs of a store. Call {@link Jobs.forget} once their files are deleted. */
   expired: (storeId: string) => Promise<readonly string[]>
   /** Those of the ids that are jobs. Files of any other id are orphaned. */

@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { frameBytes, keyFor, decryptFrame, sealedFrameBytes, type FileSecret } from './frames.js'
-import { PieceList, type Segment } from './segments.js'
+import { SegmentList, type Segment } from './segments.js'
 import { corruptFile } from './storage-errors.js'
 import type { ReadRange } from '../job-context.js'
 
@@ -22,7 +22,7 @@ const together = 4
 export async function * bytesOf ({ path, listPath, secret }: ReaderOptions, { start = 0, end = Infinity, state }: ReadRange = {}): AsyncGenerator<Buffer> {
   const file = await open(path)
   try {
-    const list = await PieceList.read(listPath, secret)
+    const list = await SegmentList.read(listPath, secret)
     const reader = new FrameReader(file, list, secret)
     for (let place = start; place < end;) {
       const { chunks, isEnd } = await reader.read(place, end)
@@ -48,13 +48,13 @@ interface Frames {
 }
 
 /** Frames as they are on the disk, the first of which has this number in its piece. */
-interface Run { readonly piece: Segment, readonly first: number, readonly bytes: Buffer, readonly next: Segment | undefined }
+interface Run { readonly segment: Segment, readonly first: number, readonly bytes: Buffer, readonly next: Segment | undefined }
 
 class FrameReader {
   #space = Buffer.alloc(0)
-  #key: { readonly piece: Segment, readonly bytes: Buffer } | undefined
+  #key: { readonly segment: Segment, readonly bytes: Buffer } | undefined
 
-  constructor (private readonly file: FileHandle, private readonly list: PieceList, private readonly secret: FileSecret) {}
+  constructor (private readonly file: FileHandle, private readonly list: SegmentList, private readonly secret: FileSecret) {}
 
   /** Some bytes from a place on. Frames that do not fit the list are damaged, unless somebody cut the file since the list was read. */
   async read (place: number, end: number): Promise<Frames> {
@@ -68,16 +68,16 @@ class FrameReader {
 
   /** For a place behind the end, the last frame that is there, since only that can tell that it is the last. */
   async #runFrom (place: number, end: number): Promise<Run | undefined> {
-    const { pieces } = this.list
-    const at = pieces.findLastIndex(({ start }) => start <= place)
-    const [piece, next] = [pieces[at], pieces[at + 1]]
-    if (piece === undefined) return undefined
-    const rowBytes = (next?.offset ?? (await this.file.stat()).size) - piece.offset
+    const { segments } = this.list
+    const at = segments.findLastIndex(({ start }) => start <= place)
+    const [segment, next] = [segments[at], segments[at + 1]]
+    if (segment === undefined) return undefined
+    const rowBytes = (next?.offset ?? (await this.file.stat()).size) - segment.offset
     if (rowBytes <= 0) return undefined
-    const first = Math.min(Math.floor((place - piece.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
-    const wanted = Math.ceil((Math.min(end, next?.start ?? Infinity) - piece.start) / frameBytes) - first
+    const first = Math.min(Math.floor((place - segment.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
+    const wanted = Math.ceil((Math.min(end, next?.start ?? Infinity) - segment.start) / frameBytes) - first
     const length = Math.min(rowBytes - first * sealedFrameBytes, Math.min(Math.max(wanted, 1), together) * sealedFrameBytes)
-    return { piece, first, next, bytes: await this.#bytes(piece.offset + first * sealedFrameBytes, length) }
+    return { segment, first, next, bytes: await this.#bytes(segment.offset + first * sealedFrameBytes, length) }
   }
 
   /** In memory that the next call uses again. */
@@ -93,14 +93,14 @@ class FrameReader {
   }
 
   /** Up to the first that is not good; undefined when that is the first of all. */
-  #framesIn ({ piece, first, next, bytes }: Run, place: number, end: number): Frames | undefined {
-    const key = this.#keyOf(piece)
+  #framesIn ({ segment, first, next, bytes }: Run, place: number, end: number): Frames | undefined {
+    const key = this.#keyOf(segment)
     const chunks: Buffer[] = []
     for (let at = 0; at < bytes.length; at += sealedFrameBytes) {
       const number = first + at / sealedFrameBytes
       const plain = decryptFrame(key, number, bytes.subarray(at, at + sealedFrameBytes))
       if (plain === undefined) break
-      const start = piece.start + number * frameBytes
+      const start = segment.start + number * frameBytes
       const chunk = plain.subarray(Math.max(0, place - start), Math.min(next?.start ?? Infinity, end) - start)
       if (chunk.length > 0) chunks.push(chunk)
       // A full frame is never the last one, so that nothing can be cut off unseen.
@@ -109,8 +109,8 @@ class FrameReader {
     return chunks.length === 0 ? undefined : { chunks, isEnd: false }
   }
 
-  #keyOf (piece: Segment): Buffer {
-    if (this.#key?.piece !== piece) this.#key = { piece, bytes: keyFor(this.secret, 'frames', piece.salt) }
+  #keyOf (segment: Segment): Buffer {
+    if (this.#key?.segment !== segment) this.#key = { segment, bytes: keyFor(this.secret, 'frames', segment.salt) }
     return this.#key.bytes
   }
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ReaderOptions } from './file-reader.js'
 import { frameBytes, keyFor, encryptFrame } from './frames.js'
-import { previousFrameEnd, PieceList } from './segments.js'
+import { previousFrameEnd, SegmentList } from './segments.js'
 import { toStorageError } from './storage-errors.js'
 import type { FileWriter } from '../job-context.js'
 
@@ -41,9 +41,9 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
     options.requireHeld()
     const file = await open(path, from === 0 ? constants.O_RDWR | constants.O_CREAT : 'r+', 0o600)
     try {
-      const list = await PieceList.read(listPath, secret)
+      const list = await SegmentList.read(listPath, secret)
       if (mark !== undefined) list.require({ bytes: from, mark })
-      const offset = previousFrameEnd(from, list.pieces, (await file.stat()).size)
+      const offset = previousFrameEnd(from, list.segments, (await file.stat()).size)
       if (offset === undefined) throw new Error('a job file is shorter than the position to continue from')
       await file.truncate(offset)
       await file.datasync()
@@ -58,12 +58,12 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
 }
 
 /** Where a writer is: the file, its pieces, and where on the disk the next frame goes. */
-interface Place { readonly file: FileHandle, readonly list: PieceList, readonly offset: number }
+interface Place { readonly file: FileHandle, readonly list: SegmentList, readonly offset: number }
 
 /** Calls that overlap keep their order: what they do before they wait for anything settles it. */
 class SealingWriter implements FileWriter {
   readonly #file: FileHandle
-  readonly #list: PieceList
+  readonly #list: SegmentList
   readonly #options: WriterOptions
   /** The row that is being written; none after a flush, which ended it with a short frame. */
   #row: { readonly key: Buffer, frames: number } | undefined
@@ -92,13 +92,13 @@ class SealingWriter implements FileWriter {
   }
 
   get mark (): string {
-    return this.#list.pieces.at(-1)!.mark
+    return this.#list.segments.at(-1)!.mark
   }
 
   /** Begins a piece. */
   async begin (): Promise<void> {
-    const { piece, note } = this.#list.next(this.#bytes, this.#end)
-    this.#row = { key: keyFor(this.#options.secret, 'frames', piece.salt), frames: 0 }
+    const { segment, note } = this.#list.next(this.#bytes, this.#end)
+    this.#row = { key: keyFor(this.#options.secret, 'frames', segment.salt), frames: 0 }
     await this.#queued(async () => {
       this.#options.requireHeld()
       await note()

@@ -10,7 +10,7 @@ import { ensureFile } from '../../files/ensure-file.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
 import { DiskQuota, ownerHash } from './holdings.js'
-import { PieceList, plainBytesOf } from './segments.js'
+import { SegmentList, plainBytesOf } from './segments.js'
 import { toStorageError, diskFull } from './storage-errors.js'
 import type { JobFiles } from '../job-context.js'
 
@@ -145,7 +145,7 @@ function requireFileName (name: string): string {
 
 async function sizeOf ({ path, listPath, secret }: ReaderOptions): Promise<number | undefined> {
   const file = await statIfThere(path)
-  return file === undefined ? undefined : plainBytesOf((await PieceList.read(listPath, secret)).pieces, file.size)
+  return file === undefined ? undefined : plainBytesOf((await SegmentList.read(listPath, secret)).segments, file.size)
 }
 
 async function statIfThere (path: string) {

@@ -97,9 +97,9 @@ export class DiskQuota {
   }
 
   /** Has a look that is no older than it may be; those who ask meanwhile wait for the same. */
-  async #look (longestMs: number): Promise<void> {
+  async #look (maxMs: number): Promise<void> {
     const { endedAt, tookMs } = this.#last
-    if (performance.now() < endedAt + Math.max(longestMs, tookMs * keptTimes)) return
+    if (performance.now() < endedAt + Math.max(maxMs, tookMs * keptTimes)) return
     this.#looking ??= this.#lookNow().finally(() => { this.#looking = undefined })
     await this.#looking
   }

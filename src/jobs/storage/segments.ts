@@ -24,11 +24,11 @@ const noteBytes = 2 * numberBytes + saltBytes
 const entryBytes = noteBytes + markBytes
 
 /** The pieces of one file, to which its only writer adds. */
-export class PieceList {
+export class SegmentList {
   readonly #path: string
   readonly #key: Buffer
   #bytes: Buffer
-  #pieces: readonly Segment[] | undefined
+  #segments: readonly Segment[] | undefined
 
   private constructor (path: string, secret: FileSecret, bytes: Buffer) {
     this.#path = path
@@ -37,26 +37,26 @@ export class PieceList {
   }
 
   /** Of a file that has no list yet it is empty. @throws {Failure} when it was changed */
-  static async read (path: string, secret: FileSecret): Promise<PieceList> {
-    return new PieceList(path, secret, await bytesOf(path))
+  static async read (path: string, secret: FileSecret): Promise<SegmentList> {
+    return new SegmentList(path, secret, await bytesOf(path))
   }
 
-  get pieces (): readonly Segment[] {
-    this.#pieces ??= piecesIn(this.#bytes)
-    return this.#pieces
+  get segments (): readonly Segment[] {
+    this.#segments ??= segmentsIn(this.#bytes)
+    return this.#segments
   }
 
   /** @throws {Failure} when the bytes before a place are not those that were there when it was noted */
   require ({ bytes, mark }: FileState): void {
-    if (bytes > 0 && pieceBefore(bytes, this.pieces).piece?.mark !== mark) throw corruptFile('a file is not in the recorded state')
+    if (bytes > 0 && segmentBefore(bytes, this.segments).segment?.mark !== mark) throw corruptFile('a file is not in the recorded state')
   }
 
   /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
-  next (start: number, offset: number): { readonly piece: Segment, readonly note: () => Promise<void> } {
+  next (start: number, offset: number): { readonly segment: Segment, readonly note: () => Promise<void> } {
     const place = this.#bytes.length
-    const { entry, piece } = entryAfter(this.#bytes, { start, offset }, this.#key)
+    const { entry, segment } = entryAfter(this.#bytes, { start, offset }, this.#key)
     this.#know(Buffer.concat([this.#bytes, entry]))
-    return { piece, note: async () => await put(this.#path, entry, place) }
+    return { segment, note: async () => await put(this.#path, entry, place) }
   }
 
   /** Learns what was added since. @returns whether anything was */
@@ -69,7 +69,7 @@ export class PieceList {
 
   #know (bytes: Buffer): void {
     this.#bytes = bytes
-    this.#pieces = undefined
+    this.#segments = undefined
   }
 }
 
@@ -78,26 +78,26 @@ export class PieceList {
  * @param fileBytes how long the file is on the disk
  * @returns undefined when the file does not reach so far
  */
-export function previousFrameEnd (place: number, pieces: readonly Segment[], fileBytes: number): number | undefined {
-  const { piece, next } = pieceBefore(place, pieces)
-  if (piece === undefined) return place === 0 ? 0 : undefined
-  const rowBytes = Math.min(next?.offset ?? fileBytes, fileBytes) - piece.offset
-  if (plaintextLength(rowBytes) < place - piece.start) return undefined
-  return piece.offset + Math.min(rowBytes, Math.ceil((place - piece.start) / frameBytes) * sealedFrameBytes)
+export function previousFrameEnd (place: number, segments: readonly Segment[], fileBytes: number): number | undefined {
+  const { segment, next } = segmentBefore(place, segments)
+  if (segment === undefined) return place === 0 ? 0 : undefined
+  const rowBytes = Math.min(next?.offset ?? fileBytes, fileBytes) - segment.offset
+  if (plaintextLength(rowBytes) < place - segment.start) return undefined
+  return segment.offset + Math.min(rowBytes, Math.ceil((place - segment.start) / frameBytes) * sealedFrameBytes)
 }
 
 /** The piece that holds the last byte before a place, and the one behind it. */
-function pieceBefore (place: number, pieces: readonly Segment[]): { readonly piece: Segment | undefined, readonly next: Segment | undefined } {
-  const at = pieces.findLastIndex(({ start }) => start < place)
-  return { piece: pieces[at], next: pieces[at + 1] }
+function segmentBefore (place: number, segments: readonly Segment[]): { readonly segment: Segment | undefined, readonly next: Segment | undefined } {
+  const at = segments.findLastIndex(({ start }) => start < place)
+  return { segment: segments[at], next: segments[at + 1] }
 }
 
 /** The plain bytes of a file that is so long on the disk. Reading them is what proves them. */
-export function plainBytesOf (pieces: readonly Segment[], fileBytes: number): number {
-  const at = pieces.findLastIndex(({ offset }) => offset <= fileBytes)
-  const piece = pieces[at]
-  if (piece === undefined) return 0
-  return Math.min(pieces[at + 1]?.start ?? Infinity, piece.start + plaintextLength(fileBytes - piece.offset))
+export function plainBytesOf (segments: readonly Segment[], fileBytes: number): number {
+  const at = segments.findLastIndex(({ offset }) => offset <= fileBytes)
+  const segment = segments[at]
+  if (segment === undefined) return 0
+  return Math.min(segments[at + 1]?.start ?? Infinity, segment.start + plaintextLength(fileBytes - segment.offset))
 }
 
 async function bytesOf (path: string): Promise<Buffer> {
@@ -138,30 +138,30 @@ function markOf (list: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(list).digest().subarray(0, markBytes)
 }
 
-function entryAfter (list: Buffer, { start, offset }: Pick<Segment, 'start' | 'offset'>, key: Buffer): { readonly entry: Buffer, readonly piece: Segment } {
+function entryAfter (list: Buffer, { start, offset }: Pick<Segment, 'start' | 'offset'>, key: Buffer): { readonly entry: Buffer, readonly segment: Segment } {
   const salt = randomBytes(saltBytes)
   const note = Buffer.alloc(noteBytes)
   note.writeBigUInt64BE(BigInt(start))
   note.writeBigUInt64BE(BigInt(offset), numberBytes)
   salt.copy(note, 2 * numberBytes)
   const mark = markOf(Buffer.concat([list, note]), key)
-  return { entry: Buffer.concat([note, mark]), piece: { start, offset, salt, mark: printed(mark) } }
+  return { entry: Buffer.concat([note, mark]), segment: { start, offset, salt, mark: printed(mark) } }
 }
 
 /** A piece that begins where an earlier one was, or before it, has taken its place. */
-function piecesIn (list: Buffer): readonly Segment[] {
-  const pieces: Segment[] = []
+function segmentsIn (list: Buffer): readonly Segment[] {
+  const segments: Segment[] = []
   for (let at = 0; at < list.length; at += entryBytes) {
     const start = Number(list.readBigUInt64BE(at))
-    while (pieces.length > 0 && pieces.at(-1)!.start >= start) pieces.pop()
-    pieces.push({
+    while (segments.length > 0 && segments.at(-1)!.start >= start) segments.pop()
+    segments.push({
       start,
       offset: Number(list.readBigUInt64BE(at + numberBytes)),
       salt: list.subarray(at + 2 * numberBytes, at + noteBytes),
       mark: printed(list.subarray(at + noteBytes, at + entryBytes))
     })
   }
-  return pieces
+  return segments
 }
 
 const printed = (mark: Buffer): string => mark.toString('base64url')

@@ -17,7 +17,7 @@ interface SweeperParts {
 const orphanMs = 24 * 3_600_000
 
 /** Jobs that are asked for at a time. */
-const askedAtOnce = 1_000
+const maxConcurrentRequests = 1_000
 
 /** Deletes the files of jobs whose time has come, what nobody needs of jobs that failed or were cancelled, and what belongs to no job, until it is closed. */
 export class Sweeper {
@@ -73,8 +73,8 @@ export class Sweeper {
   async #sweepAbandoned (): Promise<void> {
     const { jobs, spool } = this.#parts
     const ids = await spool.withMoreThan(importResultsPrefix)
-    for (let at = 0; at < ids.length; at += askedAtOnce) {
-      for (const id of await jobs.abandoned(ids.slice(at, at + askedAtOnce))) await spool.deleteBut(id, importResultsPrefix)
+    for (let at = 0; at < ids.length; at += maxConcurrentRequests) {
+      for (const id of await jobs.abandoned(ids.slice(at, at + maxConcurrentRequests))) await spool.deleteBut(id, importResultsPrefix)
     }
   }
 }

@@ -76,8 +76,8 @@ export class LedgerFile {
   }
 
   /** The first unacknowledged batch. If there is none, forms one of at most `mostLines` waiting lines. */
-  nextBatch (mostLines: number): UsageBatch | undefined {
-    return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(mostLines))
+  nextBatch (maxLines: number): UsageBatch | undefined {
+    return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(maxLines))
   }
 
   /**
@@ -115,8 +115,8 @@ export class LedgerFile {
     return row && { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpacked(row.content) }
   }
 
-  #formed (mostLines: number): UsageBatch | undefined {
-    const rows = this.#statements.waiting.all(mostLines) as LineRow[]
+  #formed (maxLines: number): UsageBatch | undefined {
+    const rows = this.#statements.waiting.all(maxLines) as LineRow[]
     if (rows.length === 0) return undefined
     for (const row of rows) this.#statements.leave.run(row)
     const { ledger_id: ledgerId, last_number: last } = this.#series()

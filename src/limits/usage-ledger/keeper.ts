@@ -16,14 +16,14 @@ export class LedgerClient {
     this.#path = path
   }
 
-  answer (asked: LedgerRequest): LedgerResponse {
+  response (request: LedgerRequest): LedgerResponse {
     try {
       this.#file ??= new LedgerFile(this.#path)
-      return { value: done(this.#file, asked) }
+      return { value: done(this.#file, request) }
     } catch (error) {
       this.close()
       const { message, code } = error as NodeJS.ErrnoException
-      return { failure: { message, code, aside: isBroken(error) ? this.#setAside(asked.now) : undefined } }
+      return { failure: { message, code, aside: isBroken(error) ? this.#setAside(request.now) : undefined } }
     }
   }
 

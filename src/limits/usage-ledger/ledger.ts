@@ -18,7 +18,7 @@ export interface LedgerOptions {
   /** The longest that a count is only in memory, in milliseconds. */
   readonly flushMs?: number
   /** The most lines that are held in memory while the disk fails. */
-  readonly mostLines?: number
+  readonly maxLines?: number
 }
 
 /** The state of the ledger. `lostRequests` did not fit in memory while the disk failed, and are not counted. */
@@ -34,7 +34,7 @@ interface LedgerCheck {
 /** The number of lines that triggers an early flush. */
 const flushedLines = 5_000
 /** The most lines that are handed over at once, since that blocks this thread for a moment. */
-const mostAtOnce = 10_000
+const maxAtOnce = 10_000
 
 /**
  * Counts the requests of one gateway: immediately in memory, and within half a second on disk, so that a crash loses at most the
@@ -57,9 +57,9 @@ export class UsageLedger {
   readonly opened: Promise<void>
 
   constructor (options: LedgerOptions) {
-    const { file, now, flushMs = 500, mostLines = 100_000 } = options
+    const { file, now, flushMs = 500, maxLines = 100_000 } = options
     this.#options = options
-    this.#tally = new UsageCounter(mostLines)
+    this.#tally = new UsageCounter(maxLines)
     this.#writer = new LedgerWriter(file, now)
     this.#months = new MonthlyUsageReader(file)
     this.#timer = setInterval(() => this.flush(), flushMs).unref()
@@ -130,7 +130,7 @@ export class UsageLedger {
     try {
       await this.#writer.open()
       if (this.#deposit !== undefined) await this.#put(this.#deposit)
-      if (this.#tally.size > 0) await this.#put({ name: randomUUID(), lines: this.#tally.take(mostAtOnce) })
+      if (this.#tally.size > 0) await this.#put({ name: randomUUID(), lines: this.#tally.take(maxAtOnce) })
       this.#succeed()
     } catch (error) {
       this.#fail(error)

@@ -7,9 +7,9 @@ export class UsageCounter {
   readonly #most: number
   #lost = 0
 
-  /** @param mostLines the most lines to hold. Requests that would need another line are lost. */
-  constructor (mostLines: number) {
-    this.#most = mostLines
+  /** @param maxLines the most lines to hold. Requests that would need another line are lost. */
+  constructor (maxLines: number) {
+    this.#most = maxLines
   }
 
   /** The number of lines. */

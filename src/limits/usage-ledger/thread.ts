@@ -6,8 +6,8 @@ import type { LedgerRequest } from './messages.js'
 const keeper = new LedgerClient(workerData as string)
 const asking = parentPort!
 
-asking.on('message', (asked: LedgerRequest | 'close') => {
-  if (asked !== 'close') return asking.postMessage(keeper.answer(asked))
+asking.on('message', (request: LedgerRequest | 'close') => {
+  if (request !== 'close') return asking.postMessage(keeper.response(request))
   keeper.close()
   asking.close()
 })

@@ -4,7 +4,7 @@ import { BackgroundTask } from '../../time/background-task.js'
 import type { UsageLedger } from './ledger.js'
 import { linesPerBatch, type SendUsage, type UsageAck } from '../usage.js'
 
-const pauses = { firstMs: 500, longestMs: 60_000 }
+const pauses = { firstMs: 500, maxMs: 60_000 }
 
 /** Where a sender takes batches from and sends them to. */
 interface UsageSenderParts {
@@ -16,7 +16,7 @@ interface UsageSenderParts {
   /** The interval between batches, in milliseconds. */
   readonly everyMs?: number
   /** How long to wait for the receipt of a batch, in milliseconds. */
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
 }
 
 /** Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is stopped. */
@@ -27,7 +27,7 @@ export class UsageSender {
 
   /** Starts at once. */
   constructor (parts: UsageSenderParts) {
-    this.#parts = { everyMs: 2_000, patienceMs: 30_000, onSettled: () => {}, ...parts }
+    this.#parts = { everyMs: 2_000, timeoutMs: 30_000, onSettled: () => {}, ...parts }
     this.#loop = new BackgroundTask(stopping => this.#sendNext(stopping))
   }
 
@@ -43,11 +43,11 @@ export class UsageSender {
 
   /** @returns how long to wait afterwards, in milliseconds */
   async #sendNext (stopping: AbortSignal): Promise<number> {
-    const { ledger, send, onSettled, log, everyMs, patienceMs } = this.#parts
+    const { ledger, send, onSettled, log, everyMs, timeoutMs } = this.#parts
     try {
       const batch = await ledger.nextBatch()
       if (batch === undefined) return everyMs
-      const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
+      const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]))
       await ledger.settle(receipt)
       onSettled(receipt)
       if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane is at batch ${receipt.number}, not at ${batch.number}`)

@@ -52,20 +52,20 @@ export class LedgerWriter {
     await ended
   }
 
-  #ask<T> (asked: LedgerRequest): Promise<T> {
+  #ask<T> (request: LedgerRequest): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#thread ??= this.#start()
       this.#waiting.push({ resolve, reject })
-      this.#thread.postMessage(asked)
+      this.#thread.postMessage(request)
     })
   }
 
   #start (): Worker {
     const started = new Worker(thread, { workerData: this.#path, execArgv: [], name: 'usage-ledger' })
-    started.on('message', (answer: LedgerResponse) => {
+    started.on('message', (response: LedgerResponse) => {
       const { resolve, reject } = this.#waiting.shift()!
-      if ('failure' in answer) reject(new LedgerFailure(answer.failure))
-      else resolve(answer.value as never)
+      if ('failure' in response) reject(new LedgerFailure(response.failure))
+      else resolve(response.value as never)
     })
     let reason = 'the usage ledger\'s thread has exited'
     started.on('error', error => { reason = error.message })

@@ -55,7 +55,7 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
   /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
   named (sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
   /** What was sent on create, each field under its own name, with the defaults filled in. */
-  withDefaults (sent: Readonly<Record<string, unknown>>, occasion: CreateContext): Readonly<Record<string, unknown>>
+  withDefaults (sent: Readonly<Record<string, unknown>>, createContext: CreateContext): Readonly<Record<string, unknown>>
   /** A new resource from a complete simple form. */
   toFhir (simple: Readonly<Record<string, unknown>>): FhirResource
   /** The resource with the named fields set, or removed by null; the same object when nothing changes. */
@@ -76,9 +76,9 @@ export function mapping<const E extends Elements> (type: string, declaration: De
     toSimple,
     present: stored => Object.assign(identity(stored), toSimple(stored)),
     named: sent => respell(named(sent), null),
-    withDefaults (sent, occasion) {
+    withDefaults (sent, createContext) {
       const simple = respell(named(sent), undefined)
-      return { ...defaults(fields, { ...occasion, simple }), ...simple }
+      return { ...defaults(fields, { ...createContext, simple }), ...simple }
     },
     toFhir: simple => patch<FhirResource>({ resourceType: type }, simple),
     patch

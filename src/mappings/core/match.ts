@@ -39,7 +39,7 @@ function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
 }
 
 /** The most items that are compared for one trait; a trait of more items hardly tells them apart anyway. */
-const mostCompared = 20
+const maxCompared = 20
 
 /** Gives each value that is left the free item with which it has most traits in common, the first of several. */
 function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unknown) => readonly string[]): Sources {
@@ -51,17 +51,17 @@ function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unk
   const freeWith = (trait: string): readonly number[] => {
     const all = places.get(trait) ?? []
     while (all.length > 0 && !free.has(all[0]!)) all.shift()
-    return all.slice(0, mostCompared).filter(place => free.has(place))
+    return all.slice(0, maxCompared).filter(place => free.has(place))
   }
   return values.map((value, i) => {
-    const source = sources[i] ?? mostFrequent(traitsOf(value).flatMap(freeWith))
+    const source = sources[i] ?? maxFrequent(traitsOf(value).flatMap(freeWith))
     if (source !== undefined) free.delete(source)
     return source
   })
 }
 
 /** The number that stands most often in a list, the smallest of several. */
-function mostFrequent (numbers: readonly number[]): number | undefined {
+function maxFrequent (numbers: readonly number[]): number | undefined {
   const counts = new Map<number, number>()
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1)
   return [...counts].sort(([a, x], [b, y]) => y - x || a - b)[0]?.[0]

@@ -6,11 +6,11 @@ import { formatWords } from '../core/formats.js'
 import type { FilterKind, Format, Schema } from '../core/schema.js'
 
 /** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
-const longestText = 1024 * 1024
+const maxText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
-export const textUpTo = (max = longestText): Datatype<string> =>
-  formatted('text', `text${max < longestText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`, 'string', { maxLength: max })
+export const textUpTo = (max = maxText): Datatype<string> =>
+  formatted('text', `text${max < maxText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`, 'string', { maxLength: max })
 
 export const text = textUpTo()
 
@@ -29,7 +29,7 @@ export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
 /** A URI of at most `max` characters. */
 export const uriUpTo = (max: number): Datatype<string> => formatted('uri-reference', `a URI of at most ${max} characters, without spaces`, 'uri', { maxLength: max })
 
-export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 16 * longestText })
+export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 16 * maxText })
 
 export const boolean = datatype<boolean>({
   schema: { type: 'boolean', 'x-expects': 'true or false' },

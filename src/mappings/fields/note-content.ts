@@ -11,15 +11,15 @@ import { inMatchingItem } from './in-item.js'
 type Attachment = NonNullable<ReturnType<typeof attachment.codec.read>>
 
 /** The longest text of a note; a longer one is stored as a Binary and named by its URL. */
-const longest = 1024 * 1024
+const max = 1024 * 1024
 
 /** Text as it was written, its line breaks and indents too, and nothing that is no text. */
 const textSchema: Schema = {
   type: 'string',
-  maxLength: longest,
+  maxLength: max,
   // No character begins both of the first parts, so that a long text is read once.
   pattern: '^[^\\S\\u000B\\u000C]*[^\\s\\u0000-\\u001F\\u007F][^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]*$',
-  'x-expects': `text of at most ${longest} characters`
+  'x-expects': `text of at most ${max} characters`
 }
 const plainForm = new RegExp(textSchema.pattern!, 'u')
 

@@ -47,8 +47,8 @@ function recordsOf ({ type = '', id, records, shown = [] }: AuditEntry, tenantSy
   // The types of an export are joined by commas. What is no type or no id of R4 is a client's own text, and not said.
   const types = type.split(',').filter(name => resourceTypes.has(name))
   const named = id !== undefined && isId(id) ? types.map(name => `${name}/${id}`) : []
-  const asked = named.length > 0 ? named.map(name => recordOf(name, tenantSystem)) : types.map(name => ({ type: typeOf(name) }))
-  const counted = asked.map((entity, at) => at === 0 && records !== undefined ? { ...entity, detail: [{ type: 'records', valueString: String(records) }] } : entity)
+  const requested = named.length > 0 ? named.map(name => recordOf(name, tenantSystem)) : types.map(name => ({ type: typeOf(name) }))
+  const counted = requested.map((entity, at) => at === 0 && records !== undefined ? { ...entity, detail: [{ type: 'records', valueString: String(records) }] } : entity)
   return [...counted, ...shown.filter(name => !named.includes(name)).map(name => recordOf(name, tenantSystem))]
 }
 

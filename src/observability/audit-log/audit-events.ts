@@ -4,7 +4,7 @@ import type { AuditBacklogEntry } from './entry.js'
 import { EventQueue, type EventQueueParts } from './event-queue.js'
 
 /** What the AuditEvents of all datastores need. */
-export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>, Partial<Pick<EventQueueParts, 'mostWaiting' | 'pauseMs' | 'closingMs'>> {
+export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>, Partial<Pick<EventQueueParts, 'maxWaiting' | 'pauseMs' | 'closingMs'>> {
   /** The name of an organization's datastore; undefined where it has none. */
   readonly datastoreOf: (owner: JobOwner) => string | undefined
   /** Writes a line that says how many were given up. */
@@ -27,7 +27,7 @@ export class AuditEvents {
   #untold = new Map<string, { readonly owner: JobOwner, records: number }>()
 
   constructor (parts: AuditEventsParts) {
-    this.#parts = { mostWaiting: 10_000, pauseMs: 1_000, closingMs: 5_000, ...parts }
+    this.#parts = { maxWaiting: 10_000, pauseMs: 1_000, closingMs: 5_000, ...parts }
   }
 
   get counts (): AuditEventCounts {
@@ -50,12 +50,12 @@ export class AuditEvents {
   }
 
   #queueOf (datastore: string): EventQueue {
-    const { store, log, mostWaiting, pauseMs, closingMs } = this.#parts
+    const { store, log, maxWaiting, pauseMs, closingMs } = this.#parts
     const queue = this.#queues.get(datastore) ?? new EventQueue({
       datastore,
       store,
       log,
-      mostWaiting,
+      maxWaiting,
       pauseMs,
       closingMs,
       onEnded: (...ended) => this.#end(...ended),
@@ -65,9 +65,9 @@ export class AuditEvents {
     return queue
   }
 
-  #end (fate: 'stored' | 'unsent', owner: JobOwner, events: number): void {
-    this.#totals[fate] += events
-    if (fate === 'stored') return
+  #end (outcome: 'stored' | 'unsent', owner: JobOwner, events: number): void {
+    this.#totals[outcome] += events
+    if (outcome === 'stored') return
     const key = `${owner.mode} ${owner.tenantId}`
     this.#untold.set(key, { owner, records: (this.#untold.get(key)?.records ?? 0) + events })
   }

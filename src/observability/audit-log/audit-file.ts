@@ -48,7 +48,7 @@ export class AuditFile {
    * @returns the link of each
    */
   async add (entries: ReadonlyArray<AuditEntry | AuditGap | AuditBacklogEntry>): Promise<readonly ChainEntry[]> {
-    await this.#demandAlone()
+    await this.#requireAlone()
     const day = entries[0]!.time.slice(0, 10)
     if (this.#bytes > 0 && (this.#bytes >= this.#options.fileBytes || day > this.#day!)) await this.#beginAnother()
     let link = this.#link
@@ -76,7 +76,7 @@ export class AuditFile {
   }
 
   /** Two writers would each follow a chain of their own. */
-  async #demandAlone (): Promise<void> {
+  async #requireAlone (): Promise<void> {
     const { ino, size } = await stat(this.#options.file)
     if (ino !== this.#inode || size !== this.#bytes) throw new Error('another process moved or wrote to the access audit log; give each process its own file, and restart this one')
   }

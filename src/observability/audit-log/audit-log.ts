@@ -7,7 +7,7 @@ import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
 interface AuditLogOptions extends AuditFileOptions {
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
   /** Lines that wait in memory for the disk, at most. */
-  readonly mostWaiting?: number
+  readonly maxWaiting?: number
   /** How long after a failure the disk is tried again, in milliseconds. */
   readonly retryMs?: number
 }
@@ -15,7 +15,7 @@ interface AuditLogOptions extends AuditFileOptions {
 interface Waiting { readonly entry: AuditEntry | AuditBacklogEntry, readonly written: (link: ChainEntry) => void, readonly failed: (error: unknown) => void }
 
 /** Lines that are written together: those that came while others were being written. */
-const mostAtOnce = 1_000
+const maxAtOnce = 1_000
 
 /**
  * The access audit log of one process. Lines are written in the order in which they came, many with one look at the disk. What the
@@ -33,7 +33,7 @@ export class AuditLog {
   #untold = 0
 
   private constructor (options: AuditLogOptions, file: AuditFile) {
-    this.#options = { mostWaiting: 10_000, retryMs: 1_000, ...options }
+    this.#options = { maxWaiting: 10_000, retryMs: 1_000, ...options }
     this.#file = file
   }
 
@@ -58,7 +58,7 @@ export class AuditLog {
    */
   add (entry: AuditEntry | AuditBacklogEntry, onWritten: (link: ChainEntry) => void = () => {}): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length >= this.#options.mostWaiting) {
+      if (this.#waiting.length >= this.#options.maxWaiting) {
         this.#lost++
         this.#untold++
         return reject(new Error('too many lines are waiting for the disk'))
@@ -102,7 +102,7 @@ export class AuditLog {
   }
 
   async #writeNext (): Promise<void> {
-    const batch = this.#waiting.slice(0, mostAtOnce)
+    const batch = this.#waiting.slice(0, maxAtOnce)
     const gap = this.#gap(batch[0]!.entry.time)
     const links = await this.#file.add([...gap, ...batch.map(({ entry }) => entry)])
     this.#waiting = this.#waiting.slice(batch.length)

@@ -14,12 +14,12 @@ export interface EventQueueParts {
   /** Stores some of one tenant. @returns what became of each @throws for trouble, after which they are sent again */
   readonly store: (owner: JobOwner, events: readonly AccessEvent[]) => Promise<readonly AccessEventOutcome[]>
   /** Told of how many were stored, or given up. */
-  readonly onEnded: (fate: 'stored' | 'unsent', owner: JobOwner, events: number) => void
+  readonly onEnded: (outcome: 'stored' | 'unsent', owner: JobOwner, events: number) => void
   /** Told when all that could be sent was. */
   readonly onTurn: () => void
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
   /** AuditEvents that wait in memory, at most. */
-  readonly mostWaiting: number
+  readonly maxWaiting: number
   /** From one look at what waits to the next. */
   readonly pauseMs: number
   /** How long the last of them may take when the gateway stops. */
@@ -29,15 +29,15 @@ export interface EventQueueParts {
 interface Waiting { readonly owner: JobOwner, readonly event: AccessEvent }
 
 /** AuditEvents that one transaction takes. */
-const mostTogether = 100
+const maxTogether = 100
 /** Transactions at a time: the datastore is there for those who wait for an answer. */
-const mostAtOnce = 4
-const longestPauseMs = 60_000
+const maxAtOnce = 4
+const maxPauseMs = 60_000
 
 /** AuditEvents on their way to one datastore. Whoever adds one never waits: what the datastore does not take waits within bounds, and what is beyond them is given up. */
 export class EventQueue {
   readonly #parts: EventQueueParts
-  readonly #limit = pLimit(mostAtOnce)
+  readonly #limit = pLimit(maxAtOnce)
   readonly #loop: BackgroundTask
   #waiting = new Set<Waiting>()
   #failures = 0
@@ -53,9 +53,9 @@ export class EventQueue {
   }
 
   add (owner: JobOwner, event: AccessEvent): void {
-    if (this.#waiting.size >= this.#parts.mostWaiting) return this.#parts.onEnded('unsent', owner, 1)
+    if (this.#waiting.size >= this.#parts.maxWaiting) return this.#parts.onEnded('unsent', owner, 1)
     this.#waiting.add({ owner, event })
-    if (this.#waiting.size === mostTogether && this.#failures === 0) this.#loop.wake()
+    if (this.#waiting.size === maxTogether && this.#failures === 0) this.#loop.wake()
   }
 
   /** Sends what waits, once and not for long; what is left is given up. */
@@ -78,19 +78,19 @@ export class EventQueue {
     if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents can be stored again')
     this.#failures = hasFailed ? this.#failures + 1 : 0
     onTurn()
-    return hasFailed ? jitteredBackoff({ firstMs: pauseMs, longestMs: longestPauseMs }, this.#failures) : pauseMs
+    return hasFailed ? jitteredBackoff({ firstMs: pauseMs, maxMs: maxPauseMs }, this.#failures) : pauseMs
   }
 
   /** @returns whether the datastore took any of them, or will never */
   async #send (part: readonly Waiting[]): Promise<boolean> {
     const [{ owner }] = part as readonly [Waiting]
     try {
-      const fates = await this.#parts.store(owner, part.map(({ event }) => event))
-      for (const fate of ['stored', 'refused'] as const) this.#end(fate, part.filter((_, at) => fates[at] === fate))
+      const outcomes = await this.#parts.store(owner, part.map(({ event }) => event))
+      for (const outcome of ['stored', 'refused'] as const) this.#end(outcome, part.filter((_, at) => outcomes[at] === outcome))
       this.#putBack(part)
-      return fates.some(fate => fate !== 'again')
+      return outcomes.some(outcome => outcome !== 'again')
     } catch (error) {
-      this.#tellTrouble(error)
+      this.#reportError(error)
       this.#putBack(part)
       return false
     }
@@ -101,16 +101,16 @@ export class EventQueue {
     for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
   }
 
-  #end (fate: 'stored' | 'refused', some: readonly Waiting[]): void {
+  #end (outcome: 'stored' | 'refused', some: readonly Waiting[]): void {
     // None is there any more that was given up meanwhile.
     const ended = some.filter(one => this.#waiting.delete(one))
     if (ended.length === 0) return
     const { datastore, log, onEnded } = this.#parts
-    if (fate === 'refused') log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')
-    onEnded(fate === 'stored' ? 'stored' : 'unsent', ended[0]!.owner, ended.length)
+    if (outcome === 'refused') log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')
+    onEnded(outcome === 'stored' ? 'stored' : 'unsent', ended[0]!.owner, ended.length)
   }
 
-  #tellTrouble (error: unknown): void {
+  #reportError (error: unknown): void {
     const { datastore, log } = this.#parts
     const { code, cause } = failureOf(error)
     if (this.#failures === 0) log.warn({ datastore, code, err: cause, waiting: this.#waiting.size }, 'AuditEvents of accesses are waiting for a datastore')
@@ -125,7 +125,7 @@ function partsOf (waiting: Iterable<Waiting>): Waiting[][] {
     const parts = owned.get(key) ?? []
     owned.set(key, parts)
     const last = parts.at(-1)
-    if (last === undefined || last.length === mostTogether) parts.push([one])
+    if (last === undefined || last.length === maxTogether) parts.push([one])
     else last.push(one)
   }
   return [...owned.values()].flat()

@@ -9,8 +9,8 @@ interface MetricsAddress { readonly host: string, readonly port: number }
 /** Answers `GET /metrics` there and nothing else. */
 export async function startMetricsServer (metrics: Pick<PrometheusMetrics, 'text' | 'contentType'>, { host, port }: MetricsAddress): Promise<{ readonly url: string, readonly close: () => Promise<void> }> {
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000, maxHeaderSize: 8_192 }, (request, response) => {
-    const isAsked = request.method === 'GET' && request.url === '/metrics'
-    if (!isAsked) return response.writeHead(404).end()
+    const isRequested = request.method === 'GET' && request.url === '/metrics'
+    if (!isRequested) return response.writeHead(404).end()
     metrics.text().then(
       text => response.writeHead(200, { 'content-type': metrics.contentType, 'cache-control': 'no-store' }).end(text),
       () => response.writeHead(500).end()

@@ -40,15 +40,15 @@ export function adminClient (place: AdminApiOptions): AdminClient {
 const id = encodeURIComponent
 
 async function send<T> ({ url, token }: AdminApiOptions, method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T> {
-  const answer = await ask(`${url}/control/v1/${path}`, {
+  const response = await ask(`${url}/control/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) })
   })
-  const read = await answer.body.json().catch(() => undefined) as { data?: T, message?: string, issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
-  if (answer.statusCode < 300 && read?.data !== undefined) return read.data
-  if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${answer.statusCode}); check CONTROL_URL`)
-  const says = read.message + (answer.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
+  const read = await response.body.json().catch(() => undefined) as { data?: T, message?: string, issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
+  if (response.statusCode < 300 && read?.data !== undefined) return read.data
+  if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${response.statusCode}); check CONTROL_URL`)
+  const says = read.message + (response.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
   throw new ControlError('invalid', [says, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
 }
 

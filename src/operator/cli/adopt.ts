@@ -26,7 +26,7 @@ Exit codes: 0 all adopted, 1 some records could not be adopted, 2 invalid comman
   clinigate adopt live --tenant <tenantId> --search 'Patient?organization=Organization/7'`
 
 /** Adds the command that gives existing records to a tenant. */
-export function addAdopt (program: Command, surroundings: CliContext): void {
+export function addAdopt (program: Command, context: CliContext): void {
   const command = program.command('adopt').description('assign records without an owner to a tenant')
     .argument('<datastore>', 'name in the configuration, such as test or live')
     .requiredOption('--tenant <tenantId>', 'tenant that gets the records')
@@ -40,14 +40,14 @@ export function addAdopt (program: Command, surroundings: CliContext): void {
   command.action(async (name: string, options: Options) => {
     const ways = [options.type, options.allTypes, options.search].filter(way => way !== undefined)
     if (ways.length !== 1) command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
-    await openForDatastore(command, { name }, surroundings, opened => run(opened, options, surroundings))
+    await openForDatastore(command, { name }, context, opened => run(opened, options, context))
   })
 }
 
-async function run (opened: OpenedDatastore, options: Options, surroundings: CliContext): Promise<void> {
-  const { out, streams } = surroundings
+async function run (opened: OpenedDatastore, options: Options, context: CliContext): Promise<void> {
+  const { out, streams } = context
   const { config, backend, ledger } = opened
-  await withControlStore(config, surroundings, store => store.organizations.find(options.tenant))
+  await withControlStore(config, context, store => store.organizations.find(options.tenant))
   const { tenant: id, parallel, dryRun: isDryRun = false } = options
   const progress = walkProgress({ stderr: streams.stderr })
   const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionText)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))

@@ -21,7 +21,7 @@ export function addAuditLog (program: Command, { out }: CliContext): void {
     .option('--known <number:hash>', 'a line that the log must contain, as printed by an earlier check', lineOf)
     .addHelpText('after', help)
     .action(async (file: string, { known }: { readonly known?: string }) => {
-      const verdict = await verify(demandFiles(file), known)
+      const verdict = await verify(requireFiles(file), known)
       out(`${JSON.stringify(shownOf(verdict))}\n`)
       if (verdict.broken !== undefined || verdict.isKnownMissing) throw new ExitWithFindings()
     })
@@ -33,7 +33,7 @@ function lineOf (text: string): string {
   return text
 }
 
-function demandFiles (file: string): string[] {
+function requireFiles (file: string): string[] {
   const files = filesOf(file)
   if (files.length === 0) throw new Error('no such file, and no rotated one either; use the path in auditLog.file')
   if (files.includes(file) && statSync(file).isDirectory()) throw new Error('it is a directory; use the path of the file, as in auditLog.file')

@@ -24,7 +24,7 @@ Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
   clinigate audit live --json | jq -r 'select(.finding == "no-tag") | .type + "/" + .id'`
 
 /** Adds the command that looks for records which the gateway shows nobody, and for references across tenants. */
-export function addAudit (program: Command, surroundings: CliContext): void {
+export function addAudit (program: Command, context: CliContext): void {
   const command = program.command('audit').description('find records without exactly one tenant, and references across tenants')
     .argument('[datastore]', 'name in the configuration, such as test or live')
     .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
@@ -35,11 +35,11 @@ export function addAudit (program: Command, surroundings: CliContext): void {
   command.action(async (name: string | undefined, options: Options) => {
     if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
     const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
-    await openForDatastore(command, named, surroundings, async ({ config: { tenantSystem }, backend, ledger }) => {
-      const progress = walkProgress(surroundings.streams)
+    await openForDatastore(command, named, context, async ({ config: { tenantSystem }, backend, ledger }) => {
+      const progress = walkProgress(context.streams)
       const types = options.type && await fetchSupportedTypes(backend, options.type)
       const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show }).finally(progress.end)
-      for (const text of options.json ? auditJson(ledger, audited, backend.name) : auditText(ledger, audited, options.limit)) surroundings.out(text)
+      for (const text of options.json ? auditJson(ledger, audited, backend.name) : auditText(ledger, audited, options.limit)) context.out(text)
       if (hasFindings(ledger)) throw new ExitWithFindings()
     })
   })

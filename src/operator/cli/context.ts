@@ -42,17 +42,17 @@ export interface Control {
  * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of the
  * token in CONTROL_TOKEN at the management API there.
  */
-export function controlIn (surroundings: CliContext, urlOption: () => string | undefined): Control {
-  const { environment, user, out } = surroundings
-  const atDesk: Control['work'] = async work => {
+export function controlIn (context: CliContext, urlOption: () => string | undefined): Control {
+  const { environment, user, out } = context
+  const withAdminClient: Control['work'] = async work => {
     const url = urlOption() ?? environment.CONTROL_URL
     if (url) return await work(adminClient(placeOf(url, environment)))
-    return await withControlStore(loadConfig(environment), surroundings, store => work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })))
+    return await withControlStore(loadConfig(environment), context, store => work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })))
   }
   return {
-    work: atDesk,
+    work: withAdminClient,
     print: async work => {
-      const result = await atDesk(work)
+      const result = await withAdminClient(work)
       out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
     }
   }

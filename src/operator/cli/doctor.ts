@@ -27,7 +27,7 @@ Exit codes: 0 nothing blocks, 1 something blocks or a record could not be delete
   clinigate doctor live --json | jq '.findings[] | select(.state != "works")'`
 
 /** Adds the command that tries out whether a datastore does what the gateway relies on. */
-export function addDoctor (program: Command, surroundings: CliContext): void {
+export function addDoctor (program: Command, context: CliContext): void {
   const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
     .argument('[datastore]', 'name in the configuration, such as test or live')
     .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
@@ -36,11 +36,11 @@ export function addDoctor (program: Command, surroundings: CliContext): void {
   command.action(async (name: string | undefined, options: Options) => {
     if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
     const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
-    await openForDatastore(command, named, surroundings, ({ config, backend }) => untilSigint(async signal => {
+    await openForDatastore(command, named, context, ({ config, backend }) => untilSigint(async signal => {
       const anonymous = withoutCredential(config, backend)
       const examined = await runChecks({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
       const told = { ...examined, datastore: backend.name }
-      for (const text of options.json ? [doctorJson(told)] : doctorText(told)) surroundings.out(text)
+      for (const text of options.json ? [doctorJson(told)] : doctorText(told)) context.out(text)
       if (signal.aborted) throw new Interrupted()
       if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
     }))

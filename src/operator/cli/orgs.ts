@@ -11,8 +11,8 @@ export function addOrgs (program: Command, { print }: Control): void {
     .requiredOption('--plan <plan>', 'a plan from the configuration, such as sandbox or pro')
     .addOption(overage('; on by default if the plan has it'))
     .option('--datastore <name>', 'its own datastore for live data, as named in the gateways\' configuration; only on the plan enterprise')
-    .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async desk => {
-      const { tenantId } = await desk.createOrganization({ name, plan, overage: overage && overage === 'on', datastore })
+    .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async adminClient => {
+      const { tenantId } = await adminClient.createOrganization({ name, plan, overage: overage && overage === 'on', datastore })
       return { tenantId }
     }))
   orgs.command('update').description('change the given settings and print the organization')
@@ -21,10 +21,10 @@ export function addOrgs (program: Command, { print }: Control): void {
     .option('--plan <plan>', 'new plan')
     .addOption(overage())
     .option('--datastore <name>', 'its own datastore; an empty name removes it')
-    .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) => print(desk =>
-      desk.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on', datastore: datastore === '' ? null : datastore })))
+    .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) => print(adminClient =>
+      adminClient.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on', datastore: datastore === '' ? null : datastore })))
   orgs.command('list').description('print all organizations')
-    .action(() => print(desk => desk.listOrganizations()))
+    .action(() => print(adminClient => adminClient.listOrganizations()))
 }
 
 function overage (unlessSaid = ''): Option {

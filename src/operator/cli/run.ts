@@ -18,27 +18,27 @@ import { addUsage } from './usage.js'
 import { addValidate } from './validate/command.js'
 
 /** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to `out`, most of them as JSON, all else to `err`. */
-export async function run (args: readonly string[], surroundings: CliContext): Promise<number> {
+export async function run (args: readonly string[], context: CliContext): Promise<number> {
   const program = new Command('clinigate')
     .version(version)
     .description('Runs and manages clinigate. A running gateway applies changes within a second.')
     .option('--control-url <url>', 'manage the control plane at this URL with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the configured database)')
-    .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
+    .configureOutput({ writeOut: context.out, writeErr: context.err })
     .exitOverride()
-  const control = controlIn(surroundings, () => program.opts<{ controlUrl?: string }>().controlUrl)
-  addStart(program, surroundings)
+  const control = controlIn(context, () => program.opts<{ controlUrl?: string }>().controlUrl)
+  addStart(program, context)
   addOrgs(program, control)
   addKeys(program, control)
   addTokens(program, control)
-  addUsage(program, control, surroundings)
+  addUsage(program, control, context)
   addOperators(program, control)
-  addAudit(program, surroundings)
-  addAuditLog(program, surroundings)
-  addAdopt(program, surroundings)
-  addDoctor(program, surroundings)
-  addValidate(program, surroundings)
-  addBackup(program, surroundings)
-  addBulk(program, surroundings)
+  addAudit(program, context)
+  addAuditLog(program, context)
+  addAdopt(program, context)
+  addDoctor(program, context)
+  addValidate(program, context)
+  addBackup(program, context)
+  addBulk(program, context)
   try {
     await program.parseAsync(args, { from: 'user' })
     return 0
@@ -47,7 +47,7 @@ export async function run (args: readonly string[], surroundings: CliContext): P
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof ExitWithFindings) return 1
     if (error instanceof Interrupted) return 130
-    surroundings.err(`clinigate: ${explain(error)}\n`)
+    context.err(`clinigate: ${explain(error)}\n`)
     return 1
   }
 }

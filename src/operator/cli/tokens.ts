@@ -16,19 +16,19 @@ export function addTokens (program: Command, { print }: Control): void {
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .action(({ role, name, tenant: tenantId, expires: expiresAt }: TokenOptions, command: Command) => {
       requireTenantThatFits({ role, tenant: tenantId }, command)
-      return print(async desk => {
-        const { tokenId, secret } = await desk.createToken({ role, name, tenantId, expiresAt })
+      return print(async adminClient => {
+        const { tokenId, secret } = await adminClient.createToken({ role, name, tenantId, expiresAt })
         return { tokenId, secret }
       })
     })
   tokens.command('list').description('print tokens, without secrets')
     .option('--tenant <tenantId>', 'only those of an organization (default: those of operators and gateways)')
-    .action(({ tenant }: { tenant?: string }) => print(desk => desk.listTokens(tenant)))
+    .action(({ tenant }: { tenant?: string }) => print(adminClient => adminClient.listTokens(tenant)))
   tokens.command('revoke').description('revoke a token immediately and permanently')
     .argument('<tokenId>')
-    .action((tokenId: string) => print(desk => desk.revokeToken(tokenId)))
+    .action((tokenId: string) => print(adminClient => adminClient.revokeToken(tokenId)))
   program.command('gateways').description('print the gateways with their last reported state')
-    .action(() => print(desk => desk.listGateways()))
+    .action(() => print(adminClient => adminClient.listGateways()))
 }
 
 /** Says which option is missing or too many, which the control plane does not know by its name here. */

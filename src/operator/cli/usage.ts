@@ -12,25 +12,25 @@ interface BillOptions { readonly tenant: string, readonly month: string, readonl
 interface RecomputeOptions { readonly month: string, readonly ledger?: readonly string[] }
 
 /** Adds the commands on what was used and what it costs. */
-export function addUsage (program: Command, control: Control, surroundings: CliContext): void {
+export function addUsage (program: Command, control: Control, context: CliContext): void {
   const usage = program.command('usage').description('show what organizations used and what it costs')
   usage.command('bill').description('print the bill of a month, by hour')
     .requiredOption('--tenant <tenantId>', 'the organization')
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--csv', 'print CSV for a spreadsheet instead of JSON')
     .action(({ tenant, month, csv }: BillOptions) => csv
-      ? control.work(async desk => surroundings.out(billCsv(await desk.bill(tenant, month))))
-      : control.print(desk => desk.bill(tenant, month)))
+      ? control.work(async adminClient => context.out(billCsv(await adminClient.bill(tenant, month))))
+      : control.print(adminClient => adminClient.bill(tenant, month)))
   usage.command('recompute').description('recompute a month from the gateways\' ledgers, and compare it with the control plane')
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action(async ({ month, ledger }: RecomputeOptions) => {
-      const files = ledger ?? [join(loadConfig(surroundings.environment).dataDirectory, 'usage.db')]
+      const files = ledger ?? [join(loadConfig(context.environment).dataDirectory, 'usage.db')]
       const own = sums(files.flatMap(file => linesIn(file)), month)
       const unsent = sums(files.flatMap(file => linesIn(file, 'unsent')), month)
       const found: Comparison[] = []
-      await control.print(async desk => {
-        for (const { tenantId } of await desk.listOrganizations()) found.push(compare(tenantId, { own, unsent, told: await desk.bill(tenantId, month) }))
+      await control.print(async adminClient => {
+        for (const { tenantId } of await adminClient.listOrganizations()) found.push(compare(tenantId, { own, unsent, told: await adminClient.bill(tenantId, month) }))
         return found
       })
       if (found.some(({ agrees }) => !agrees)) throw new ExitWithFindings()

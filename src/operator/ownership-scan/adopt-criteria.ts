@@ -21,13 +21,13 @@ export function readCriteria (search: string): AdoptionCriteria {
   const criteria = [...new URLSearchParams(query ?? '')] as const
   if (criteria.length === 0 || rest.length > 0) throw new CriteriaRefused('A search has one ? followed by at least one name=value. To adopt all records of a type, use --type.')
   for (const [name, value] of criteria) {
-    demandCondition(name, value)
-    demandModifier(type, name, value)
+    requireCondition(name, value)
+    requireModifier(type, name, value)
   }
   return { type, criteria }
 }
 
-function demandCondition (name: string, value: string): void {
+function requireCondition (name: string, value: string): void {
   const [base = ''] = name.split(/[:.]/)
   const isControl = name.startsWith('_') && !knownControls.has(base) && !name.startsWith('_has:')
   if (isControl) throw new CriteriaRefused(`Of the parameters that start with _, a search supports only ${[...knownControls].join(', ')} and _has.`)
@@ -37,7 +37,7 @@ function demandCondition (name: string, value: string): void {
 }
 
 /** HAPI passes over a modifier that a parameter does not have, and finds others instead: `birthdate:not` would adopt whom it was to leave out. */
-function demandModifier (type: string, name: string, value: string): void {
+function requireModifier (type: string, name: string, value: string): void {
   const isJoin = name.startsWith('_has:') || name.includes('.')
   const [condition, modifier, ...more] = (isJoin ? /^(?:_has:[^:]*:[^:]*:|.*\.)(.*)$/.exec(name)?.[1] ?? name : name).split(':') as [string, ...string[]]
   if (modifier === undefined) return

@@ -23,7 +23,7 @@ export interface Adoption {
  */
 export type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
 
-const mostTries = 5
+const maxTries = 5
 const tryAgainMs = 50
 
 /**
@@ -39,7 +39,7 @@ export async function adoptRecord (adoption: Adoption, first: StoredResource): P
     if (state !== undefined) return state === 'own' && mayBeDone ? 'adopted' : state
     const result = await tag(adoption, record)
     if (result !== 'again' && result !== 'uncertain') return result
-    if (attempt === mostTries) return result === 'again' ? 'failed: changed by others again and again' : 'failed: the datastore failed, so it may be done'
+    if (attempt === maxTries) return result === 'again' ? 'failed: changed by others again and again' : 'failed: the datastore failed, so it may be done'
     mayBeDone ||= result === 'uncertain'
     await pause(tryAgainMs * attempt)
     record = await again(record)
@@ -71,12 +71,12 @@ async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise
   }
 }
 
-function outcomeOf (answer: BackendResponse, record: StoredResource, tenant: Tenant): AdoptionOutcome | 'again' {
-  const { status } = answer
+function outcomeOf (response: BackendResponse, record: StoredResource, tenant: Tenant): AdoptionOutcome | 'again' {
+  const { status } = response
   if (status === 409 || status === 412 || status === 404 || status === 410) return 'again'
   if (status === 201) return 'failed: it was removed in the same moment and has come back'
-  if (status !== 200) return `failed: the datastore refused it (${Object.values(failureCause(answer)).join(' ')})`
-  const stored = jsonOf(answer) as StoredResource
+  if (status !== 200) return `failed: the datastore refused it (${Object.values(failureCause(response)).join(' ')})`
+  const stored = jsonOf(response) as StoredResource
   const isDone = stored?.id === record.id && ownedState(stored, tenant) === 'own'
   return isDone ? 'adopted' : 'failed: the datastore did not keep the tag'
 }

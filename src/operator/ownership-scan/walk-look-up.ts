@@ -7,8 +7,8 @@ import type { Send } from '../../tenant-guard/retry.js'
 
 /** How many records of a type meet the criteria; undefined when the datastore does not count them. */
 export async function countOf (send: Send, type: string, criteria: readonly SearchParameter[] = []): Promise<number | undefined> {
-  const answer = await send({ method: 'GET', path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`, headers: { 'cache-control': 'no-cache' } })
-  return answer.status === 200 ? searchsetOf(jsonOf(answer))?.total : undefined
+  const response = await send({ method: 'GET', path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`, headers: { 'cache-control': 'no-cache' } })
+  return response.status === 200 ? searchsetOf(jsonOf(response))?.total : undefined
 }
 
 /** Ids of one search; the longest make a path of 3 KiB. */
@@ -48,9 +48,9 @@ export async function recordNow (send: Send, { type, id, criteria }: { readonly 
 async function withIds (send: Send, { type, ids, part, criteria = [] }: Sought): Promise<StoredResource[]> {
   const elements: SearchParameter[] = part === 'meta' ? [['_elements', 'id,meta']] : []
   const path = `${type}?${encodeParameters([...criteria, ['_id', ids.join(',')], ...elements, ['_count', String(ids.length)], ['_total', 'none']])}`
-  const answer = await send({ method: 'GET', path, headers: { 'cache-control': 'no-cache, no-store' } })
-  if (answer.status === 404) return []
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'a look-up of records was not answered')
+  const response = await send({ method: 'GET', path, headers: { 'cache-control': 'no-cache, no-store' } })
+  if (response.status === 404) return []
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')
   return (found.matches as StoredResource[]).filter(record => record.resourceType === type && ids.includes(record.id))
 }

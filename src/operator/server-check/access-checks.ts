@@ -15,10 +15,10 @@ export const accessChecks: readonly Check[] = [
     remedy: 'Check datastores.<name>.url, its auth, and that the server is running and can be reached from here.',
     isFirst: true,
     examine: async trial => {
-      const answer = await trial.ask(probe).catch((error: unknown) => reasonOf(error))
-      if (typeof answer === 'string') return fails(answer)
-      if ([401, 403, 407].includes(answer.status)) return fails(`the credential was refused with ${statusOf(answer)}`)
-      return observed([200, 400, 404, 410].includes(answer.status), `a read of an unknown record was answered with ${statusOf(answer)}`)
+      const response = await trial.ask(probe).catch((error: unknown) => reasonOf(error))
+      if (typeof response === 'string') return fails(response)
+      if ([401, 403, 407].includes(response.status)) return fails(`the credential was refused with ${statusOf(response)}`)
+      return observed([200, 400, 404, 410].includes(response.status), `a read of an unknown record was answered with ${statusOf(response)}`)
     }
   },
   {
@@ -53,8 +53,8 @@ export const accessChecks: readonly Check[] = [
 ]
 
 async function closedToOthers ({ anonymous }: TestTenant): Promise<CheckObservation> {
-  const answer = await answerOf(anonymous, { method: 'GET', path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing' }).catch(() => undefined)
-  if (answer === undefined || answer.status !== 200) return holds()
+  const response = await answerOf(anonymous, { method: 'GET', path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing' }).catch(() => undefined)
+  if (response === undefined || response.status !== 200) return holds()
   return isLoopback(anonymous.baseUrl) ? holds('it requires no credential, but was reached on this machine\'s loopback address; make it listen only there') : fails('a search without a credential was answered')
 }
 

@@ -23,10 +23,10 @@ export const bundleChecks: readonly Check[] = [
       const { id } = await trial.store(patient)
       const before = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
       const stale = { resource: trial.tagged({ ...patient, id, gender: 'other' } as Draft), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"clinigate-never"' } }
-      const answer = await trial.bundle('transaction', [{ ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` }, stale])
-      if (answer.status === 404 || answer.status === 405 || answer.status === 501) return fails('transactions are not supported', 'degraded')
+      const response = await trial.bundle('transaction', [{ ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` }, stale])
+      if (response.status === 404 || response.status === 405 || response.status === 501) return fails('transactions are not supported', 'degraded')
       const after = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
-      return observed(answer.status >= 400 && before === after, `it was answered with ${statusOf(answer)}, or part of it was done`)
+      return observed(response.status >= 400 && before === after, `it was answered with ${statusOf(response)}, or part of it was done`)
     }
   },
   {
@@ -36,8 +36,8 @@ export const bundleChecks: readonly Check[] = [
     gateway: 'It always performs batches itself, entry by entry.',
     remedy: 'Nothing. Clients do not notice.',
     examine: async trial => {
-      const answer = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
-      return holds(entriesIn(answer).length === 1 ? undefined : 'by the gateway, because the server does not support them')
+      const response = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
+      return holds(entriesIn(response).length === 1 ? undefined : 'by the gateway, because the server does not support them')
     }
   }
 ]
@@ -46,11 +46,11 @@ const created = (trial: TestTenant, resource: Draft) => ({ resource: trial.tagge
 
 async function together (trial: TestTenant): Promise<CheckObservation> {
   const fullUrl = `urn:uuid:${trial.newId()}`
-  const answer = await trial.bundle('transaction', [{ ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` }, { ...created(trial, patient), fullUrl }])
-  const [first, second] = entriesIn(answer)
+  const response = await trial.bundle('transaction', [{ ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` }, { ...created(trial, patient), fullUrl }])
+  const [first, second] = entriesIn(response)
   const id = first?.resource?.id ?? parseLocation(first?.response?.location, { type: 'Observation' })?.id
   const subject = second?.resource?.id ?? parseLocation(second?.response?.location, { type: 'Patient' })?.id
-  if (id === undefined || subject === undefined) return fails(`it was answered with ${statusOf(answer)}`)
+  if (id === undefined || subject === undefined) return fails(`it was answered with ${statusOf(response)}`)
   const { reference } = ((await trial.read('Observation', id)).subject ?? {}) as { reference?: string }
   return observed(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
 }

@@ -48,8 +48,8 @@ export async function runChecks ({ pause = pauseFor, signal, onFinding = () => {
     if (finding.state === 'blocks' && check.isFirst === true) break
   }
   const left = trial.stored > 0 ? await trial.clean() : []
-  const answer = await trial.ask({ method: 'GET', path: 'metadata' }).catch(() => undefined)
-  return { findings, capabilities: answer && parseCapabilities(answer), stored: trial.stored, left }
+  const response = await trial.ask({ method: 'GET', path: 'metadata' }).catch(() => undefined)
+  return { findings, capabilities: response && parseCapabilities(response), stored: trial.stored, left }
 }
 
 /** What a person must know when records of an examination stay. */

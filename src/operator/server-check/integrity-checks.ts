@@ -12,8 +12,8 @@ export const integrityChecks: readonly Check[] = [
     gateway: 'It checks each reference itself before it writes. If the target is deleted at the same moment or through another gateway, the reference is stored and points to nothing.',
     remedy: 'HAPI: enforce_referential_integrity_on_write. Azure has no such setting.',
     examine: async trial => {
-      const answer = await trial.post(observation(`Patient/${trial.newId()}`))
-      return observed(answer.status >= 400, 'it was stored')
+      const response = await trial.post(observation(`Patient/${trial.newId()}`))
+      return observed(response.status >= 400, 'it was stored')
     }
   },
   {
@@ -24,8 +24,8 @@ export const integrityChecks: readonly Check[] = [
     remedy: 'HAPI: enforce_referential_integrity_on_delete. Azure has no such setting.',
     examine: async trial => {
       const { subject } = await referred(trial)
-      const answer = await trial.ask({ method: 'DELETE', path: `Patient/${subject}` })
-      return observed(await trial.isThere('Patient', subject), `the delete was performed and answered with ${statusOf(answer)}`)
+      const response = await trial.ask({ method: 'DELETE', path: `Patient/${subject}` })
+      return observed(await trial.isThere('Patient', subject), `the delete was performed and answered with ${statusOf(response)}`)
     }
   },
   {
@@ -49,8 +49,8 @@ export const integrityChecks: readonly Check[] = [
     examine: async trial => {
       const value = trial.newId()
       await trial.store({ ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft)
-      const answer = await trial.post(observation(`Patient?identifier=urn:clinigate:doctor%7C${value}`))
-      const { reference } = (resourceIn(answer)?.subject ?? {}) as { reference?: string }
+      const response = await trial.post(observation(`Patient?identifier=urn:clinigate:doctor%7C${value}`))
+      const { reference } = (resourceIn(response)?.subject ?? {}) as { reference?: string }
       return observed(!/^Patient\/[^?]+$/.test(String(reference)), 'it was followed')
     }
   },
@@ -120,9 +120,9 @@ async function unsubscribed (trial: TestTenant): Promise<ReturnType<typeof holds
     criteria: `Patient?_id=${trial.newId()}`,
     channel: { type: 'rest-hook', endpoint: 'https://clinigate-doctor.invalid/', payload: 'application/fhir+json' }
   } as Draft
-  const answer = await trial.post(draft)
-  const { id } = resourceIn(answer) ?? {}
-  if (answer.status !== 201 || id === undefined) return holds('they are refused')
+  const response = await trial.post(draft)
+  const { id } = resourceIn(response) ?? {}
+  if (response.status !== 201 || id === undefined) return holds('they are refused')
   for (let look = 1; look <= looks; look++) {
     if (resourceIn(await trial.ask({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') return fails('one became active')
     await trial.pause(lookMs)

@@ -19,9 +19,9 @@ export const operationChecks: readonly Check[] = [
     examine: async trial => {
       const { id } = await trial.store(patient)
       const about = await trial.store(observation(`Patient/${id}`))
-      const answer = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
-      const { matches = [], included = [] } = searchsetIn(answer) ?? {}
-      return observed([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(answer)}`)
+      const response = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
+      const { matches = [], included = [] } = searchsetIn(response) ?? {}
+      return observed([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), response.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(response)}`)
     }
   },
   {
@@ -31,9 +31,9 @@ export const operationChecks: readonly Check[] = [
     gateway: 'POST <type>/$validate is answered with 501.',
     remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
-      const answer = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
-      const { resourceType, issue } = (jsonIn(answer) ?? {}) as { resourceType?: unknown, issue?: readonly BackendIssue[] }
-      return observed(resourceType === 'OperationOutcome' && !isNotOffered(answer, issue), `it was answered with ${statusOf(answer)}`)
+      const response = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
+      const { resourceType, issue } = (jsonIn(response) ?? {}) as { resourceType?: unknown, issue?: readonly BackendIssue[] }
+      return observed(resourceType === 'OperationOutcome' && !isNotOffered(response, issue), `it was answered with ${statusOf(response)}`)
     }
   },
   {
@@ -74,8 +74,8 @@ const lookMs = 1_000
 /** The answer that ends the waiting; undefined when it takes too long. */
 async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
   for (let look = 1; look <= looks; look++) {
-    const answer = await trial.ask({ method: 'GET', path: job })
-    if (answer.status !== 202) return answer
+    const response = await trial.ask({ method: 'GET', path: job })
+    if (response.status !== 202) return response
     await trial.pause(lookMs)
   }
   return undefined
@@ -93,17 +93,17 @@ async function taken (trial: TestTenant, manifest: BackendResponse, wanted: numb
 }
 
 /** More than a trial has is not read: it would be everybody's. */
-const mostBytes = 1_000_000
+const maxBytes = 1_000_000
 
 async function textOf ({ backend }: TestTenant, path: string): Promise<string> {
   const { body } = await backend.stream({ path, accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'], signal: new AbortController().signal })
   const chunks: Buffer[] = []
   for await (const chunk of body) {
     chunks.push(chunk)
-    if (chunks.reduce((sum, { length }) => sum + length, 0) > mostBytes) break
+    if (chunks.reduce((sum, { length }) => sum + length, 0) > maxBytes) break
   }
   const text = Buffer.concat(chunks).toString()
-  return text.length > mostBytes ? text.slice(0, text.indexOf('\n')) : text
+  return text.length > maxBytes ? text.slice(0, text.indexOf('\n')) : text
 }
 
 function below ({ backend: { baseUrl } }: TestTenant, url: unknown): string | undefined {

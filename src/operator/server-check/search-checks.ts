@@ -98,10 +98,10 @@ export const searchChecks: readonly Check[] = [
       await trial.store(patient)
       const { path, form, method } = byForm(restrict({ type: 'Patient', parameters: [['_id', id]], count: 50 }, trial.tenant))
       // Of a long search, the client's part is in the form alone.
-      const answer = await trial.ask({ method, path: path.replace(/_id=[^&]*&/, ''), form: form!, headers: { 'cache-control': 'no-cache' } })
-      const found = idsOf(searchsetIn(answer))
-      if (answer.status === 200 && found.length > 1) return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
-      return observed(found.length === 1 && found[0] === id, answer.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(answer)}`)
+      const response = await trial.ask({ method, path: path.replace(/_id=[^&]*&/, ''), form: form!, headers: { 'cache-control': 'no-cache' } })
+      const found = idsOf(searchsetIn(response))
+      if (response.status === 200 && found.length > 1) return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
+      return observed(found.length === 1 && found[0] === id, response.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(response)}`)
     }
   },
   {
@@ -130,8 +130,8 @@ export const searchChecks: readonly Check[] = [
     remedy: 'Make the server obey Prefer: handling=strict.',
     examine: async trial => {
       const { path } = restrict({ type: 'Patient', parameters: [['clinigate-doctor', 'x']], count: 1 }, trial.tenant)
-      const answer = await trial.ask({ method: 'GET', path, headers: strictHandling })
-      return observed(answer.status >= 400, 'it was ignored')
+      const response = await trial.ask({ method: 'GET', path, headers: strictHandling })
+      return observed(response.status >= 400, 'it was ignored')
     }
   }
 ]
@@ -148,7 +148,7 @@ async function foundByTag (trial: TestTenant, by: (request: BackendRequest) => B
   const tags = [{ system, code: code.toUpperCase() }, { system: `${system}:other`, code }, { system, code: `${code}-2` }, { system: system.toUpperCase(), code }]
   const others = await Promise.all(tags.map(async tag => (await trial.store({ ...patient, meta: { tag: [tag] } } as Draft)).id))
   const own: SearchRequest = { type: 'Patient', parameters: [['_id', [id, ...others].join(',')]], count: 50, total: 'accurate' }
-  const find = async (asked: SearchRequest) => searchsetIn(await trial.ask({ ...by(restrict(asked, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
+  const find = async (request: SearchRequest) => searchsetIn(await trial.ask({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
   const found = await find(own)
   const ids = idsOf(found)
   if (!ids.includes(id)) return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')

@@ -80,10 +80,10 @@ export class TestTenant {
   /** Sends a new resource, with the trial's tags unless it brings tags. */
   async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const type = resource.resourceType
-    const answer = await this.ask({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
-    const id = resourceIn(answer)?.id ?? parseLocation(answer.headers.location, { type })?.id
-    if ((answer.status === 200 || answer.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
-    return answer
+    const response = await this.ask({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+    const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type })?.id
+    if ((response.status === 200 || response.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
+    return response
   }
 
   async put (resource: Draft & { readonly id: string }, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
@@ -106,17 +106,17 @@ export class TestTenant {
 
   /** Stores a record that a check needs. @throws {Error} when the server does not take it */
   async store (resource: Draft): Promise<StoredResource> {
-    const answer = await this.post(resource)
-    const id = resourceIn(answer)?.id ?? parseLocation(answer.headers.location, { type: resource.resourceType })?.id
-    if (answer.status !== 201 || id === undefined) throw new Error(`a test record was not stored (status ${answer.status})`)
+    const response = await this.post(resource)
+    const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type: resource.resourceType })?.id
+    if (response.status !== 201 || id === undefined) throw new Error(`a test record was not stored (status ${response.status})`)
     return await this.read(resource.resourceType, id)
   }
 
   /** @throws {Error} when it is not there */
   async read (type: string, id: string): Promise<StoredResource> {
-    const answer = await this.ask({ method: 'GET', path: `${type}/${id}` })
-    const resource = resourceIn(answer)
-    if (answer.status !== 200 || resource === undefined) throw new Error(`a test record could not be read (status ${answer.status})`)
+    const response = await this.ask({ method: 'GET', path: `${type}/${id}` })
+    const resource = resourceIn(response)
+    if (response.status !== 200 || resource === undefined) throw new Error(`a test record could not be read (status ${response.status})`)
     return resource
   }
 
@@ -194,20 +194,20 @@ export async function answerOf (backend: Backend, request: BackendRequest): Prom
 }
 
 /** The resource in an answer; undefined where it holds none, or an OperationOutcome. */
-export function resourceIn (answer: BackendResponse): StoredResource | undefined {
-  const value = jsonIn(answer) as StoredResource | undefined
+export function resourceIn (response: BackendResponse): StoredResource | undefined {
+  const value = jsonIn(response) as StoredResource | undefined
   return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome' ? undefined : value
 }
 
 /** The searchset in an answer. */
-export function searchsetIn (answer: BackendResponse | undefined): Searchset | undefined {
-  return answer?.status === 200 ? searchsetOf(jsonIn(answer)) : undefined
+export function searchsetIn (response: BackendResponse | undefined): Searchset | undefined {
+  return response?.status === 200 ? searchsetOf(jsonIn(response)) : undefined
 }
 
 /** The entries of a Bundle in an answer. */
-export function entriesIn (answer: BackendResponse): ReadonlyArray<{ readonly resource?: StoredResource, readonly response?: { readonly status?: unknown, readonly location?: unknown } }> {
-  const { entry } = (jsonIn(answer) ?? {}) as { entry?: unknown }
-  return answer.status === 200 && Array.isArray(entry) ? entry : []
+export function entriesIn (response: BackendResponse): ReadonlyArray<{ readonly resource?: StoredResource, readonly response?: { readonly status?: unknown, readonly location?: unknown } }> {
+  const { entry } = (jsonIn(response) ?? {}) as { entry?: unknown }
+  return response.status === 200 && Array.isArray(entry) ? entry : []
 }
 
 /** The JSON of an answer; undefined where it is none. */

@@ -16,8 +16,8 @@ export const writeChecks: readonly Check[] = [
     remedy: 'Give the gateway\'s credential permission to write, and make the server keep meta.tag unchanged.',
     isFirst: true,
     examine: async trial => {
-      const answer = await trial.post(patient)
-      if (answer.status !== 201) return fails(`a create was answered with ${statusOf(answer)}`)
+      const response = await trial.post(patient)
+      if (response.status !== 201) return fails(`a create was answered with ${statusOf(response)}`)
       const { id } = await trial.store(patient)
       const record = await trial.read('Patient', id)
       return observed(verifyOwned(record, { tenant: trial.tenant, type: 'Patient', id }) !== undefined, 'the record came back without its tag or with another one')
@@ -110,8 +110,8 @@ export const writeChecks: readonly Check[] = [
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
-      const answer = await trial.ask({ method: 'DELETE', path: `Patient/${id}`, headers: { 'if-match': `W/"${meta.versionId}"` } })
-      return observed([409, 412].includes(answer.status) && await trial.isThere('Patient', id), 'If-Match was ignored')
+      const response = await trial.ask({ method: 'DELETE', path: `Patient/${id}`, headers: { 'if-match': `W/"${meta.versionId}"` } })
+      return observed([409, 412].includes(response.status) && await trial.isThere('Patient', id), 'If-Match was ignored')
     }
   },
   {
@@ -121,8 +121,8 @@ export const writeChecks: readonly Check[] = [
     gateway: 'Bulk imports fail, because they choose ids so that nothing is stored twice. Everything else works.',
     remedy: 'Turn on update-as-create for ids of letters and digits. HAPI: client_id_strategy ALPHANUMERIC.',
     examine: async trial => {
-      const answer = await trial.put({ ...patient, id: `d${trial.newId()}` })
-      return observed(answer.status === 201, `it was answered with ${statusOf(answer)}`)
+      const response = await trial.put({ ...patient, id: `d${trial.newId()}` })
+      return observed(response.status === 201, `it was answered with ${statusOf(response)}`)
     }
   },
   {
@@ -135,9 +135,9 @@ export const writeChecks: readonly Check[] = [
       const value = trial.newId()
       const condition = { 'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}` }
       const resource = { ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft
-      const answers = [await trial.post(resource, condition), await trial.post(resource, condition)]
+      const responses = [await trial.post(resource, condition), await trial.post(resource, condition)]
       const found = await trial.search('Patient', [['identifier', `urn:clinigate:doctor|${value}`]])
-      return observed(answers[0]!.status === 201 && answers[1]!.status === 200 && found?.matches.length === 1, `sent twice, it was answered with ${answers.map(statusOf).join(' and ')}, and the number of stored records is ${found?.matches.length ?? 'unknown'}`)
+      return observed(responses[0]!.status === 201 && responses[1]!.status === 200 && found?.matches.length === 1, `sent twice, it was answered with ${responses.map(statusOf).join(' and ')}, and the number of stored records is ${found?.matches.length ?? 'unknown'}`)
     }
   }
 ]
@@ -155,9 +155,9 @@ async function statusOfRead (trial: TestTenant, id: string): Promise<number> {
 
 async function updated (trial: TestTenant): Promise<CheckObservation> {
   const before = await trial.store(patient)
-  const answer = await trial.put({ ...patient, id: before.id, gender: 'other' } as Draft & { id: string })
+  const response = await trial.put({ ...patient, id: before.id, gender: 'other' } as Draft & { id: string })
   const after: StoredResource = await trial.read('Patient', before.id)
-  if (answer.status !== 200 || after.gender !== 'other') return fails(`an update was answered with ${statusOf(answer)}`)
+  if (response.status !== 200 || after.gender !== 'other') return fails(`an update was answered with ${statusOf(response)}`)
   const versions = [before.meta.versionId, after.meta.versionId]
   return observed(versions.every(version => typeof version === 'string') && versions[0] !== versions[1], 'records have no meta.versionId, or keep it after a change')
 }

@@ -16,15 +16,15 @@ export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirR
  * Performs each entry separately; a failure takes the place of its answer and stops no other entry.
  * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
  */
-export async function batch (door: TenantContext, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirResponse> {
-  const links = entries.map(entry => 'interaction' in entry && 'resource' in entry.interaction ? collectReferences(entry.interaction.resource, [door.backend.baseUrl], door.fhirBase) : [])
+export async function batch (context: TenantContext, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirResponse> {
+  const links = entries.map(entry => 'interaction' in entry && 'resource' in entry.interaction ? collectReferences(entry.interaction.resource, [context.backend.baseUrl], context.fhirBase) : [])
   recordsOf(links.flat())
-  const independent = requireIndependence(entries, links, door.backend.baseUrl)
-  const texts = new EntryWriter(door)
+  const independent = requireIndependence(entries, links, context.backend.baseUrl)
+  const texts = new EntryWriter(context)
   const answers = await mapConcurrently(independent, async entry => {
     if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
     if (isRead(entry) && texts.isFull) return texts.of(responseTooLarge)
-    const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
+    const outcome = await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error)))
     return texts.of({ outcome, isRead: isRead(entry), isShown: showsWritten || isRead(entry), conditions: entry.conditions })
   })
   return bundleAnswer('batch-response', answers)
@@ -50,7 +50,7 @@ function requireIndependence (entries: Batch['entries'], links: ReadonlyArray<re
 export const isRead = ({ interaction }: BundleEntry): boolean => !policy[interaction.kind].scopes.includes('write')
 
 /** An entry that failed, logged where it is our own trouble, since no error handler sees it. */
-export function failed (door: TenantContext, failure: Failure): { readonly failure: Failure } {
-  if (failure.status >= 500) door.onTrouble(failure)
+export function failed (context: TenantContext, failure: Failure): { readonly failure: Failure } {
+  if (failure.status >= 500) context.onError(failure)
   return { failure }
 }

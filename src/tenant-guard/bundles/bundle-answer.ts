@@ -17,13 +17,13 @@ export interface EntryResponse {
 }
 
 /** Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as an answer may. */
-const mostShown = 67_108_864
+const maxShown = 67_108_864
 
 /** The answers to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
 export class EntryWriter {
-  #room = mostShown
+  #room = maxShown
 
-  constructor (readonly door: TenantContext) {}
+  constructor (readonly context: TenantContext) {}
 
   /** Whether what another entry reads could not be shown any more, so that it is not to be read. */
   get isFull (): boolean {
@@ -31,12 +31,12 @@ export class EntryWriter {
   }
 
   /** For what finds no room: a write is answered without its record, as it is done, and a read is refused. */
-  of (answer: EntryResponse): string {
-    const text = entryText(this.door, answer)
-    if (!answer.isShown || 'failure' in answer.outcome) return text
+  of (response: EntryResponse): string {
+    const text = entryText(this.context, response)
+    if (!response.isShown || 'failure' in response.outcome) return text
     this.#room -= text.length
     if (this.#room >= 0) return text
-    return entryText(this.door, answer.isRead ? responseTooLarge : { ...answer, isShown: false })
+    return entryText(this.context, response.isRead ? responseTooLarge : { ...response, isShown: false })
   }
 }
 
@@ -53,14 +53,14 @@ export function bundleAnswer (type: 'batch-response' | 'transaction-response', e
   return { status: 200, body: `{"resourceType":"Bundle","type":"${type}"${entry}}` }
 }
 
-function entryText (door: TenantContext, { outcome, isShown, conditions }: EntryResponse): string {
+function entryText (context: TenantContext, { outcome, isShown, conditions }: EntryResponse): string {
   if ('failure' in outcome) return `{"response":${JSON.stringify({ status: statusText(outcome.failure.status), outcome: outcomeOf(outcome.failure) })}}`
   const { status, record, body } = outcome
   const version = record?.meta.versionId
   const isKnown = conditions !== undefined && record !== undefined && isUnchanged(conditions, record.meta)
   const response = JSON.stringify({
     status: statusText(isKnown ? 304 : status),
-    location: record && `${door.fhirBase}/${record.resourceType}/${record.id}${version === undefined ? '' : `/_history/${version}`}`,
+    location: record && `${context.fhirBase}/${record.resourceType}/${record.id}${version === undefined ? '' : `/_history/${version}`}`,
     etag: version && entityTag(version),
     lastModified: record?.meta.lastUpdated
   })

@@ -16,24 +16,24 @@ export type CriteriaTarget = { readonly record: string } | { readonly at: number
  * @returns by the text of the reference
  */
 export async function resolveCriteria (
-  door: TenantContext, writes: ReadonlyArray<Write | undefined>, references: ReadonlyMap<string, Criteria>
+  context: TenantContext, writes: ReadonlyArray<Write | undefined>, references: ReadonlyMap<string, Criteria>
 ): Promise<ReadonlyMap<string, CriteriaTarget>> {
-  const resolved = await mapConcurrently([...references], async ([text, criteria]) => [text, await resolve(door, writes, criteria)] as const)
+  const resolved = await mapConcurrently([...references], async ([text, criteria]) => [text, await resolve(context, writes, criteria)] as const)
   return new Map(resolved)
 }
 
-async function resolve (door: TenantContext, writes: ReadonlyArray<Write | undefined>, criteria: Criteria): Promise<CriteriaTarget> {
+async function resolve (context: TenantContext, writes: ReadonlyArray<Write | undefined>, criteria: Criteria): Promise<CriteriaTarget> {
   const { type, parameters } = criteria
   const changed = new Map(writes.flatMap(write => write?.type === type && write.id !== undefined ? [[write.id, write]] : []))
   const meets = (write: Write): boolean | undefined => write.resource === undefined ? false : meetsCriteria(write.resource, type, parameters)
-  const found = await findStored(door, criteria)
+  const found = await findStored(context, criteria)
   if (found === 'several') return { reason: 'severalMatch' }
   const targets = new Set<string | number>()
   // A record that the transaction changes or deletes counts by what is left of it.
   if (found !== undefined && (!changed.has(found) || meets(changed.get(found)!) !== false)) targets.add(`${type}/${found}`)
   for (const [at, write] of writes.entries()) {
     if (write?.type !== type || meets(write) !== true) continue
-    targets.add(write.id !== undefined ? `${type}/${write.id}` : await findExisting(door, write) ?? write.sameAs ?? at)
+    targets.add(write.id !== undefined ? `${type}/${write.id}` : await findExisting(context, write) ?? write.sameAs ?? at)
   }
   const [target, ...more] = targets
   if (more.length > 0) return { reason: 'severalMatch' }
@@ -42,15 +42,15 @@ async function resolve (door: TenantContext, writes: ReadonlyArray<Write | undef
 }
 
 /** The record that a conditional create finds in place of creating one. */
-async function findExisting (door: TenantContext, { type, criteria }: Write): Promise<string | undefined> {
+async function findExisting (context: TenantContext, { type, criteria }: Write): Promise<string | undefined> {
   if (criteria === undefined) return undefined
-  const found = await findStored(door, criteria)
+  const found = await findStored(context, criteria)
   return found === undefined || found === 'several' ? undefined : `${type}/${found}`
 }
 
-async function findStored (door: TenantContext, criteria: Criteria): Promise<string | undefined> {
+async function findStored (context: TenantContext, criteria: Criteria): Promise<string | undefined> {
   try {
-    return (await findSingleMatch(door, criteria))?.id
+    return (await findSingleMatch(context, criteria))?.id
   } catch (error) {
     if (error instanceof Failure && error.code === 'PRECONDITION_FAILED') return 'several'
     throw error

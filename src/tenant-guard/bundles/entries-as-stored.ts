@@ -16,12 +16,12 @@ interface WrittenEntry { readonly type: string, readonly id?: string | undefined
  * The entries of an answer with the records in them. A server that passes over `Prefer` tells only where they are; those are
  * read, a search for each type.
  */
-export async function entriesAsStored (door: TenantContext, entries: readonly AnsweredEntry[], writes: readonly WrittenEntry[]): Promise<readonly AnsweredEntry[]> {
+export async function entriesAsStored (context: TenantContext, entries: readonly AnsweredEntry[], writes: readonly WrittenEntry[]): Promise<readonly AnsweredEntry[]> {
   const missing = entries.map((entry, at) => isWithout(entry) && writes[at]?.isDelete !== true ? recordOf(entry, writes[at]) : undefined)
   if (missing.every(record => record === undefined)) return entries
   const ids = new Map<string, string[]>()
   for (const record of missing) if (record !== undefined) ids.set(record.type, [...ids.get(record.type) ?? [], record.id])
-  const found = await Promise.all([...ids].map(async ([type, of]) => [type, await fetchByIds(door, { type, ids: of, isWhole: true })] as const))
+  const found = await Promise.all([...ids].map(async ([type, of]) => [type, await fetchByIds(context, { type, ids: of, isWhole: true })] as const))
   const stored = new Map<string, ReadonlyMap<string, StoredResource>>(found)
   return entries.map((entry, at) => missing[at] === undefined ? entry : { ...entry, resource: stored.get(missing[at].type)?.get(missing[at].id) })
 }

@@ -28,10 +28,10 @@ interface CheckedWrites {
  * @throws {ReferenceFailure} with the paths of all that lead elsewhere
  * @throws {Failure} CONFLICT for a reference to a record that the transaction deletes
  */
-export async function resolveReferences (door: TenantContext, writes: Writes, { entries, references }: Transaction): Promise<CheckedWrites> {
-  const found = await resolveCriteria(door, writes, references)
-  const links = writes.flatMap((write, at) => write?.resource === undefined ? [] : collectReferences(write.resource, [door.backend.baseUrl], door.fhirBase).map(link => ({ ...link, at })))
-  const targets = new Targets(entries, writes, door.backend.baseUrl)
+export async function resolveReferences (context: TenantContext, writes: Writes, { entries, references }: Transaction): Promise<CheckedWrites> {
+  const found = await resolveCriteria(context, writes, references)
+  const links = writes.flatMap((write, at) => write?.resource === undefined ? [] : collectReferences(write.resource, [context.backend.baseUrl], context.fhirBase).map(link => ({ ...link, at })))
+  const targets = new Targets(entries, writes, context.backend.baseUrl)
   const plan = links.map(each => ({ ...each, target: targets.find(each, found) }))
   for (const { isUri, target } of plan) if (isUri === true && typeof target === 'number') targets.chooseId(target)
   for (const [at, write] of writes.entries()) targets.choosePlaceholderIds(write?.resource, at)
@@ -45,8 +45,8 @@ export async function resolveReferences (door: TenantContext, writes: Writes, { 
   const deleted = new Set(writes.flatMap(write => write?.request?.method === 'DELETE' ? [`${write.type}/${write.id}`] : []))
   const dangling = [...outside.filter(({ record }) => record !== undefined && deleted.has(record)), ...targets.deletedIn(plan)]
   if (dangling.length > 0) throw deletedTarget(dangling.map(({ path }) => path))
-  const believed = [...records].filter(record => door.ownership.isKnown(ownershipScope(door), record))
-  const owned = await filterOwned(door, records)
+  const believed = [...records].filter(record => context.ownership.isKnown(ownershipScope(context), record))
+  const owned = await filterOwned(context, records)
   const refused: RefusedLink[] = [...outside.filter(({ record, reason }) => reason !== undefined || record === undefined || !owned.has(record)), ...targets.refused]
   if (refused.length > 0) throw refusalOf(refused)
   return { writes: resolved, believed }

@@ -22,39 +22,39 @@ import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.
  * Performs all entries or none. The writes go to the datastore as one transaction, after each was decided on as if it came
  * alone; the reads see what the writes left, as http://hl7.org/fhir/R4/http.html#trules orders them.
  */
-export async function transaction (door: TenantContext, asked: Transaction, perform: Perform): Promise<FhirResponse> {
-  const { showsWritten } = asked
-  const entries = resolveCriteriaPlaceholders(asked.entries, door.backend.baseUrl)
+export async function transaction (context: TenantContext, request: Transaction, perform: Perform): Promise<FhirResponse> {
+  const { showsWritten } = request
+  const entries = resolveCriteriaPlaceholders(request.entries, context.backend.baseUrl)
   for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
-  await demandOwnRecords(door, entries)
-  const writes = await mapConcurrently(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw withEntryPath(error, [at]) }))
-  const checked = await resolveReferences(door, mergeConditionalCreates(writes), { ...asked, entries })
-  const written = await performWrites(door, checked.writes, checked.believed)
-  const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, answer: written.get(at)! }])
-  for (const each of done) door.onAccess?.(accessBy(each))
+  await requireOwnRecords(context, entries)
+  const writes = await mapConcurrently(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(context, entry).catch((error: unknown) => { throw withEntryPath(error, [at]) }))
+  const checked = await resolveReferences(context, mergeConditionalCreates(writes), { ...request, entries })
+  const written = await performWrites(context, checked.writes, checked.believed)
+  const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, response: written.get(at)! }])
+  for (const each of done) context.onAccess?.(accessBy(each))
   if (done.some(isLost)) throw withEntryPath(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
-  const texts = new EntryWriter(door)
+  const texts = new EntryWriter(context)
   const answers = await mapConcurrently(entries, async (entry, at) => {
-    const answer = written.get(at)
-    if (answer !== undefined) return texts.of({ outcome: answer, isRead: false, isShown: showsWritten })
+    const response = written.get(at)
+    if (response !== undefined) return texts.of({ outcome: response, isRead: false, isShown: showsWritten })
     if (texts.isFull) return texts.of(responseTooLarge)
     // The writes are done by now, so a read that fails fails alone.
-    return texts.of({ outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isRead: true, isShown: true, conditions: entry.conditions })
+    return texts.of({ outcome: await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error))), isRead: true, isShown: true, conditions: entry.conditions })
   })
   return bundleAnswer('transaction-response', answers)
 }
 
-interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly answer: FhirResponse }
+interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly response: FhirResponse }
 
 /** An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came. */
-const isLost = ({ write: { isUpdate = false }, answer: { status } }: Done): boolean => isUpdate && status === 200
+const isLost = ({ write: { isUpdate = false }, response: { status } }: Done): boolean => isUpdate && status === 200
 const lost = 'Everything was done except conditional updates whose record another write created at the same time. Check the records before you repeat anything, and send those updates separately.'
 
 /** What criteria led to is known by the write that they became. */
 function accessBy (done: Done): Access {
-  const { entry: { interaction }, write, answer: { record } } = done
-  const asked = { ...interaction, id: write.id ?? record?.id }
-  return isLost(done) ? { ...accessOf(asked, []), failure: 'CONFLICT' } : accessOf(asked, record === undefined ? [] : [toReference(record)])
+  const { entry: { interaction }, write, response: { record } } = done
+  const request = { ...interaction, id: write.id ?? record?.id }
+  return isLost(done) ? { ...accessOf(request, []), failure: 'CONFLICT' } : accessOf(request, record === undefined ? [] : [toReference(record)])
 }
 
 function decideOn (interaction: BundleEntry['interaction'], at: number): void {
@@ -66,41 +66,41 @@ function decideOn (interaction: BundleEntry['interaction'], at: number): void {
 }
 
 /** Every record that an entry names must be the tenant's, or nothing is done. */
-async function demandOwnRecords (door: TenantContext, entries: readonly BundleEntry[]): Promise<void> {
+async function requireOwnRecords (context: TenantContext, entries: readonly BundleEntry[]): Promise<void> {
   const named = entries.map(({ interaction }) => 'id' in interaction ? `${interaction.type}/${interaction.id}` : undefined)
-  const owned = await filterOwned(door, named.filter(record => record !== undefined))
+  const owned = await filterOwned(context, named.filter(record => record !== undefined))
   const missing = [...named.entries()].filter(([, record]) => record !== undefined && !owned.has(record)).map(([at]) => at)
   if (missing.length > 0) throw withEntryPath(notFound(), missing)
 }
 
 /** @returns the answer of each write, by the place of its entry */
-async function performWrites (door: TenantContext, writes: ReadonlyArray<Write | undefined>, believed: readonly string[]): Promise<ReadonlyMap<number, FhirResponse>> {
-  const answers = new Map<number, FhirResponse>()
+async function performWrites (context: TenantContext, writes: ReadonlyArray<Write | undefined>, believed: readonly string[]): Promise<ReadonlyMap<number, FhirResponse>> {
+  const responses = new Map<number, FhirResponse>()
   const sent = [...writes.entries()].filter((item): item is [number, Write] => item[1] !== undefined)
-  for (const [at] of sent.filter(([, { request }]) => request === undefined)) answers.set(at, { status: 204 })
+  for (const [at] of sent.filter(([, { request }]) => request === undefined)) responses.set(at, { status: 204 })
   const performed = sent.filter(([, { request, sameAs }]) => request !== undefined && sameAs === undefined)
-  if (performed.length === 0) return answers
-  demandDistinct(performed)
-  for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') door.ownership.forget(ownershipScope(door), `${type}/${id}`)
+  if (performed.length === 0) return responses
+  requireDistinct(performed)
+  for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') context.ownership.forget(ownershipScope(context), `${type}/${id}`)
   const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { placeholder: fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
-  const answer = await sendRequest(door, { method: 'POST', path: '', headers: preferRepresentation, body: printJson(bundle) })
-  if (answer.status !== 200) {
-    for (const record of believed) door.ownership.forget(ownershipScope(door), record)
-    throw refusalOf(answer, performed)
+  const response = await sendRequest(context, { method: 'POST', path: '', headers: preferRepresentation, body: printJson(bundle) })
+  if (response.status !== 200) {
+    for (const record of believed) context.ownership.forget(ownershipScope(context), record)
+    throw refusalOf(response, performed)
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
-  const given = await entriesAsStored(door, entriesIn(jsonOf(answer, uncertainOutcomeMessage)), writesOf)
+  const given = await entriesAsStored(context, entriesIn(jsonOf(response, uncertainOutcomeMessage)), writesOf)
   // Which entry an answer belongs to is known by their order alone.
   if (given.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
-  for (const [index, [at, write]] of performed.entries()) answers.set(at, writtenIn(door, given[index], write))
-  for (const [at, { sameAs }] of sent) if (sameAs !== undefined) answers.set(at, { ...answers.get(sameAs)!, status: 200 })
-  return answers
+  for (const [index, [at, write]] of performed.entries()) responses.set(at, writtenIn(context, given[index], write))
+  for (const [at, { sameAs }] of sent) if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200 })
+  return responses
 }
 
 /** Writes with the places of their entries. */
 type Placed = ReadonlyArray<readonly [at: number, write: Write]>
 
-function demandDistinct (writes: Placed): void {
+function requireDistinct (writes: Placed): void {
   const seen = new Set<string>()
   const again = writes.filter(([, write]) => {
     const name = meantBy(write)
@@ -132,8 +132,8 @@ function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): Rea
 }
 
 /** Of which entry the datastore speaks is known where it can be of one alone. */
-function refusalOf (answer: Parameters<typeof failureCause>[0], writes: Placed): unknown {
-  const failure = wholeRefusalOf(answer, writes)
+function refusalOf (response: Parameters<typeof failureCause>[0], writes: Placed): unknown {
+  const failure = wholeRefusalOf(response, writes)
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
   return meant.length === 1 ? withEntryPath(failure, meant.map(([at]) => at)) : failure
 }
@@ -144,14 +144,14 @@ const couldMean: Readonly<Partial<Record<FailureCode, (write: Write) => boolean>
   CONFLICT: ({ request }) => request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
 }
 
-function wholeRefusalOf (answer: Parameters<typeof failureCause>[0], writes: Placed): Failure {
-  const cause = failureCause(answer)
-  if (answer.status === 409 || answer.status === 412) {
+function wholeRefusalOf (response: Parameters<typeof failureCause>[0], writes: Placed): Failure {
+  const cause = failureCause(response)
+  if (response.status === 409 || response.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
     return new Failure('CONFLICT', { message: 'Nothing was done: other records still refer to a record that would be deleted, a record was changed meanwhile, several records match the criteria of an entry, or a record that would be created does not match its own criteria.', cause })
   }
-  if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources by rules of its own. $validate lists what it has against each.', cause })
-  return unexpectedResponse(answer, 'a transaction was not answered')
+  if ([400, 404, 410, 422].includes(response.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources by rules of its own. $validate lists what it has against each.', cause })
+  return unexpectedResponse(response, 'a transaction was not answered')
 }
 
 function entriesIn (value: unknown): readonly AnsweredEntry[] {
@@ -161,13 +161,13 @@ function entriesIn (value: unknown): readonly AnsweredEntry[] {
 }
 
 /** What a write came to. It is done, whatever the answer holds. */
-function writtenIn (door: TenantContext, given: AnsweredEntry | undefined, { type, id, request }: Write): FhirResponse {
+function writtenIn (context: TenantContext, given: AnsweredEntry | undefined, { type, id, request }: Write): FhirResponse {
   const status = Number.parseInt(String(given?.response?.status), 10)
   if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
-  const record = verifyAndRememberOwned(door, given?.resource, { type, ...id !== undefined && { id } })
+  const record = verifyAndRememberOwned(context, given?.resource, { type, ...id !== undefined && { id } })
   if (record === undefined || (status !== 200 && status !== 201)) {
-    reportIncident(door, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
+    reportIncident(context, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
     throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction is not the tenant\'s record' } })
   }
-  return { status, record, body: rewriteUrls(door, printJson(record)) }
+  return { status, record, body: rewriteUrls(context, printJson(record)) }
 }

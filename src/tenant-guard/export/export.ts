@@ -4,7 +4,7 @@ import type { TenantContext } from '../tenant-context.js'
 import { withRetry } from '../retry.js'
 import { membersOf } from './members.js'
 import { endNativeExport } from './native-export.js'
-import { nativePortions } from './native-chunks.js'
+import { nativeChunks } from './native-chunks.js'
 import type { ExportSelection, ExportPosition, ExportChunk } from './position.js'
 import { searchesOf } from './searches.js'
 import { planExport } from './plan.js'
@@ -17,7 +17,7 @@ interface ExportRun {
   /** Where an earlier run stood. */
   readonly place: ExportPosition | undefined
   /** When the export was asked for, ISO 8601. */
-  readonly askedAt: string
+  readonly requestedAt: string
   /** Nobody wants it any more. */
   readonly signal: AbortSignal
 }
@@ -26,36 +26,36 @@ interface ExportRun {
 export interface GuardedExport {
   readonly [guarded]: true
   /** The tenant's records, in the order of what was asked; each once, save for what a portion says of itself. */
-  portions (asked: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
+  chunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
   /** Tells the datastore that nobody waits for its native export any more. */
   end (place: ExportPosition | undefined): Promise<void>
 }
 
 /** Opens one tenant's part of a datastore for an export. */
-export function guardedExport (door: TenantContext): GuardedExport {
+export function guardedExport (context: TenantContext): GuardedExport {
   return {
-    portions: (asked, run) => portions(door, asked, run),
+    chunks: (request, run) => chunks(context, request, run),
     end: async place => {
       const job = place?.own === 'done' ? undefined : place?.own?.job
-      if (job !== undefined) await endNativeExport(door, job)
+      if (job !== undefined) await endNativeExport(context, job)
     }
   } satisfies Omit<GuardedExport, typeof guarded> as GuardedExport
 }
 
-async function * portions (opened: TenantContext, asked: ExportSelection, { place: before, askedAt, signal }: ExportRun): AsyncGenerator<ExportChunk> {
+async function * chunks (opened: TenantContext, request: ExportSelection, { place: before, requestedAt, signal }: ExportRun): AsyncGenerator<ExportChunk> {
   const pause = (ms: number): Promise<unknown> => pauseFor(ms, undefined, { signal })
-  const door = retryingContext(opened, { pause, signal })
-  const members = asked.groupId === undefined ? undefined : await membersOf(door, asked.groupId)
-  let place = before ?? await planExport({ door, askedAt, pause }, asked, members)
+  const context = retryingContext(opened, { pause, signal })
+  const members = request.groupId === undefined ? undefined : await membersOf(context, request.groupId)
+  let place = before ?? await planExport({ context, requestedAt, pause }, request, members)
   if (before === undefined) yield { lines: [], place, isStep: true }
-  const searches = searchesOf(asked, place.types, members)
-  if (place.own !== undefined && place.own !== 'done') place = yield * nativePortions({ door, searches, since: asked.since, pause, signal }, place)
-  yield * searchChunks({ door, searches, since: asked.since, signal }, place)
+  const searches = searchesOf(request, place.types, members)
+  if (place.own !== undefined && place.own !== 'done') place = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, place)
+  yield * searchChunks({ context, searches, since: request.since, signal }, place)
 }
 
 /** The same door, whose datastore is waited for when it is busy or away for a while. */
-function retryingContext (door: TenantContext, { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>, readonly signal: AbortSignal }): TenantContext {
-  const { backend } = door
+function retryingContext (context: TenantContext, { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>, readonly signal: AbortSignal }): TenantContext {
+  const { backend } = context
   const send = withRetry(backend, { pause })
   const abortable = decorateBackend(backend, {
     send: async request => {
@@ -63,5 +63,5 @@ function retryingContext (door: TenantContext, { pause, signal }: { readonly pau
       return await send(request)
     }
   })
-  return { ...door, backend: abortable }
+  return { ...context, backend: abortable }
 }

@@ -10,7 +10,7 @@ import type { Line } from './position.js'
 import type { TypeSearch } from './searches.js'
 
 /** No larger record can be read one by one either. */
-const longestLine = 64 * 1024 * 1024
+const maxLine = 64 * 1024 * 1024
 
 /**
  * The lines of NDJSON, as many at a time as are there; empty ones are left out.
@@ -23,7 +23,7 @@ export async function * textsIn (body: AsyncIterable<Buffer>): AsyncGenerator<re
     const end = chunk.lastIndexOf(0x0a)
     begun.push(end < 0 ? chunk : chunk.subarray(0, end))
     length += begun.at(-1)!.length
-    if (length > longestLine) throw unreadable('a line of an export is too long')
+    if (length > maxLine) throw unreadable('a line of an export is too long')
     if (end < 0) continue
     yield textsOf(begun)
     begun = [chunk.subarray(end + 1)]
@@ -32,8 +32,8 @@ export async function * textsIn (body: AsyncIterable<Buffer>): AsyncGenerator<re
   yield textsOf(begun)
 }
 
-function textsOf (pieces: readonly Buffer[]): string[] {
-  const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+function textsOf (segments: readonly Buffer[]): string[] {
+  const bytes = segments.length === 1 ? segments[0]! : Buffer.concat(segments)
   if (!isUtf8(bytes)) throw unreadable('an export is not UTF-8')
   return bytes.toString().split('\n').filter(text => text.trim() !== '')
 }
@@ -47,11 +47,11 @@ function unreadable (reason: string): Failure {
  * reported and left out, so that the export is the one of a datastore without them.
  * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
-export function linesOf (door: TenantContext, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
+export function linesOf (context: TenantContext, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
   const records = texts.map(parsed)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
-  const own = new Set(ownAmong(door, type, records))
-  return texts.flatMap((text, at) => !own.has(records[at]) || isWanted?.(records[at] as FhirResource) === false ? [] : [lineOf(door, text)])
+  const own = new Set(ownAmong(context, type, records))
+  return texts.flatMap((text, at) => !own.has(records[at]) || isWanted?.(records[at] as FhirResource) === false ? [] : [lineOf(context, text)])
 }
 
 function parsed (text: string): unknown {
@@ -62,16 +62,16 @@ function parsed (text: string): unknown {
   }
 }
 
-function lineOf (door: TenantContext, text: string): Line {
+function lineOf (context: TenantContext, text: string): Line {
   // A text that escapes its slashes hides URLs from the replacement, and one may end with a carriage return.
   const whole = text.includes('\\/') ? printJson(parseStored(text)) : text.trimEnd()
-  const shown = rewriteUrls(door, whole)
+  const shown = rewriteUrls(context, whole)
   return { text: shown, exact: () => parseStored(shown) }
 }
 
 /** The same of records that were read already. */
-export function linesFrom (door: TenantContext, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
-  return ownAmong(door, type, records).flatMap(record => isWanted?.(record) === false ? [] : [lineOf(door, printJson(record))])
+export function linesFrom (context: TenantContext, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
+  return ownAmong(context, type, records).flatMap(record => isWanted?.(record) === false ? [] : [lineOf(context, printJson(record))])
 }
 
 function isRecord (value: unknown, type: string): boolean {
@@ -79,8 +79,8 @@ function isRecord (value: unknown, type: string): boolean {
   return resourceType === type && isId(id)
 }
 
-function ownAmong<R> (door: TenantContext, type: string, records: readonly R[]): readonly R[] {
-  const own = records.filter(record => verifyOwned(record, { type, tenant: door.tenant }) !== undefined)
-  if (own.length < records.length) reportIncident(door, { kind: 'foreign-match', interaction: 'export', type, records: records.length - own.length })
+function ownAmong<R> (context: TenantContext, type: string, records: readonly R[]): readonly R[] {
+  const own = records.filter(record => verifyOwned(record, { type, tenant: context.tenant }) !== undefined)
+  if (own.length < records.length) reportIncident(context, { kind: 'foreign-match', interaction: 'export', type, records: records.length - own.length })
   return own
 }

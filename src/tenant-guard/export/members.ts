@@ -9,10 +9,10 @@ import { readRecord } from '../reads/read-record.js'
  * those of a group in the group.
  * @throws {Failure} NOT_FOUND
  */
-export async function membersOf (door: TenantContext, groupId: string): Promise<readonly string[]> {
-  const group = readRecord(door, await sendRequest(door, { method: 'GET', path: `Group/${groupId}` }), { type: 'Group', id: groupId })
+export async function membersOf (context: TenantContext, groupId: string): Promise<readonly string[]> {
+  const group = readRecord(context, await sendRequest(context, { method: 'GET', path: `Group/${groupId}` }), { type: 'Group', id: groupId })
   const named = new Set((Array.isArray(group.member) ? group.member as FhirElement[] : []).flatMap(patientIn))
-  const owned = await filterOwned(door, named)
+  const owned = await filterOwned(context, named)
   return [...named].filter(patient => owned.has(patient)).map(patient => patient.slice('Patient/'.length))
 }
 

@@ -7,17 +7,17 @@ import type { SearchExportOptions } from './search-chunks.js'
 /** What the datastore's native export is taken with. */
 interface NativeTaking extends SearchExportOptions { readonly pause: (ms: number) => Promise<unknown> }
 
-type Portions = AsyncGenerator<ExportChunk, ExportPosition>
+type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
 
 /** A datastore that loses what it began is not asked for ever. */
-const mostBegun = 3
+const maxBegun = 3
 
 /**
  * The records of those types that the datastore's native export does for. Where it comes to nothing, all types are left for
  * the walk.
  * @returns where the walk begins
  */
-export async function * nativePortions (taking: NativeTaking, begun: ExportPosition): Portions {
+export async function * nativeChunks (taking: NativeTaking, begun: ExportPosition): Chunks {
   const searches = taking.searches.filter(isExportable)
   const types = searches.map(({ type }) => type)
   const { own: _, ...walkedOnly } = begun
@@ -25,7 +25,7 @@ export async function * nativePortions (taking: NativeTaking, begun: ExportPosit
   let own = begun.own as NativeExportPlace
   for (;;) {
     if (own.job === undefined) {
-      const job = own.begun < mostBegun ? await beginNativeExport(taking.door, searches, taking.since) : undefined
+      const job = own.begun < maxBegun ? await beginNativeExport(taking.context, searches, taking.since) : undefined
       if (job === undefined) return walkedOnly
       own = { job, file: 0, lines: 0, begun: own.begun + 1 }
       yield { lines: [], place: { ...begun, own }, isStep: true }
@@ -34,29 +34,29 @@ export async function * nativePortions (taking: NativeTaking, begun: ExportPosit
     const isTaken = state.kind === 'done' && (yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files))
     if (isTaken) return { ...begun, own: 'done' }
     own = { file: 0, lines: 0, begun: own.begun }
-    if (state.kind === 'failed') await endNativeExport(taking.door, own.job ?? '').catch(() => {})
+    if (state.kind === 'failed') await endNativeExport(taking.context, own.job ?? '').catch(() => {})
     const place = state.kind === 'failed' ? walkedOnly : { ...begun, own }
     yield { lines: [], place, isStep: true, isAnew: true }
     if (state.kind === 'failed') return walkedOnly
   }
 }
 
-const shortestPauseMs = 500
-const longestPauseMs = 10_000
+const minPauseMs = 500
+const maxPauseMs = 10_000
 /** An export is asked after once more when it has taken a fiftieth longer. */
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
-async function * awaited ({ door, pause }: NativeTaking, place: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
+async function * awaited ({ context, pause }: NativeTaking, place: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
   const { job } = place.own as NativeExportPlace
   const begunAt = performance.now()
   for (;;) {
-    const state = await nativeExportState(door, job!, types)
+    const state = await nativeExportState(context, job!, types)
     if (state.kind !== 'going on') return state
     yield { lines: [], place }
-    const wished = state.retryAfterMs === undefined || state.retryAfterMs > longestPauseMs ? 0 : state.retryAfterMs
-    const due = Math.max(wished, (performance.now() - begunAt) * partOfTheTime)
-    await pause(Math.min(Math.max(due, shortestPauseMs), longestPauseMs))
+    const requested = state.retryAfterMs === undefined || state.retryAfterMs > maxPauseMs ? 0 : state.retryAfterMs
+    const due = Math.max(requested, (performance.now() - begunAt) * partOfTheTime)
+    await pause(Math.min(Math.max(due, minPauseMs), maxPauseMs))
   }
 }
 
@@ -73,23 +73,23 @@ async function * takenFrom (taking: NativeTaking, place: ExportPosition, files: 
   return true
 }
 
-const mostTries = 5
+const maxTries = 5
 
 /** One file, which is gone on with where the connection broke. */
 async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPosition): AsyncGenerator<ExportChunk, boolean> {
   let place = begun
   for (let tries = 1; ; tries++) {
     try {
-      for await (const portion of fileFrom(taking, file, place)) {
-        if (portion === 'gone') return false
-        place = portion.place!
-        yield portion
+      for await (const chunk of fileFrom(taking, file, place)) {
+        if (chunk === 'gone') return false
+        place = chunk.place!
+        yield chunk
       }
       // Without a length, a body that was cut off between two lines looks like one that has ended.
       return file.count === undefined || file.count === (place.own as NativeExportPlace).lines
     } catch (error) {
       const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
-      if (waitSeconds === undefined || tries === mostTries) throw error
+      if (waitSeconds === undefined || tries === maxTries) throw error
       await taking.pause(Math.min(waitSeconds, 60) * 1_000)
     }
   }
@@ -105,16 +105,16 @@ function isPassing (error: unknown): error is Failure {
 /** The type of what HAPI and others answer with when they are asked for NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
-async function * fileFrom ({ door, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
+async function * fileFrom ({ context, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
   const own = place.own as NativeExportPlace
   const search = searches.find(search => search.type === type)!
-  const { requestId } = door
-  const { status, body } = await door.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })
+  const { requestId } = context
+  const { status, body } = await context.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })
   if (status !== 200) return yield 'gone'
   let met = 0
   for await (const texts of textsIn(body)) {
     const fresh = texts.slice(Math.max(0, own.lines - met))
     met += texts.length
-    if (fresh.length > 0) yield { type, lines: linesOf(door, search, fresh), place: { ...place, own: { ...own, lines: met } } }
+    if (fresh.length > 0) yield { type, lines: linesOf(context, search, fresh), place: { ...place, own: { ...own, lines: met } } }
   }
 }

@@ -21,42 +21,42 @@ export const isExportable = ({ type, searches }: TypeSearch): boolean => searche
  * Asks the datastore for an export: each type is named and has one filter, of which the tenant's tag is a condition.
  * @returns where it tells of it, relative to the base URL; undefined when it does not offer it, or tells of it elsewhere
  */
-export async function beginNativeExport (door: TenantContext, types: readonly TypeSearch[], since: string | undefined): Promise<string | undefined> {
+export async function beginNativeExport (context: TenantContext, types: readonly TypeSearch[], since: string | undefined): Promise<string | undefined> {
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_type', valueString: types.map(({ type }) => type).join(',') },
     ...since === undefined ? [] : [{ name: '_since', valueInstant: since }],
     // Encoded, so that no comma or question mark of a value is taken for the end of it.
-    ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${tenantCriteria({ type, parameters: searches[0]! }, door.tenant)}` }))
+    ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${tenantCriteria({ type, parameters: searches[0]! }, context.tenant)}` }))
   ]
-  const answer = await kickOff(door, { path: '$export', parameter, reason: 'an export was not begun' })
-  return answer && relativeToBase(String(answer.headers['content-location']), door)
+  const response = await kickOff(context, { path: '$export', parameter, reason: 'an export was not begun' })
+  return response && relativeToBase(String(response.headers['content-location']), context)
 }
 
 /** How far it is. */
-export async function nativeExportState (door: TenantContext, job: string, types: readonly string[]): Promise<NativeState> {
-  const answer = await operationStatus(door, job)
-  if (answer === undefined) return { kind: 'failed' }
-  if (answer.status === 202) return { kind: 'going on', retryAfterMs: retryAfterMs(answer) }
-  if (answer.status === 404 || answer.status === 410) return { kind: 'lost' }
-  if (answer.status !== 200) throw unexpectedResponse(answer, 'an export was not told of')
-  return filesIn(door, answer, types)
+export async function nativeExportState (context: TenantContext, job: string, types: readonly string[]): Promise<NativeState> {
+  const response = await operationStatus(context, job)
+  if (response === undefined) return { kind: 'failed' }
+  if (response.status === 202) return { kind: 'going on', retryAfterMs: retryAfterMs(response) }
+  if (response.status === 404 || response.status === 410) return { kind: 'lost' }
+  if (response.status !== 200) throw unexpectedResponse(response, 'an export was not told of')
+  return filesIn(context, response, types)
 }
 
 /** Ends it, as far as it can be ended. */
-export async function endNativeExport (door: TenantContext, job: string): Promise<void> {
-  await sendRequest(door, { method: 'DELETE', path: job })
+export async function endNativeExport (context: TenantContext, job: string): Promise<void> {
+  await sendRequest(context, { method: 'DELETE', path: job })
 }
 
-function filesIn (door: TenantContext, answer: BackendResponse, types: readonly string[]): NativeState {
-  const { output, error } = (jsonOf(answer) ?? {}) as { output?: unknown, error?: unknown }
-  if (!Array.isArray(output)) throw unexpectedResponse(answer, 'an export has no manifest')
+function filesIn (context: TenantContext, response: BackendResponse, types: readonly string[]): NativeState {
+  const { output, error } = (jsonOf(response) ?? {}) as { output?: unknown, error?: unknown }
+  if (!Array.isArray(output)) throw unexpectedResponse(response, 'an export has no manifest')
   // Something is missing from it.
   if (Array.isArray(error) && error.length > 0) return { kind: 'failed' }
-  const files = output.map(({ type, url, count }) => ({ type: String(type), path: relativeToBase(String(url), door), count: Number.isInteger(count) ? count as number : undefined }))
+  const files = output.map(({ type, url, count }) => ({ type: String(type), path: relativeToBase(String(url), context), count: Number.isInteger(count) ? count as number : undefined }))
   // Azure leaves them in a storage account, where the gateway does not go.
   if (!files.every((file): file is NativeFile => file.path !== undefined)) return { kind: 'failed' }
-  if (!files.every(({ type }) => types.includes(type))) throw unexpectedResponse(answer, 'an export holds a type that was not asked for')
+  if (!files.every(({ type }) => types.includes(type))) throw unexpectedResponse(response, 'an export holds a type that was not asked for')
   // One order whenever it is asked for, because a place in it is kept.
   const rank = ({ type, path }: NativeFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }

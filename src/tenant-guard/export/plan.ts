@@ -12,21 +12,21 @@ import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
 
 /** What a survey is made with. */
 export interface ExportContext {
-  readonly door: TenantContext
+  readonly context: TenantContext
   /** When the export was asked for, ISO 8601. */
-  readonly askedAt: string
+  readonly requestedAt: string
   readonly pause: (ms: number) => Promise<unknown>
 }
 
 /** Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of records. */
-export async function planExport (surroundings: ExportContext, asked: ExportSelection, members: readonly string[] | undefined): Promise<ExportPosition> {
-  const { door } = surroundings
-  const served = servedBy(await getCapabilities(door.backend, request => sendRequest(door, request)))
+export async function planExport (surroundings: ExportContext, requested: ExportSelection, members: readonly string[] | undefined): Promise<ExportPosition> {
+  const { context } = surroundings
+  const served = servedBy(await getCapabilities(context.backend, request => sendRequest(context, request)))
   const asOf = await clockOf(surroundings)
-  const searches = searchesOf(asked, asked.types.filter(type => served.tenant.includes(type)), members)
+  const searches = searchesOf(requested, requested.types.filter(type => served.tenant.includes(type)), members)
   const atOnce = pLimit(countedAtOnce)
-  const counts = await Promise.all(searches.map(search => atOnce(() => countOf(door, search, asked.since))))
-  const isExact = asked.level === 'system' && searches.every(search => search.searches.length === 1)
+  const counts = await Promise.all(searches.map(search => atOnce(() => countOf(context, search, requested.since))))
+  const isExact = requested.level === 'system' && searches.every(search => search.searches.length === 1)
   return {
     asOf,
     ...isExact && !counts.includes(undefined) && { total: counts.reduce<number>((sum, count) => sum + count!, 0) },
@@ -42,37 +42,37 @@ const countedAtOnce = 4
  * The time by the datastore's clock, in whole seconds as HTTP tells it. A moment is waited for that is after the request, so
  * that what was stored before the request is before this time too.
  */
-async function clockOf ({ door, askedAt, pause }: ExportContext): Promise<string> {
+async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise<string> {
   for (let attempt = 1; ; attempt++) {
-    const answer = await counted(door, 'Patient', { since: undefined, conditions: [['_id', 'clinigate-clock']] })
-    const time = Date.parse(String(answer.headers.date))
-    if (Number.isNaN(time)) return askedAt
-    const behindMs = Date.parse(askedAt) - time
+    const response = await counted(context, 'Patient', { since: undefined, conditions: [['_id', 'clinigate-clock']] })
+    const time = Date.parse(String(response.headers.date))
+    if (Number.isNaN(time)) return requestedAt
+    const behindMs = Date.parse(requestedAt) - time
     // A clock that is further behind is another clock.
-    if (attempt === mostLooks || behindMs <= 0 || behindMs > 2_000) return new Date(time).toISOString()
+    if (attempt === maxLooks || behindMs <= 0 || behindMs > 2_000) return new Date(time).toISOString()
     // By one clock, its next second is so far away.
     await pause(10 + (behindMs < 1_000 ? 1_000 - behindMs : behindMs))
   }
 }
 
-const mostLooks = 4
+const maxLooks = 4
 
 /** How many records match at most; undefined where the datastore does not count them. */
-async function countOf (door: TenantContext, { type, searches }: TypeSearch, since: string | undefined): Promise<number | undefined> {
+async function countOf (context: TenantContext, { type, searches }: TypeSearch, since: string | undefined): Promise<number | undefined> {
   let count = 0
   for (const conditions of searches) {
-    const answer = await counted(door, type, { since, conditions })
-    if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`, cause: failureCause(answer) })
-    const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-    if (found === undefined) throw unexpectedResponse(answer, 'the records of an export were not counted')
-    const total = found.total ?? await countMatches(door, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])
+    const response = await counted(context, type, { since, conditions })
+    if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`, cause: failureCause(response) })
+    const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+    if (found === undefined) throw unexpectedResponse(response, 'the records of an export were not counted')
+    const total = found.total ?? await countMatches(context, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])
     if (total === undefined) return undefined
     count += total
   }
   return count
 }
 
-function counted (door: TenantContext, type: string, { since, conditions }: { readonly since: string | undefined, readonly conditions: Conditions }): Promise<BackendResponse> {
+function counted (context: TenantContext, type: string, { since, conditions }: { readonly since: string | undefined, readonly conditions: Conditions }): Promise<BackendResponse> {
   const parameters: Conditions = [...conditions, ...since === undefined ? [] : [['_lastUpdated', `ge${since}`] as const]]
-  return sendRequest(door, { ...restrict({ type, parameters, count: 0, total: 'accurate' }, door.tenant), headers: { 'cache-control': 'no-cache' } })
+  return sendRequest(context, { ...restrict({ type, parameters, count: 0, total: 'accurate' }, context.tenant), headers: { 'cache-control': 'no-cache' } })
 }

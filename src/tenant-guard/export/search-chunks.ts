@@ -9,7 +9,7 @@ import type { Conditions, TypeSearch } from './searches.js'
 
 /** What an export is taken from. */
 export interface SearchExportOptions {
-  readonly door: TenantContext
+  readonly context: TenantContext
   readonly searches: readonly TypeSearch[]
   readonly since: string | undefined
   readonly signal: AbortSignal
@@ -21,26 +21,26 @@ export async function * searchChunks (taking: SearchExportOptions, begun: Export
   let { after } = begun
   for (const [at, search] of searches.entries()) {
     if (at < begun.walked) continue
-    yield * portionsOf(taking, search, { ...begun, walked: at, after })
+    yield * chunksOf(taking, search, { ...begun, walked: at, after })
     after = undefined
     const { after: _, ...place } = begun
     yield { lines: [], place: { ...place, walked: at + 1 } }
   }
 }
 
-async function * portionsOf ({ door, since, signal }: SearchExportOptions, search: TypeSearch, begun: ExportPosition): AsyncGenerator<ExportChunk> {
+async function * chunksOf ({ context, since, signal }: SearchExportOptions, search: TypeSearch, begun: ExportPosition): AsyncGenerator<ExportChunk> {
   const { type } = search
   const start = { after: begun.after, from: since }
   const asOf = Date.parse(begun.asOf)
-  for await (const { records, upTo } of once(mergeSorted(search.searches.map(conditions => scanChunks(placeOf(door, type, conditions), start))))) {
+  for await (const { records, upTo } of once(mergeSorted(search.searches.map(conditions => scanChunks(placeOf(context, type, conditions), start))))) {
     signal.throwIfAborted()
     const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
     const place = upTo === undefined ? {} : { place: { ...begun, after: upTo } }
     if (late.length === 0) {
-      yield { type, lines: linesFrom(door, search, records), ...place }
+      yield { type, lines: linesFrom(context, search, records), ...place }
     } else {
-      yield { type, lines: linesFrom(door, search, records.filter(record => !late.includes(record))) }
-      yield { type, lines: linesFrom(door, search, late), isLate: true, ...place }
+      yield { type, lines: linesFrom(context, search, records.filter(record => !late.includes(record))) }
+      yield { type, lines: linesFrom(context, search, late), isLate: true, ...place }
     }
   }
 }
@@ -55,11 +55,11 @@ async function * once (walk: AsyncGenerator<ScanChunk>): AsyncGenerator<ScanChun
   }
 }
 
-function placeOf (door: TenantContext, type: string, conditions: Conditions): ScanPosition {
+function placeOf (context: TenantContext, type: string, conditions: Conditions): ScanPosition {
   return {
-    send: request => sendRequest(door, request),
-    baseUrl: door.backend.baseUrl,
+    send: request => sendRequest(context, request),
+    baseUrl: context.backend.baseUrl,
     type,
-    searching: (parameters, count) => restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, door.tenant)
+    searching: (parameters, count) => restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, context.tenant)
   }
 }

@@ -17,9 +17,9 @@ export interface TypeSearch {
 }
 
 /** Members that can be named in the conditions of a search; of a larger group the records are told by looking at each. */
-const mostNamed = 50
+const maxNamed = 50
 /** Searches that one type is looked through by at the same time. */
-const mostSearches = 8
+const maxSearches = 8
 
 /**
  * How the records of each type are found.
@@ -37,7 +37,7 @@ export function searchesOf ({ level, filters = {} }: ExportSelection, types: rea
 
 function narrowed (type: string, searches: readonly Conditions[], members: readonly string[]): readonly Conditions[] {
   const parameters = parametersOfPatient(type)
-  if (members.length > mostNamed || parameters.length * searches.length > mostSearches) return searches
+  if (members.length > maxNamed || parameters.length * searches.length > maxSearches) return searches
   const named = (parameter: string): SearchParameter => [parameter, members.map(id => parameter === '_id' ? id : `Patient/${id}`).join(',')]
   return searches.flatMap(search => parameters.map(parameter => [...search, named(parameter)]))
 }

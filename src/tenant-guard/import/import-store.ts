@@ -20,7 +20,7 @@ export interface ImportStore {
   /** The ids of the tenant's records of a type, a part at a time, some twice; `expected` is how many are looked for at most. */
   ids (type: string, expected: number): AsyncGenerator<readonly string[]>
   /** Those of the records that are stored and the tenant's, by their ids. */
-  stored (asked: RecordQuery): Promise<ReadonlyMap<string, StoredResource>>
+  stored (request: RecordQuery): Promise<ReadonlyMap<string, StoredResource>>
   /** A record as it would be stored. @throws {Failure} for what no tenant may store */
   stamped (record: ImportedRecord): TaggedRecord
   /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
@@ -31,15 +31,15 @@ export interface ImportStore {
 
 /** Opens one tenant's part of a datastore for an import. */
 export function importStore (opened: TenantContext): ImportStore {
-  const door = { ...opened, ownership: jobOwnershipCache(opened.ownership) }
-  const writer = new TransactionWriter(door)
+  const context = { ...opened, ownership: jobOwnershipCache(opened.ownership) }
+  const writer = new TransactionWriter(context)
   return {
-    records: tenantGuard(door),
-    checked: record => new CheckedRecord(door, record),
-    ids: (type, expected) => existingIds(door, type, expected),
-    stored: asked => fetchByIds(door, asked),
-    stamped: record => new CheckedRecord(door, record).stamped(record.targets),
-    refused: (records, others) => rejectedEntries(door, records, others),
+    records: tenantGuard(context),
+    checked: record => new CheckedRecord(context, record),
+    ids: (type, expected) => existingIds(context, type, expected),
+    stored: request => fetchByIds(context, request),
+    stamped: record => new CheckedRecord(context, record).stamped(record.targets),
+    refused: (records, others) => rejectedEntries(context, records, others),
     write: records => writer.write(records)
   }
 }

@@ -17,26 +17,26 @@ export interface NativeImport {
 }
 
 /** Opens the import of a datastore for one tenant. */
-export function nativeImport (door: TenantContext): NativeImport {
+export function nativeImport (context: TenantContext): NativeImport {
   return {
-    begin: offered => begin(door, offered),
+    begin: offered => begin(context, offered),
     // One that failed has ended, too: HAPI answers so when a single record failed.
-    hasEnded: async job => (await operationStatus(door, job))?.status !== 202
+    hasEnded: async job => (await operationStatus(context, job))?.status !== 202
   }
 }
 
 /** Lines that HAPI stores in one transaction; one that it can't read fails them all. */
 const linesOfOneBatch = 200
 
-async function begin (door: TenantContext, { files, credentials }: Offered): Promise<string | undefined> {
+async function begin (context: TenantContext, { files, credentials }: Offered): Promise<string | undefined> {
   const parameter = [
     { name: 'inputFormat', valueCode: 'application/fhir+ndjson' },
     { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'credentialHttpBasic', valueString: credentials }, { name: 'maxBatchResourceCount', valueInteger: linesOfOneBatch }] },
     ...files.map(({ type, url }) => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: url }] }))
   ]
-  const answer = await kickOff(door, { path: '$import', parameter, reason: 'an import was not begun' })
-  if (answer === undefined) return undefined
-  const place = relativeToBase(String(answer.headers['content-location']), door)
-  if (place === undefined) throw unexpectedResponse(answer, 'the address of an import is not below the base URL that is configured')
+  const response = await kickOff(context, { path: '$import', parameter, reason: 'an import was not begun' })
+  if (response === undefined) return undefined
+  const place = relativeToBase(String(response.headers['content-location']), context)
+  if (place === undefined) throw unexpectedResponse(response, 'the address of an import is not below the base URL that is configured')
   return place
 }

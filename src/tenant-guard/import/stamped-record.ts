@@ -31,13 +31,13 @@ export class CheckedRecord {
   readonly links: readonly ReferenceSite[]
 
   /** @throws {Failure} for what no tenant may store */
-  constructor (door: TenantContext, { type, id, resource, version, before }: Omit<ImportedRecord, 'targets'>) {
+  constructor (context: TenantContext, { type, id, resource, version, before }: Omit<ImportedRecord, 'targets'>) {
     authorize({ kind: 'import', type: resource.resourceType, id })
     this.type = type
     this.id = id
     this.version = version
-    this.resource = withIdempotencyTag(tagForTenant({ ...resource, id }, door.tenant, before), door.tenant)
-    this.links = collectReferences(this.resource, [door.backend.baseUrl], door.fhirBase)
+    this.resource = withIdempotencyTag(tagForTenant({ ...resource, id }, context.tenant, before), context.tenant)
+    this.links = collectReferences(this.resource, [context.backend.baseUrl], context.fhirBase)
   }
 
   /** As it is to be stored. @param targets where others of its import are stored that it refers to */

@@ -15,22 +15,22 @@ export type TransactionResult = { readonly written: ReadonlyArray<Failure | unde
  * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
  * @param others records as `Type/id` that would be there by then
  */
-export async function rejectedEntries (door: TenantContext, records: readonly TaggedRecord[], others: Iterable<string> = []): Promise<ReadonlyMap<number, Failure>> {
+export async function rejectedEntries (context: TenantContext, records: readonly TaggedRecord[], others: Iterable<string> = []): Promise<ReadonlyMap<number, Failure>> {
   const together = new Set([...records.map(({ name }) => name), ...others])
   const outside = records.map(({ links }) => links.filter(({ record }) => record === undefined || !together.has(record)))
-  const owned = await filterOwned(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
+  const owned = await filterOwned(context, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
   const refused = outside.map(links => links.filter(({ record }) => record === undefined || !owned.has(record)))
   return new Map([...refused.entries()].filter(([, links]) => links.length > 0).map(([at, links]) => [at, new ReferenceFailure(links)]))
 }
 
 /** Stores the records of one import. */
 export class TransactionWriter {
-  readonly #door: TenantContext
+  readonly #context: TenantContext
   /** Types of which a record came back as it is stored, the tenant's. */
   readonly #seen = new Set<string>()
 
-  constructor (door: TenantContext) {
-    this.#door = door
+  constructor (context: TenantContext) {
+    this.#context = context
   }
 
   /**
@@ -38,16 +38,16 @@ export class TransactionWriter {
    * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
    */
   async write (records: readonly TaggedRecord[]): Promise<TransactionResult> {
-    const door = this.#door
-    const refused = await rejectedEntries(door, records)
+    const context = this.#context
+    const refused = await rejectedEntries(context, records)
     if (refused.size > 0) return { refused }
-    const answer = await sendRequest(door, { method: 'POST', path: '', headers: this.#wanted(records), body: transactionOf(records) })
-    if (answer.status !== 200) {
+    const response = await sendRequest(context, { method: 'POST', path: '', headers: this.#wanted(records), body: transactionOf(records) })
+    if (response.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
-      for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(ownershipScope(door), record)
-      throw refusalOf(answer)
+      for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) context.ownership.forget(ownershipScope(context), record)
+      throw refusalOf(response)
     }
-    return { written: await this.#confirmed(entriesIn(checkedJsonOf(answer)), records) }
+    return { written: await this.#confirmed(entriesIn(checkedJsonOf(response)), records) }
   }
 
   /** Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good part of the work. */
@@ -57,11 +57,11 @@ export class TransactionWriter {
 
   /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
   async #confirmed (entries: readonly AnsweredEntry[], records: readonly TaggedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
-    const door = this.#door
+    const context = this.#context
     const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
-    for (const record of made) door.ownership.remember(ownershipScope(door), record.name)
+    for (const record of made) context.ownership.remember(ownershipScope(context), record.name)
     const open = [...records.keys()].filter(at => !made.has(records[at]!))
-    const stored = await entriesAsStored(door, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
+    const stored = await entriesAsStored(context, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
     const failures = new Map(open.map((at, i) => [at, this.#troubleWith(stored[i], records[at]!)] as const))
     return records.map((_, at) => failures.get(at))
   }
@@ -69,12 +69,12 @@ export class TransactionWriter {
   /** A write is done, whatever its answer holds. */
   #troubleWith (given: AnsweredEntry | undefined, { type, id }: TaggedRecord): Failure | undefined {
     const status = Number.parseInt(String(given?.response?.status), 10)
-    const record = verifyAndRememberOwned(this.#door, given?.resource, { type, id })
+    const record = verifyAndRememberOwned(this.#context, given?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
       this.#seen.add(type)
       return undefined
     }
-    reportIncident(this.#door, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
+    reportIncident(this.#context, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
     return new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
   }
 }
@@ -95,11 +95,11 @@ function requestOf ({ name, version }: TaggedRecord) {
   return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: `W/"${version}"` } }
 }
 
-function refusalOf (answer: Parameters<typeof failureCause>[0]): Failure {
-  const cause = failureCause(answer)
-  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Another request changed the record at the same time. Send it again.', cause })
-  if ([400, 404, 410, 413, 422].includes(answer.status)) return rejection(cause)
-  return unexpectedResponse(answer, 'a transaction of an import was not answered')
+function refusalOf (response: Parameters<typeof failureCause>[0]): Failure {
+  const cause = failureCause(response)
+  if (response.status === 409 || response.status === 412) return new Failure('CONFLICT', { message: 'Another request changed the record at the same time. Send it again.', cause })
+  if ([400, 404, 410, 413, 422].includes(response.status)) return rejection(cause)
+  return unexpectedResponse(response, 'a transaction of an import was not answered')
 }
 
 function entriesIn (value: unknown): readonly AnsweredEntry[] {

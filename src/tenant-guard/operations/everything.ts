@@ -20,38 +20,38 @@ const defaultCount = 100
  * all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So is what the
  * client did not ask for: HAPI passes over `_since`, and shows more types than `_type` names.
  */
-export async function patientEverything (door: TenantContext, asked: EverythingOperation): Promise<FhirResponse> {
-  const { type, id, count = defaultCount, cursor, parameters } = asked
-  await readMeta(door, type, id)
+export async function patientEverything (context: TenantContext, request: EverythingOperation): Promise<FhirResponse> {
+  const { type, id, count = defaultCount, cursor, parameters } = request
+  await readMeta(context, type, id)
   const path = `${type}/${id}/$everything`
-  const place = cursorBinding(door, { route: `fhir ${path}`, type })
-  const { answer, opened } = cursor === undefined ? { answer: await firstPage(door, path, { ...asked, count }) } : await nextPage(door, cursor, place)
+  const place = cursorBinding(context, { route: `fhir ${path}`, type })
+  const { response, opened } = cursor === undefined ? { response: await firstPage(context, path, { ...request, count }) } : await nextPage(context, cursor, place)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
-  const given = parseBackendBundle(answer, 'searchset')
-  if (given === undefined) throw unexpectedResponse(answer, 'an operation was not answered')
-  const url = `${door.fhirBase}/${path}`
-  const links = pageLinks(door, answer, linkUrl(url, [...parameters, ...pageParameters(asked)]), { next: given.next, paths: [path], place, contents: { count, ...narrowing.length > 0 && { narrowing } }, url })
-  const shown = given.entries.filter(entry => isOwn(door, entry) && isWanted(entry, narrowing))
-  return { status: 200, body: bundleText(door, given, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
+  const given = parseBackendBundle(response, 'searchset')
+  if (given === undefined) throw unexpectedResponse(response, 'an operation was not answered')
+  const url = `${context.fhirBase}/${path}`
+  const links = pageLinks(context, response, linkUrl(url, [...parameters, ...pageParameters(request)]), { next: given.next, paths: [path], place, contents: { count, ...narrowing.length > 0 && { narrowing } }, url })
+  const shown = given.entries.filter(entry => isOwn(context, entry) && isWanted(entry, narrowing))
+  return { status: 200, body: bundleText(context, given, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
 }
 
-async function firstPage (door: TenantContext, path: string, { parameters, count }: Pick<EverythingOperation, 'parameters'> & { readonly count: number }): Promise<BackendResponse> {
-  await demandHeeded(door, parameters)
+async function firstPage (context: TenantContext, path: string, { parameters, count }: Pick<EverythingOperation, 'parameters'> & { readonly count: number }): Promise<BackendResponse> {
+  await requireHeeded(context, parameters)
   // Else HAPI shows for a minute what it found earlier.
   const headers = { 'cache-control': 'no-cache' }
-  const answer = await sendRequest(door, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
-  if (answer.status === 200) return answer
-  const cause = failureCause(answer)
-  if (isNotOffered(answer, parseIssues(door, answer))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
-  if (answer.status === 400 || answer.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the parameters of this operation.', cause })
-  return answer
+  const response = await sendRequest(context, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
+  if (response.status === 200) return response
+  const cause = failureCause(response)
+  if (isNotOffered(response, parseIssues(context, response))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  if (response.status === 400 || response.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the parameters of this operation.', cause })
+  return response
 }
 
 /** @throws {Failure} BAD_REQUEST for the dates of care, which cannot be told from a record: HAPI passes over them, and would show all times */
-async function demandHeeded (door: TenantContext, parameters: EverythingOperation['parameters']): Promise<void> {
+async function requireHeeded (context: TenantContext, parameters: EverythingOperation['parameters']): Promise<void> {
   const [name] = parameters.find(([name]) => name === 'start' || name === 'end') ?? []
   if (name === undefined) return
-  const told = await getCapabilities(door.backend, request => sendRequest(door, request)).catch(() => undefined)
+  const told = await getCapabilities(context.backend, request => sendRequest(context, request)).catch(() => undefined)
   if (!/^HAPI\b/.test(told?.software ?? '')) return
   const message = `${name}: the datastore would ignore it and return records of all dates. Search each type by its dates instead.`
   throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] })
@@ -62,7 +62,7 @@ function isWanted ({ resource }: BackendBundleEntry, narrowing: EverythingOperat
   return narrowing.every(([name, value]) => name === '_type' ? value.split(',').includes(resourceType) : !(Date.parse(meta.lastUpdated ?? '') < Date.parse(value)))
 }
 
-function isOwn (door: TenantContext, { resource }: BackendBundleEntry): boolean {
+function isOwn (context: TenantContext, { resource }: BackendBundleEntry): boolean {
   const { resourceType } = (resource ?? {}) as { resourceType?: unknown }
-  return typeof resourceType === 'string' && isTenantType(resourceType) && verifyAndRememberOwned(door, resource, { type: resourceType }) !== undefined
+  return typeof resourceType === 'string' && isTenantType(resourceType) && verifyAndRememberOwned(context, resource, { type: resourceType }) !== undefined
 }

@@ -33,7 +33,7 @@ export interface TerminologyRequest {
    * What the client may see of an answer.
    * @throws {Failure}
    */
-  readonly shown: (answer: BackendResponse) => FhirResponse
+  readonly shown: (response: BackendResponse) => FhirResponse
   /** What the client is told of an exchange that came to no whole answer. */
   readonly broken: (error: Error) => unknown
 }
@@ -42,9 +42,9 @@ export interface TerminologyRequest {
  * The way of a question about codes, which no tenant owns: by URLs and codes only, so no record of anybody can be meant.
  * @throws {Failure} METHOD_NOT_ALLOWED for an operation or parameter that is not on the list
  */
-export function terminologyRequest (door: TenantContext, asked: Terminology): TerminologyRequest {
-  const { backend: { upstream }, requestId } = door
-  const request = requestFor(asked)
+export function terminologyRequest (context: TenantContext, requested: Terminology): TerminologyRequest {
+  const { backend: { upstream }, requestId } = context
+  const request = requestFor(requested)
   const headers: Record<string, string> = {
     accept: 'application/fhir+json',
     ...request.body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' },
@@ -53,9 +53,9 @@ export function terminologyRequest (door: TenantContext, asked: Terminology): Te
   return {
     upstream,
     ...request,
-    path: `${upstream.basePath}/${asked.type}/${asked.operation}`,
+    path: `${upstream.basePath}/${requested.type}/${requested.operation}`,
     headers,
-    shown: answer => shown(door, asked, answer),
+    shown: response => shown(context, requested, response),
     broken: error => error instanceof Failure ? error : transportFailure(readOnly, toTransportError(error))
   } satisfies Omit<TerminologyRequest, typeof guarded> as TerminologyRequest
 }
@@ -64,7 +64,7 @@ export function terminologyRequest (door: TenantContext, asked: Terminology): Te
 const readOnly: BackendRequest = { method: 'GET', path: '' }
 
 /** Longer request lines are refused by some servers. */
-const longestQuery = 6_000
+const maxQuery = 6_000
 
 function requestFor ({ type, operation, parameters }: Terminology): Pick<TerminologyRequest, 'method' | 'query' | 'body'> {
   const name = `${type}/${operation}`
@@ -72,7 +72,7 @@ function requestFor ({ type, operation, parameters }: Terminology): Pick<Termino
   if (!parameters.every(parameter => Object.hasOwn(forms, parameter.name))) throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: '' } })
   const simple = parameters.flatMap(({ name, value }) => typeof value === 'string' ? [[name, value] as const] : [])
   const query = encodeParameters(simple)
-  if (simple.length === parameters.length && query.length <= longestQuery) return { method: 'GET', query }
+  if (simple.length === parameters.length && query.length <= maxQuery) return { method: 'GET', query }
   const parameter = parameters.map(({ name, value }) => ({ name, [memberFor(forms[name]!)]: typeof value === 'string' ? valueAs(forms[name]!, value) : value }))
   return { method: 'POST', query: '', body: printJson({ resourceType: 'Parameters', parameter }) }
 }
@@ -84,20 +84,20 @@ function valueAs (form: ParameterForm, text: string): string | number | boolean 
   return form === 'integer' ? Number(text) : text
 }
 
-function shown (door: TenantContext, { type, operation }: Terminology, answer: BackendResponse): FhirResponse {
-  const failure = responseFailure(readOnly, answer) ?? refusal(door, answer)
+function shown (context: TenantContext, { type, operation }: Terminology, response: BackendResponse): FhirResponse {
+  const failure = responseFailure(readOnly, response) ?? refusal(context, response)
   if (failure !== undefined) throw failure
-  const { resourceType } = Object(checkedJsonOf(answer)) as { resourceType?: unknown }
-  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpectedResponse(answer, 'a terminology operation was not answered')
-  return { status: 200, body: rewriteUrlsInText(door, answer) }
+  const { resourceType } = Object(checkedJsonOf(response)) as { resourceType?: unknown }
+  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpectedResponse(response, 'a terminology operation was not answered')
+  return { status: 200, body: rewriteUrlsInText(context, response) }
 }
 
-function refusal (door: TenantContext, answer: BackendResponse): Failure | undefined {
-  const { status } = answer
+function refusal (context: TenantContext, response: BackendResponse): Failure | undefined {
+  const { status } = response
   if (status === 200) return undefined
-  const cause = failureCause(answer)
+  const cause = failureCause(response)
   if (status === 404) return new Failure('NOT_FOUND', { message: 'The datastore has no such code, code system, value set or concept map.', cause })
-  if (isNotOffered(answer, parseIssues(door, answer))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  if (isNotOffered(response, parseIssues(context, response))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
   if (status === 400 || status === 412 || status === 422) return new Failure('BAD_REQUEST', { message: 'The datastore rejected this request.', cause })
-  return unexpectedResponse(answer, 'a terminology operation was not answered')
+  return unexpectedResponse(response, 'a terminology operation was not answered')
 }

@@ -15,16 +15,16 @@ import { createRequest } from '../writes/writes.js'
  * against a questionnaire or measure of tenants, which HAPI looks up among those of all. What is not in R4's form is said
  * here: a datastore may drop it before it looks.
  */
-export async function validate (door: TenantContext, asked: Validate): Promise<FhirResponse> {
-  const faults = validateStructure(asked.resource)
+export async function validate (context: TenantContext, request: Validate): Promise<FhirResponse> {
+  const faults = validateStructure(request.resource)
   if (faults.length > 0) return outcome(formatList(faults))
-  const { resource } = await createRequest(door, asked)
+  const { resource } = await createRequest(context, request)
   const { resource: sent, restored } = unresolvedCanonicals(resource)
-  const answer = await sendRequest(door, { method: 'POST', path: `${asked.type}/$validate`, body: printJson(sent), isSafe: true })
-  const issues = parseIssues(door, { body: restored(answer.body) })
-  if (isNotOffered(answer, issues)) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: failureCause(answer) })
-  if (issues === undefined || ![200, 400, 412, 422].includes(answer.status)) throw unexpectedResponse(answer, 'a validation was not answered')
-  const tag = `${asked.type}.meta.tag[${resource.meta!.tag!.length - 1}]`
+  const response = await sendRequest(context, { method: 'POST', path: `${request.type}/$validate`, body: printJson(sent), isSafe: true })
+  const issues = parseIssues(context, { body: restored(response.body) })
+  if (isNotOffered(response, issues)) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: failureCause(response) })
+  if (issues === undefined || ![200, 400, 412, 422].includes(response.status)) throw unexpectedResponse(response, 'a validation was not answered')
+  const tag = `${request.type}.meta.tag[${resource.meta!.tag!.length - 1}]`
   const shown = issues.filter(({ expression = [] }) => !expression.some(path => path.startsWith(tag)))
   return outcome(shown.length > 0 ? shown : [nothingFound])
 }

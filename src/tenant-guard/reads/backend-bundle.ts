@@ -31,9 +31,9 @@ export interface BackendBundle {
 }
 
 /** Reads an answer that must be a Bundle of this type; undefined for anything else. */
-export function parseBackendBundle (answer: BackendResponse, type: 'searchset' | 'history'): BackendBundle | undefined {
-  if (answer.status !== 200) return undefined
-  const bundle = (checkedJsonOf(answer) ?? {}) as Record<string, unknown>
+export function parseBackendBundle (response: BackendResponse, type: 'searchset' | 'history'): BackendBundle | undefined {
+  if (response.status !== 200) return undefined
+  const bundle = (checkedJsonOf(response) ?? {}) as Record<string, unknown>
   const { resourceType, type: given, total, link = [], entry = [] } = bundle
   if (resourceType !== 'Bundle' || given !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
@@ -42,7 +42,7 @@ export function parseBackendBundle (answer: BackendResponse, type: 'searchset' |
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined,
     isCut: isTruncated(link, entry),
-    text: answer.body,
+    text: response.body,
     isEntryLast: Object.keys(bundle).at(-1) === 'entry'
   }
 }
@@ -60,12 +60,12 @@ interface BundleHead {
  * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id that is
  * one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
  */
-export function bundleText (door: TenantContext, given: BackendBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }): string {
+export function bundleText (context: TenantContext, given: BackendBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
-  const entries = shown.length === given.entries.length ? entriesAsGiven(door, given) : undefined
-  const text = entries ?? printedEntries(door, given, new Set(shown))
-  return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(door, text), note)}}`
+  const entries = shown.length === given.entries.length ? entriesAsGiven(context, given) : undefined
+  const text = entries ?? printedEntries(context, given, new Set(shown))
+  return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(context, text), note)}}`
 }
 
 /** Entries with an OperationOutcome behind them, which counts as no match: http://hl7.org/fhir/R4/search.html#modes */
@@ -80,9 +80,9 @@ export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
 }
 
 /** The shown entries printed anew, from a reading that keeps the text of numbers. */
-function printedEntries (door: TenantContext, { text, entries }: BackendBundle, shown: ReadonlySet<BackendBundleEntry>): string {
+function printedEntries (context: TenantContext, { text, entries }: BackendBundle, shown: ReadonlySet<BackendBundleEntry>): string {
   const { entry } = parseStored(text) as { readonly entry: readonly BackendBundleEntry[] }
-  return printJson(entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(door, item) })))
+  return printJson(entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(context, item) })))
 }
 
 function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEntry): string | undefined {

@@ -9,7 +9,7 @@ import { searchOwn } from './own-matches.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A first phase that finds this many records or follows this many references is refused: the second could not name them all. */
-const mostFound = 1_000
+const maxFound = 1_000
 
 /**
  * Joins as plain conditions on the records of a type. Each is answered by a search among the tenant's own records first,
@@ -18,14 +18,14 @@ const mostFound = 1_000
  * @returns undefined when nothing can match
  * @throws {Failure} BAD_REQUEST when one of them leads over too many records or references
  */
-export async function resolveChains (door: TenantContext, type: string, joins: readonly ChainedCondition[]): Promise<readonly SearchParameter[] | undefined> {
-  const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join))
+export async function resolveChains (context: TenantContext, type: string, joins: readonly ChainedCondition[]): Promise<readonly SearchParameter[] | undefined> {
+  const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? chained(context, join) : referring(context, type, join))
   return conditions.every(condition => condition !== undefined) ? conditions : undefined
 }
 
 /** `subject:Patient.name=x` as `subject=Patient/1,Patient/2`. */
-async function chained (door: TenantContext, { types, reference, condition }: ChainedCondition): Promise<SearchParameter | undefined> {
-  const found = await Promise.all(types.map(async type => (await idsMatching(door, type, condition)).map(id => `${type}/${id}`)))
+async function chained (context: TenantContext, { types, reference, condition }: ChainedCondition): Promise<SearchParameter | undefined> {
+  const found = await Promise.all(types.map(async type => (await idsMatching(context, type, condition)).map(id => `${type}/${id}`)))
   const records = found.flat()
   requireFewMatches(records.length)
   return records.length === 0 ? undefined : [reference, records.join(',')]
@@ -35,45 +35,45 @@ async function chained (door: TenantContext, { types, reference, condition }: Ch
  * The ids of the tenant's records of a type that match a condition.
  * @throws {Failure} BAD_REQUEST when they are too many to be named
  */
-export async function idsMatching (door: TenantContext, type: string, condition: SearchParameter): Promise<string[]> {
-  const { matches } = await foundBy(door, { type, condition, shape: identityElements(type), cacheControl: singlePage(mostFound) })
-  return matches.map(match => verifyAndRememberOwned(door, match, { type })?.id).filter(id => id !== undefined)
+export async function idsMatching (context: TenantContext, type: string, condition: SearchParameter): Promise<string[]> {
+  const { matches } = await foundBy(context, { type, condition, shape: identityElements(type), cacheControl: singlePage(maxFound) })
+  return matches.map(match => verifyAndRememberOwned(context, match, { type })?.id).filter(id => id !== undefined)
 }
 
 /** `_has:Observation:patient:code=x` as `_id=1,2`: the datastore itself says where the references lead. */
-async function referring (door: TenantContext, type: string, { types, reference, condition }: ChainedCondition): Promise<SearchParameter | undefined> {
+async function referring (context: TenantContext, type: string, { types, reference, condition }: ChainedCondition): Promise<SearchParameter | undefined> {
   const from = types[0]!
   const elements = includedElements(from, reference)
   const shape: readonly SearchParameter[] = [['_include', `${from}:${reference}:${type}`], ...identityElements(from, elements)]
   // With no-store, HAPI would leave out included records.
-  const { matches, included, isCut } = await foundBy(door, { type: from, condition, shape, cacheControl: 'no-cache', isWithIncludes: true })
+  const { matches, included, isCut } = await foundBy(context, { type: from, condition, shape, cacheControl: 'no-cache', isWithIncludes: true })
   // HAPI follows at most a thousand references, several of which may lead to one record, and does not say when there are more.
   const followed = matches.reduce<number>((sum, match) => sum + referencesTo(type, match, elements), 0)
-  requireFewMatches(isCut ? mostFound : Math.max(matches.length, included.length, followed))
-  const ids = included.map(item => verifyAndRememberOwned(door, item, { type })?.id).filter(id => id !== undefined)
+  requireFewMatches(isCut ? maxFound : Math.max(matches.length, included.length, followed))
+  const ids = included.map(item => verifyAndRememberOwned(context, item, { type })?.id).filter(id => id !== undefined)
   return ids.length === 0 ? undefined : ['_id', ids.join(',')]
 }
 
 /** The first phase of a join. */
 interface FirstPhase { readonly type: string, readonly condition: SearchParameter, readonly shape: readonly SearchParameter[], readonly cacheControl: string, readonly isWithIncludes?: boolean }
 
-async function foundBy (door: TenantContext, { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase): Promise<Searchset> {
-  const run = (parameters: readonly SearchParameter[]) => answered(door, restrict({ type, parameters, count: mostFound, total: 'none', shape }, door.tenant), cacheControl)
-  const found = await searchOwn(door, { type, parameters: [condition], run, matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => !isWithIncludes && matches.length < mostFound })
-  requireFewMatches(found.next === undefined ? found.matches.filter(match => verifyAndRememberOwned(door, match, { type }) !== undefined).length : mostFound)
+async function foundBy (context: TenantContext, { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase): Promise<Searchset> {
+  const run = (parameters: readonly SearchParameter[]) => answered(context, restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant), cacheControl)
+  const found = await searchOwn(context, { type, parameters: [condition], run, matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => !isWithIncludes && matches.length < maxFound })
+  requireFewMatches(found.next === undefined ? found.matches.filter(match => verifyAndRememberOwned(context, match, { type }) !== undefined).length : maxFound)
   return found
 }
 
-async function answered (door: TenantContext, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
-  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': cacheControl, ...strictHandling } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the condition of a chain or _has.', cause: failureCause(answer) })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'the first phase of a joined search was not answered')
+async function answered (context: TenantContext, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': cacheControl, ...strictHandling } })
+  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the condition of a chain or _has.', cause: failureCause(response) })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'the first phase of a joined search was not answered')
   return found
 }
 
 /** @throws {Failure} BAD_REQUEST, with what to do */
-export function requireFewMatches (found: number, message = `A chain or _has can lead over at most ${mostFound - 1} records and references. Narrow its condition, or search in two steps.`): void {
-  if (found < mostFound) return
+export function requireFewMatches (found: number, message = `A chain or _has can lead over at most ${maxFound - 1} records and references. Narrow its condition, or search in two steps.`): void {
+  if (found < maxFound) return
   throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }

@@ -14,17 +14,17 @@ import { readMeta } from './read-record.js'
  * @returns undefined when nothing can match
  * @throws {Failure} NOT_FOUND, and BAD_REQUEST when too many records would have to be named
  */
-export async function compartmentConditions (door: TenantContext, { type, within }: Pick<FhirSearch, 'type' | 'within'>): Promise<readonly SearchParameter[] | undefined> {
+export async function compartmentConditions (context: TenantContext, { type, within }: Pick<FhirSearch, 'type' | 'within'>): Promise<readonly SearchParameter[] | undefined> {
   if (within === undefined) return []
   if (!isId(within.id)) throw notFound()
-  await readMeta(door, within.type, within.id)
+  await readMeta(context, within.type, within.id)
   const conditions = within.parameters.map(parameter => [parameter, `${within.type}/${within.id}`] as const)
   if (conditions.length === 1) return conditions
-  const counts = await Promise.all(conditions.map(condition => countOf(door, type, condition)))
+  const counts = await Promise.all(conditions.map(condition => countOf(context, type, condition)))
   const leading = conditions.filter((_, at) => counts[at]! > 0)
   if (leading.length < 2) return leading.length === 0 ? undefined : leading
   requireFewMatches(counts.reduce((sum, count) => sum + count), tooMany(within))
-  const ids = [...new Set((await Promise.all(leading.map(condition => idsMatching(door, type, condition)))).flat())]
+  const ids = [...new Set((await Promise.all(leading.map(condition => idsMatching(context, type, condition)))).flat())]
   return ids.length === 0 ? undefined : [['_id', ids.join(',')]]
 }
 
@@ -32,9 +32,9 @@ const tooMany = ({ parameters }: Compartment): string =>
   `Too many records are in this compartment through more than one parameter. Search the type with each of these parameters instead: ${parameters.join(', ')}.`
 
 /** How many of the tenant's records match; one where the datastore does not say. */
-async function countOf (door: TenantContext, type: string, condition: SearchParameter): Promise<number> {
-  const answer = await sendRequest(door, { ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, door.tenant), headers: { 'cache-control': 'no-cache' } })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'the records of a compartment were not counted')
-  return found.total ?? await countMatches(door, type, [condition]) ?? 1
+async function countOf (context: TenantContext, type: string, condition: SearchParameter): Promise<number> {
+  const response = await sendRequest(context, { ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, context.tenant), headers: { 'cache-control': 'no-cache' } })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'the records of a compartment were not counted')
+  return found.total ?? await countMatches(context, type, [condition]) ?? 1
 }

@@ -4,8 +4,8 @@ import { restrict, strictHandling } from '../restrict.js'
 import { searchsetOf } from './searchset.js'
 
 /** How many of the tenant's records match, for a datastore that returns matches without a total; undefined if it cannot count at all. */
-export async function countMatches (door: TenantContext, type: string, parameters: readonly SearchParameter[]): Promise<number | undefined> {
-  const search = restrict({ type, parameters, count: 1, shape: [['_summary', 'count']] }, door.tenant)
-  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': 'no-cache', ...strictHandling } })
-  return answer.status === 200 ? searchsetOf(jsonOf(answer))?.total : undefined
+export async function countMatches (context: TenantContext, type: string, parameters: readonly SearchParameter[]): Promise<number | undefined> {
+  const search = restrict({ type, parameters, count: 1, shape: [['_summary', 'count']] }, context.tenant)
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': 'no-cache', ...strictHandling } })
+  return response.status === 200 ? searchsetOf(jsonOf(response))?.total : undefined
 }

@@ -12,21 +12,21 @@ import { versionOf } from './vread.js'
 import { readRecord } from './read-record.js'
 
 /** One record as it is stored, or the parts of it that are wanted. */
-export async function fhirRead (door: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
+export async function fhirRead (context: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
   const query = encodeParameters(shapeParameters(plainShape(type, shape)))
-  const answer = await sendRequest(door, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
-  return shownRecord(door, answer, readRecord(door, answer, { type, id }, checkedJsonOf))
+  const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
+  return shownRecord(context, response, readRecord(context, response, { type, id }, checkedJsonOf))
 }
 
 /** One version of a record that still exists. */
-export async function fhirVersionRead (door: TenantContext, asked: VersionRead): Promise<FhirResponse> {
-  const { record, answer } = await versionOf(door, asked)
-  return shownRecord(door, answer, record)
+export async function fhirVersionRead (context: TenantContext, request: VersionRead): Promise<FhirResponse> {
+  const { record, response } = await versionOf(context, request)
+  return shownRecord(context, response, record)
 }
 
 /** A record that was checked, in the datastore's own text. */
-export function shownRecord (door: TenantContext, answer: BackendResponse, record: StoredResource, status: FhirResponse['status'] = 200): FhirResponse {
-  return { status, record, body: rewriteUrlsInText(door, answer) }
+export function shownRecord (context: TenantContext, response: BackendResponse, record: StoredResource, status: FhirResponse['status'] = 200): FhirResponse {
+  return { status, record, body: rewriteUrlsInText(context, response) }
 }
 
 /** HAPI answers `_summary=text` with the body `null`, but returns the same elements by name. */

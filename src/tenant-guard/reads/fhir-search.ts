@@ -21,53 +21,53 @@ import { linkUrl, nextPage, pageLinks } from './page-links.js'
 const defaultCount = 20
 
 /** A FHIR search: matches and included records, only the tenant's own. */
-export async function fhirSearch (door: TenantContext, asked: FhirSearch): Promise<FhirResponse> {
-  if (asked.cursor !== undefined) {
-    const { answer, opened } = await nextPage(door, asked.cursor, cursorBinding(door, { route, type: asked.type }))
-    const given = requireBundle(answer)
-    reportForeign(door, asked.type, matchesIn(given))
-    return await shownPage(door, asked, { ...opened, answer, given })
+export async function fhirSearch (context: TenantContext, request: FhirSearch): Promise<FhirResponse> {
+  if (request.cursor !== undefined) {
+    const { response, opened } = await nextPage(context, request.cursor, cursorBinding(context, { route, type: request.type }))
+    const given = requireBundle(response)
+    reportForeign(context, request.type, matchesIn(given))
+    return await shownPage(context, request, { ...opened, response, given })
   }
-  const count = asked.count ?? defaultCount
-  const further = await furtherConditions(door, asked)
-  if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
-  const conditions = [...asked.parameters, ...further]
-  const run = (parameters: readonly SearchParameter[]) => firstPage(door, asked, { parameters, count })
-  return await shownPage(door, asked, await searchOwn(door, { type: asked.type, parameters: conditions, run, matchesIn: ({ given }) => matchesIn(given), isWhole: ({ given }) => given.next === undefined && asked.includes.length === 0 }))
+  const count = request.count ?? defaultCount
+  const further = await furtherConditions(context, request)
+  if (further === undefined) return { status: 200, body: bundleText(context, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(context, request) }], shown: [] }) }
+  const conditions = [...request.parameters, ...further]
+  const run = (parameters: readonly SearchParameter[]) => firstPage(context, request, { parameters, count })
+  return await shownPage(context, request, await searchOwn(context, { type: request.type, parameters: conditions, run, matchesIn: ({ given }) => matchesIn(given), isWhole: ({ given }) => given.next === undefined && request.includes.length === 0 }))
 }
 
-async function firstPage (door: TenantContext, asked: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
-  const shape = [...asked.includes.map(formatInclude), ...shapeParameters(shapeOf(asked))]
-  const request = restrict({ type: asked.type, parameters, count, total: asked.total, shape }, door.tenant)
+async function firstPage (context: TenantContext, requested: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
+  const shape = [...requested.includes.map(formatInclude), ...shapeParameters(shapeOf(requested))]
+  const request = restrict({ type: requested.type, parameters, count, total: requested.total, shape }, context.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
-  const answer = await sendRequest(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
-  if ([400, 405, 422].includes(answer.status)) throw rejectedSearch(answer, parameters)
-  const isCountWanted = asked.total === 'accurate' || count === 0
-  const countAll = async () => isCountWanted ? await countMatches(door, asked.type, parameters.filter(([name]) => name !== '_sort')) : undefined
-  return { answer, given: requireBundle(answer), count, countAll }
+  const response = await sendRequest(context, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
+  if ([400, 405, 422].includes(response.status)) throw rejectedSearch(response, parameters)
+  const isCountWanted = requested.total === 'accurate' || count === 0
+  const countAll = async () => isCountWanted ? await countMatches(context, requested.type, parameters.filter(([name]) => name !== '_sort')) : undefined
+  return { response, given: requireBundle(response), count, countAll }
 }
 
 /** Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is `:contains` by default. */
-function rejectedSearch (answer: BackendResponse, parameters: readonly SearchParameter[]): Failure {
-  const name = answer.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
+function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
+  const name = response.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
   const message = name === undefined
     ? 'The datastore rejected a parameter of this search or its value.'
     : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
-  return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: failureCause(answer) })
+  return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: failureCause(response) })
 }
 
-function requireBundle (answer: BackendResponse): BackendBundle {
-  const given = parseBackendBundle(answer, 'searchset')
-  if (given === undefined) throw unexpectedResponse(answer, 'a search was not answered')
+function requireBundle (response: BackendResponse): BackendBundle {
+  const given = parseBackendBundle(response, 'searchset')
+  if (given === undefined) throw unexpectedResponse(response, 'a search was not answered')
   return given
 }
 
 const matchesIn = ({ entries }: BackendBundle): readonly unknown[] => entries.filter(isMatch).map(({ resource }) => resource)
 
 /** What a compartment and joins come to; undefined when nothing can match. */
-async function furtherConditions (door: TenantContext, asked: FhirSearch): Promise<SearchParameter[] | undefined> {
-  const within = await compartmentConditions(door, asked)
-  const joined = within && await resolveChains(door, asked.type, asked.joins)
+async function furtherConditions (context: TenantContext, request: FhirSearch): Promise<SearchParameter[] | undefined> {
+  const within = await compartmentConditions(context, request)
+  const joined = within && await resolveChains(context, request.type, request.joins)
   return joined && [...within, ...joined]
 }
 
@@ -88,29 +88,29 @@ const route = 'fhir'
 
 /** An answer, and what is known of its search from the page before. */
 type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
-  readonly answer: BackendResponse
+  readonly response: BackendResponse
   readonly given: BackendBundle
   /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function shownPage (door: TenantContext, asked: FhirSearch, { answer, given, count, countAll, ...before }: GivenPage): Promise<FhirResponse> {
-  const shown = ownEntries(door, asked.type, given.entries)
+async function shownPage (context: TenantContext, request: FhirSearch, { response, given, count, countAll, ...before }: GivenPage): Promise<FhirResponse> {
+  const shown = ownEntries(context, request.type, given.entries)
   // A total that counts another tenant's records would reveal them.
   const own = shown.filter(isMatch).length
   const isOwn = own === given.entries.filter(isMatch).length
   const isAll = countAll !== undefined && count > 0 && given.next === undefined
   const counted = isOwn ? given.total : undefined
   const total = before.total ?? counted ?? (isAll ? own : isOwn ? await countAll?.() : undefined)
-  const ways = before.ways ?? asked.includes.map(formatInclude)
-  const links = pageLinks(door, answer, selfUrl(door, asked), {
+  const ways = before.ways ?? request.includes.map(formatInclude)
+  const links = pageLinks(context, response, selfUrl(context, request), {
     next: given.next,
-    paths: searchPaths(asked.type),
-    place: cursorBinding(door, { route, type: asked.type }),
+    paths: searchPaths(request.type),
+    place: cursorBinding(context, { route, type: request.type }),
     contents: { count, ...total !== undefined && { total }, ...ways.length > 0 && { ways } },
-    url: `${door.fhirBase}/${asked.type}`
+    url: `${context.fhirBase}/${request.type}`
   })
-  return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, note: noteOf(given, ways), shown }), shown: () => namesIn(shown) }
+  return { status: 200, body: bundleText(context, given, { type: 'searchset', total, links, note: noteOf(given, ways), shown }), shown: () => namesIn(shown) }
 }
 
 /** What tells a client that included records may be missing. */
@@ -127,17 +127,17 @@ const modeOf = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'mat
 const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match'
 
 /** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
-function ownEntries (door: TenantContext, type: string, entries: readonly BackendBundleEntry[]): BackendBundleEntry[] {
+function ownEntries (context: TenantContext, type: string, entries: readonly BackendBundleEntry[]): BackendBundleEntry[] {
   return entries.filter(entry => {
-    if (isMatch(entry)) return verifyAndRememberOwned(door, entry.resource, { type }) !== undefined
+    if (isMatch(entry)) return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined
     const along = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
-    return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && verifyAndRememberOwned(door, entry.resource, { type: along }) !== undefined
+    return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && verifyAndRememberOwned(context, entry.resource, { type: along }) !== undefined
   })
 }
 
-function selfUrl ({ fhirBase }: TenantContext, { type, within, asked }: FhirSearch): string {
+function selfUrl ({ fhirBase }: TenantContext, { type, within, requested }: FhirSearch): string {
   const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
-  return linkUrl(`${fhirBase}/${path}`, asked)
+  return linkUrl(`${fhirBase}/${path}`, requested)
 }
 
 /** The parameters of a shape; the meta, which the check of the answer needs, is asked for in any case. */

@@ -12,35 +12,35 @@ import { readMeta } from './read-record.js'
 const defaultCount = 20
 
 /** The versions of a record that is the tenant's now. A version from a time when the id was another tenant's is left out. */
-export async function history (door: TenantContext, asked: History): Promise<FhirResponse> {
-  const { type, id, count = defaultCount, cursor, since } = asked
-  await readMeta(door, type, id)
+export async function history (context: TenantContext, request: History): Promise<FhirResponse> {
+  const { type, id, count = defaultCount, cursor, since } = request
+  await readMeta(context, type, id)
   const path = `${type}/${id}/_history`
-  const place = cursorBinding(door, { route: `fhir ${path}`, type })
-  const answer = cursor === undefined ? await firstPage(door, path, { ...asked, count }) : (await nextPage(door, cursor, place)).answer
-  const given = parseBackendBundle(answer, 'history')
-  if (given === undefined) throw unexpectedResponse(answer, 'a history was not answered')
-  const shown = ownVersions(door, given.entries, { type, id })
+  const place = cursorBinding(context, { route: `fhir ${path}`, type })
+  const response = cursor === undefined ? await firstPage(context, path, { ...request, count }) : (await nextPage(context, cursor, place)).response
+  const given = parseBackendBundle(response, 'history')
+  if (given === undefined) throw unexpectedResponse(response, 'a history was not answered')
+  const shown = ownVersions(context, given.entries, { type, id })
   const total = shown.length === given.entries.length ? given.total : undefined
-  const url = `${door.fhirBase}/${path}`
-  const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(asked)])
-  const links = pageLinks(door, answer, self, { next: given.next, paths: [path], place, contents: { count }, url })
-  return { status: 200, body: bundleText(door, given, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
+  const url = `${context.fhirBase}/${path}`
+  const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
+  const links = pageLinks(context, response, self, { next: given.next, paths: [path], place, contents: { count }, url })
+  return { status: 200, body: bundleText(context, given, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
 }
 
-async function firstPage (door: TenantContext, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendResponse> {
+async function firstPage (context: TenantContext, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendResponse> {
   const parameters: SearchParameter[] = [['_count', String(count)], ...since === undefined ? [] : [['_since', since] as const]]
-  const answer = await sendRequest(door, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
-  if ([400, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected these history parameters.', cause: failureCause(answer) })
-  return answer
+  const response = await sendRequest(context, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
+  if ([400, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected these history parameters.', cause: failureCause(response) })
+  return response
 }
 
 /** A deletion has no resource to show whose it was, so it appears only if all other versions are the tenant's. */
-function ownVersions (door: TenantContext, entries: readonly BackendBundleEntry[], asked: { readonly type: string, readonly id: string }): BackendBundleEntry[] {
+function ownVersions (context: TenantContext, entries: readonly BackendBundleEntry[], request: { readonly type: string, readonly id: string }): BackendBundleEntry[] {
   const withResource = entries.filter(({ resource }) => resource !== undefined)
-  const own = withResource.filter(({ resource }) => verifyAndRememberOwned(door, resource, asked) !== undefined)
+  const own = withResource.filter(({ resource }) => verifyAndRememberOwned(context, resource, request) !== undefined)
   if (own.length < withResource.length) return own
-  return entries.filter(entry => entry.resource !== undefined || isDeletionOf(entry, asked))
+  return entries.filter(entry => entry.resource !== undefined || isDeletionOf(entry, request))
 }
 
 function isDeletionOf ({ request }: BackendBundleEntry, { type, id }: { readonly type: string, readonly id: string }): boolean {

@@ -26,39 +26,39 @@ interface OwnSearch<T> {
  * for the tenant's records by their ids, so that entries, pages and total are those of a datastore without the others. Of a whole
  * result the caller leaves them out.
  */
-export async function searchOwn<T> (door: TenantContext, { type, parameters, run, matchesIn, isWhole }: OwnSearch<T>): Promise<T> {
+export async function searchOwn<T> (context: TenantContext, { type, parameters, run, matchesIn, isWhole }: OwnSearch<T>): Promise<T> {
   const result = await run(parameters)
-  if (reportForeign(door, type, matchesIn(result)) === 0 || isWhole(result)) return result
-  const ids = await findOwnIds(door, type, parameters.filter(([name]) => name !== '_sort'))
+  if (reportForeign(context, type, matchesIn(result)) === 0 || isWhole(result)) return result
+  const ids = await findOwnIds(context, type, parameters.filter(([name]) => name !== '_sort'))
   return await run([...parameters, ['_id', ids.length === 0 ? noRecord : ids.join(',')]])
 }
 
 /** The number of matches that are not the tenant's; if there are any, they are reported. */
-export function reportForeign (door: TenantContext, type: string, matches: readonly unknown[]): number {
-  const records = matches.filter(match => verifyAndRememberOwned(door, match, { type }) === undefined).length
-  if (records > 0) reportIncident(door, { kind: 'foreign-match', interaction: 'search', type, records })
+export function reportForeign (context: TenantContext, type: string, matches: readonly unknown[]): number {
+  const records = matches.filter(match => verifyAndRememberOwned(context, match, { type }) === undefined).length
+  if (records > 0) reportIncident(context, { kind: 'foreign-match', interaction: 'search', type, records })
   return records
 }
 
 /** @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be found */
-async function findOwnIds (door: TenantContext, type: string, parameters: readonly SearchParameter[]): Promise<string[]> {
+async function findOwnIds (context: TenantContext, type: string, parameters: readonly SearchParameter[]): Promise<string[]> {
   const ids = new Set<string>()
-  let page = await fetchPage(door, restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityElements(type) }, door.tenant))
+  let page = await fetchPage(context, restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityElements(type) }, context.tenant))
   for (let pages = 1; ; pages++) {
     for (const match of page.matches) {
-      const id = verifyAndRememberOwned(door, match, { type })?.id
+      const id = verifyAndRememberOwned(context, match, { type })?.id
       if (id !== undefined) ids.add(id)
     }
     if (page.next === undefined) return [...ids]
-    const link = pageLink(page.next, door.backend.baseUrl, searchPaths(type))
+    const link = pageLink(page.next, context.backend.baseUrl, searchPaths(type))
     if (link === undefined || pages === maxPages) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' } })
-    page = await fetchPage(door, { method: 'GET', path: link })
+    page = await fetchPage(context, { method: 'GET', path: link })
   }
 }
 
-async function fetchPage (door: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
-  const answer = await sendRequest(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'a search was not answered')
+async function fetchPage (context: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
+  const response = await sendRequest(context, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
   return found
 }

@@ -9,8 +9,8 @@ import { pageLink } from './page-link.js'
 export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
 
 /** The address of a page, with what was asked there. */
-export function linkUrl (url: string, asked: readonly SearchParameter[]): string {
-  const query = encodeParameters(asked)
+export function linkUrl (url: string, requested: readonly SearchParameter[]): string {
+  const query = encodeParameters(requested)
   return query === '' ? url : `${url}?${query}`
 }
 
@@ -35,19 +35,19 @@ interface Continuation {
  * The links of a page: its own address, and where there is one the next page's, which holds the datastore's link sealed.
  * @throws {Failure} BACKEND_ERROR for a link that leads elsewhere, since leaving it out would end the result early
  */
-export function pageLinks (door: TenantContext, answer: BackendResponse, self: string, { next, paths, place, contents, url }: Continuation): BundleLink[] {
+export function pageLinks (context: TenantContext, response: BackendResponse, self: string, { next, paths, place, contents, url }: Continuation): BundleLink[] {
   const links: BundleLink[] = [{ relation: 'self', url: self }]
   if (next === undefined) return links
-  const link = pageLink(next, door.backend.baseUrl, paths)
-  if (link === undefined) throw unexpectedResponse(answer, 'the link to the next page does not begin with the base URL that is configured')
-  const cursor = door.cursors.seal({ ...contents, link, filters: '' }, place)
+  const link = pageLink(next, context.backend.baseUrl, paths)
+  if (link === undefined) throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  const cursor = context.cursors.seal({ ...contents, link, filters: '' }, place)
   return [...links, { relation: 'next', url: `${url}?_cursor=${cursor}` }]
 }
 
 /** The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result */
-export async function nextPage (door: TenantContext, cursor: string, place: CursorBinding): Promise<{ readonly answer: BackendResponse, readonly opened: CursorContents }> {
-  const opened = door.cursors.open(cursor, place)
-  const answer = await sendRequest(door, { method: 'GET', path: opened.link })
-  if (answer.status === 404 || answer.status === 410) throw invalidCursor()
-  return { answer, opened }
+export async function nextPage (context: TenantContext, cursor: string, place: CursorBinding): Promise<{ readonly response: BackendResponse, readonly opened: CursorContents }> {
+  const opened = context.cursors.open(cursor, place)
+  const response = await sendRequest(context, { method: 'GET', path: opened.link })
+  if (response.status === 404 || response.status === 410) throw invalidCursor()
+  return { response, opened }
 }

@@ -18,36 +18,36 @@ export interface Related {
   readonly cutTypes: ReadonlySet<string>
 }
 
-const mostIncludes = 60
+const maxIncludes = 60
 
 /** Reads a record and what is one reference away from it, in one search. */
-export async function readRelated (door: TenantContext, { type, id, includes }: RelatedRead): Promise<Related> {
-  demandKnown(type, includes)
-  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) }, door.tenant)
+export async function readRelated (context: TenantContext, { type, id, includes }: RelatedRead): Promise<Related> {
+  requireKnown(type, includes)
+  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) }, context.tenant)
   // With no-store, HAPI would leave out included records; without both, it repeats an earlier result for a minute.
-  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': 'no-cache' } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: failureCause(answer) })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'a read with related records was not answered')
-  const record = found.matches.map(match => verifyAndRememberOwned(door, match, { type, id })).find(match => match !== undefined)
-  reportForeign(door, type, found.matches)
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': 'no-cache' } })
+  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: failureCause(response) })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a read with related records was not answered')
+  const record = found.matches.map(match => verifyAndRememberOwned(context, match, { type, id })).find(match => match !== undefined)
+  reportForeign(context, type, found.matches)
   if (record === undefined) throw notFound()
-  return { record, related: ownOnes(door, found.included, record), cutTypes: cutTypesOf(found, includes) }
+  return { record, related: ownOnes(context, found.included, record), cutTypes: cutTypesOf(found, includes) }
 }
 
-function demandKnown (type: string, includes: readonly Include[]): void {
+function requireKnown (type: string, includes: readonly Include[]): void {
   const isKnown = (include: Include): boolean => isTenantType(include.type) && referencePath(include.type, include.parameter) !== undefined &&
     (include.direction === 'revinclude' || include.type === type) && (include.target === undefined || isTenantType(include.target))
-  if (includes.length > mostIncludes || !includes.every(isKnown)) {
-    throw new Failure('BAD_REQUEST', { message: `Name at most ${mostIncludes} R4 reference search parameters, as Type:parameter.` })
+  if (includes.length > maxIncludes || !includes.every(isKnown)) {
+    throw new Failure('BAD_REQUEST', { message: `Name at most ${maxIncludes} R4 reference search parameters, as Type:parameter.` })
   }
 }
 
 /** Records of others, or of nobody, came along only because of a reference, so they are silently left out. */
-function ownOnes (door: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
+function ownOnes (context: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
     .filter(item => isTenantType(typeOf(item)))
-    .map(item => verifyAndRememberOwned(door, item, { type: typeOf(item) }))
+    .map(item => verifyAndRememberOwned(context, item, { type: typeOf(item) }))
     .filter(item => item !== undefined)
   const once = new Map(own.map(item => [`${item.resourceType}/${item.id}`, item]))
   once.delete(`${record.resourceType}/${record.id}`)

@@ -67,7 +67,7 @@ async function pageAfter (place: ScanPosition, { after, from }: WalkStart): Prom
       for (let attempt = 1; ; attempt++) {
         const { records } = await ask(place, place.searching([...since, ['_sort', '_lastUpdated']], count), onePage(count))
         if (isOrdered(records, after)) return records
-        if (attempt === mostAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
+        if (attempt === maxAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
       }
     } catch (error) {
       if (!isResponseTooLarge(error) || count === 1) throw error
@@ -106,13 +106,13 @@ interface Page { readonly records: Records, readonly next: string | undefined }
 
 async function ask ({ send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string): Promise<Page> {
   // A server that ignores an unknown condition would show too much.
-  const answer = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(answer) })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'a search was not answered')
-  if (!found.matches.every(match => isRecord(match, type))) throw unexpectedResponse(answer, 'a record has no id or no time of its last change')
+  const response = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
+  if (response.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
+  if (!found.matches.every(match => isRecord(match, type))) throw unexpectedResponse(response, 'a record has no id or no time of its last change')
   const next = found.next === undefined ? undefined : pageLink(found.next, baseUrl, searchPaths(type))
-  if (found.next !== undefined && next === undefined) throw unexpectedResponse(answer, 'the link to the next page does not begin with the base URL that is configured')
+  if (found.next !== undefined && next === undefined) throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
   return { records: found.matches as Records, next }
 }
 
@@ -128,4 +128,4 @@ function isOrdered (records: Records, after: string | undefined): boolean {
   return isSorted && (after === undefined || records.every(({ meta }) => meta.lastUpdated !== after))
 }
 
-const mostAttempts = 5
+const maxAttempts = 5

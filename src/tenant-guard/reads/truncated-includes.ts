@@ -6,7 +6,7 @@ import { includedElements, referencesTo } from './followed-references.js'
  * HAPI follows at most this many references to include records in a page, for each `_revinclude`; for each `_include` less the
  * number of records found by those. It does not say when there are more.
  */
-const mostFollowed = 1_000
+const maxFollowed = 1_000
 
 /** What a page of a search held, before any check of whose it is. */
 interface Along {
@@ -20,10 +20,10 @@ interface Along {
 export function truncatedIncludes<Way extends IterableInclude> (along: Along, ways: readonly Way[]): readonly Way[] {
   if (along.isCut) return ways
   const typesBack = new Set<string | undefined>(ways.filter(isBack).map(({ type }) => type))
-  const room = mostFollowed - along.included.filter(record => typesBack.has(typeOf(record))).length
+  const room = maxFollowed - along.included.filter(record => typesBack.has(typeOf(record))).length
   return ways.filter(way => {
-    if (way.iterate === true && along.included.length >= mostFollowed) return true
-    return isBack(way) ? cameBack(along, way) >= mostFollowed : followed(along, way) > room
+    if (way.iterate === true && along.included.length >= maxFollowed) return true
+    return isBack(way) ? cameBack(along, way) >= maxFollowed : followed(along, way) > room
   })
 }
 

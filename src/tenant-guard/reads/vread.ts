@@ -6,23 +6,23 @@ import { isId } from '../resource-types.js'
 import { readRecord } from './read-record.js'
 
 /** A version of a record, and the answer in which it came. */
-interface FoundVersion { readonly record: StoredResource, readonly answer: BackendResponse }
+interface FoundVersion { readonly record: StoredResource, readonly response: BackendResponse }
 
 /** One version of a record that is the tenant's now; the id may have been another's at the time of the version. */
-export async function versionOf (door: TenantContext, { type, id, version }: VersionRead): Promise<FoundVersion> {
-  const answer = await sendRequest(door, { method: 'GET', path: `${type}/${id}` })
-  const current = readRecord(door, answer, { type, id })
-  return current.meta.versionId === version ? { record: current, answer } : await earlier(door, { type, id, version })
+export async function versionOf (context: TenantContext, { type, id, version }: VersionRead): Promise<FoundVersion> {
+  const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}` })
+  const current = readRecord(context, response, { type, id })
+  return current.meta.versionId === version ? { record: current, response } : await earlier(context, { type, id, version })
 }
 
-async function earlier (door: TenantContext, { type, id, version }: Omit<VersionRead, 'kind'>): Promise<FoundVersion> {
+async function earlier (context: TenantContext, { type, id, version }: Omit<VersionRead, 'kind'>): Promise<FoundVersion> {
   if (!isId(version) || (/^\d+$/.test(version) && !isNumericVersion(version))) throw notFound()
-  const answer = await sendRequest(door, { method: 'GET', path: `${type}/${id}/_history/${version}` })
-  if ([400, 404, 410].includes(answer.status)) throw notFound()
-  if (answer.status !== 200) throw unexpectedResponse(answer, 'a read of a version was not answered')
-  const record = verifyAndRememberOwned(door, jsonOf(answer), { type, id })
+  const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}/_history/${version}` })
+  if ([400, 404, 410].includes(response.status)) throw notFound()
+  if (response.status !== 200) throw unexpectedResponse(response, 'a read of a version was not answered')
+  const record = verifyAndRememberOwned(context, jsonOf(response), { type, id })
   if (record?.meta.versionId !== version) throw notFound()
-  return { record, answer }
+  return { record, response }
 }
 
 /** Whether a version may be a number of HAPI's, which fails over those that it cannot count to. */

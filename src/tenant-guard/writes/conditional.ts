@@ -17,68 +17,68 @@ import { findSingleMutableMatch, findSingleMatch } from './single-match.js'
 import { uncertainOutcomeMessage, notCreated, remove, createRequest, update, preferRepresentation, toWriteResult, type Written } from './writes.js'
 
 /** How often a write is tried when another one with the same criteria interferes. */
-const mostTries = 6
+const maxTries = 6
 const tryAgainMs = 50
 const settleMs = 250
 
 /** A new record, unless one of the tenant's meets the criteria: then that one, unchanged. */
-export async function conditionalCreate (door: TenantContext, asked: ConditionalCreate): Promise<FhirResponse> {
-  const { record, answer, isMade } = await withCriteriaLock(door, asked.criteria, () => makeOrFind(door, asked))
-  return shownRecord(door, answer, record, isMade ? 201 : 200)
+export async function conditionalCreate (context: TenantContext, request: ConditionalCreate): Promise<FhirResponse> {
+  const { record, response, isMade } = await withCriteriaLock(context, request.criteria, () => makeOrFind(context, request))
+  return shownRecord(context, response, record, isMade ? 201 : 200)
 }
 
 /** The new record, or the one of the tenant's that meets the criteria. */
-async function makeOrFind (door: TenantContext, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
-  const checked = await createRequest(door, { type, resource })
-  const headers = { ...preferRepresentation, 'if-none-exist': tenantCriteria(criteria, door.tenant) }
+async function makeOrFind (context: TenantContext, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
+  const checked = await createRequest(context, { type, resource })
+  const headers = { ...preferRepresentation, 'if-none-exist': tenantCriteria(criteria, context.tenant) }
   for (let attempt = 1; ; attempt++) {
-    const answer = await withStoredResource(door, await sendRequest(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
-    if (answer.status === 412 || isForeign(door, answer, type)) return await findOrMake(door, { type, criteria, body: printJson(checked.resource) })
-    if (answer.status === 201 || answer.status === 200) return { record: toWriteResult(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
+    const response = await withStoredResource(context, await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
+    if (response.status === 412 || isForeign(context, response, type)) return await findOrMake(context, { type, criteria, body: printJson(checked.resource) })
+    if (response.status === 201 || response.status === 200) return { record: toWriteResult(context, response, { kind: 'conditional-create', type }), response, isMade: response.status === 201 }
     // While the first is being stored, HAPI refuses the others instead of returning it.
-    if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, { ...checked, hasCriteria: true })
+    if (response.status !== 409 || attempt === maxTries) throw await notCreated(context, response, { ...checked, hasCriteria: true })
     await pause(tryAgainMs * attempt)
   }
 }
 
 /** Whether the datastore found a record that is not the tenant's. */
-function isForeign (door: TenantContext, answer: BackendResponse, type: string): boolean {
-  if (answer.status !== 200 || verifyAndRememberOwned(door, jsonOf(answer, uncertainOutcomeMessage), { type }) !== undefined) return false
-  reportIncident(door, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
+function isForeign (context: TenantContext, response: BackendResponse, type: string): boolean {
+  if (response.status !== 200 || verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type }) !== undefined) return false
+  reportIncident(context, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
   return true
 }
 
 /** The same for a datastore that finds several records, or one of another tenant: only the tenant's own count. */
-async function findOrMake (door: TenantContext, { type, criteria, body }: { readonly type: string, readonly criteria: Criteria, readonly body: string }): Promise<Written & { readonly isMade: boolean }> {
-  const found = await findSingleMatch(door, criteria)
+async function findOrMake (context: TenantContext, { type, criteria, body }: { readonly type: string, readonly criteria: Criteria, readonly body: string }): Promise<Written & { readonly isMade: boolean }> {
+  const found = await findSingleMatch(context, criteria)
   const request: BackendRequest = found === undefined ? { method: 'POST', path: type, headers: preferRepresentation, body } : { method: 'GET', path: `${type}/${found.id}` }
-  const answer = await withStoredResource(door, await sendRequest(door, request), { type })
-  const isMade = answer.status === 201
-  if (!isMade && (found === undefined || answer.status !== 200)) throw unexpectedResponse(answer, 'a conditional create was not answered')
-  return { record: toWriteResult(door, answer, { kind: 'conditional-create', type }), answer, isMade }
+  const response = await withStoredResource(context, await sendRequest(context, request), { type })
+  const isMade = response.status === 201
+  if (!isMade && (found === undefined || response.status !== 200)) throw unexpectedResponse(response, 'a conditional create was not answered')
+  return { record: toWriteResult(context, response, { kind: 'conditional-create', type }), response, isMade }
 }
 
 /**
  * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to a
  * new record, so one that comes with an id and meets nothing is not found.
  */
-export async function conditionalUpdate (door: TenantContext, asked: ConditionalUpdate): Promise<FhirResponse> {
-  return await withCriteriaLock(door, asked.criteria, () => updateOrCreate(door, asked))
+export async function conditionalUpdate (context: TenantContext, request: ConditionalUpdate): Promise<FhirResponse> {
+  return await withCriteriaLock(context, request.criteria, () => updateOrCreate(context, request))
 }
 
-async function updateOrCreate (door: TenantContext, asked: ConditionalUpdate): Promise<FhirResponse> {
+async function updateOrCreate (context: TenantContext, request: ConditionalUpdate): Promise<FhirResponse> {
   for (let attempt = 1; ; attempt++) {
-    const found = await findSingleMutableMatch(door, asked.criteria)
-    const answer = found === undefined ? await updateOfNone(door, asked) : await updateOf(door, asked, found)
-    if (answer !== undefined) return answer
-    if (attempt === mostTries) throw new Failure('CONFLICT')
+    const found = await findSingleMutableMatch(context, request.criteria)
+    const response = found === undefined ? await updateOfNone(context, request) : await updateOf(context, request, found)
+    if (response !== undefined) return response
+    if (attempt === maxTries) throw new Failure('CONFLICT')
     await pause(tryAgainMs * attempt)
   }
 }
 
-async function updateOf (door: TenantContext, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirResponse> {
+async function updateOf (context: TenantContext, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirResponse> {
   if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id' })
-  return await fhirUpdate(door, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
+  return await fhirUpdate(context, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
 }
 
 /**
@@ -86,18 +86,18 @@ async function updateOf (door: TenantContext, { type, resource, version }: Condi
  * as that request left it: otherwise it is unknown whether it meets the criteria.
  * @returns undefined when it is not, and nothing was done
  */
-async function updateOfNone (door: TenantContext, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirResponse | undefined> {
+async function updateOfNone (context: TenantContext, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirResponse | undefined> {
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw notFound()
-  const { record, answer, isMade } = await makeOrFind(door, { type, resource, criteria })
-  if (isMade) return shownRecord(door, answer, record, 201)
-  door.onMatch?.(record.id)
+  const { record, response, isMade } = await makeOrFind(context, { type, resource, criteria })
+  if (isMade) return shownRecord(context, response, record, 201)
+  context.onMatch?.(record.id)
   requireMutable(type, record.id)
   // Other gateways may still be making theirs: HAPI refuses them while this record is as it was made.
   await pause(settleMs)
   try {
-    const written = await update(door, { type, id: record.id, resource, version: record.meta.versionId })
-    return shownRecord(door, written.answer, written.record)
+    const written = await update(context, { type, id: record.id, resource, version: record.meta.versionId })
+    return shownRecord(context, written.response, written.record)
   } catch (error) {
     if (error instanceof Failure && (error.code === 'CONFLICT' || error.code === 'NOT_FOUND')) return undefined
     throw error
@@ -105,16 +105,16 @@ async function updateOfNone (door: TenantContext, { type, resource, criteria, ve
 }
 
 /** A patch of the one record that meets the criteria. */
-export async function conditionalPatch (door: TenantContext, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirResponse> {
-  const found = await findSingleMutableMatch(door, criteria)
+export async function conditionalPatch (context: TenantContext, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirResponse> {
+  const found = await findSingleMutableMatch(context, criteria)
   if (found === undefined) throw notFound()
-  return await fhirPatch(door, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
+  return await fhirPatch(context, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
 }
 
 /** Deletes the one record that meets the criteria; it is no failure if none does, unless a version is required. */
-export async function conditionalDelete (door: TenantContext, { type, criteria, version }: ConditionalDelete): Promise<FhirResponse> {
-  const found = await findSingleMutableMatch(door, criteria)
+export async function conditionalDelete (context: TenantContext, { type, criteria, version }: ConditionalDelete): Promise<FhirResponse> {
+  const found = await findSingleMutableMatch(context, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
-  if (found !== undefined) await remove(door, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
+  if (found !== undefined) await remove(context, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
   return { status: 204 }
 }

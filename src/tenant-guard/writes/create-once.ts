@@ -19,27 +19,27 @@ export interface CreateResult {
 }
 
 /** The same with the datastore's answer. */
-export interface WriteResponse extends CreateResult { readonly answer: BackendResponse }
+export interface WriteResponse extends CreateResult { readonly response: BackendResponse }
 
 /** How often a create is repeated when another one with the same mark interferes. */
-const mostTries = 6
+const maxTries = 6
 const tryAgainMs = 50
 
 /** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
-export async function createOnce (door: TenantContext, { type, resource, marks, seenAt, since }: CreateOnce): Promise<WriteResponse> {
-  const checked = await createRequest(door, { type, resource }, { code: marks[0], seenAt })
+export async function createOnce (context: TenantContext, { type, resource, marks, seenAt, since }: CreateOnce): Promise<WriteResponse> {
+  const checked = await createRequest(context, { type, resource }, { code: marks[0], seenAt })
   let sought: readonly string[] = marks
   for (let attempt = 1; ; attempt++) {
-    const headers = { ...preferRepresentation, 'if-none-exist': conditionOf(door, sought) }
-    const answer = await withStoredResource(door, await sendRequest(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
-    if (answer.status === 201) return { record: toWriteResult(door, answer, { kind: 'create-once', type }), isNew: true, answer }
-    const found = answer.status === 200 ? toWriteResult(door, answer, { kind: 'create-once', type }) : undefined
-    if (found !== undefined && markTime(door, found, sought) >= since.getTime()) return { record: found, isNew: false, answer }
+    const headers = { ...preferRepresentation, 'if-none-exist': conditionOf(context, sought) }
+    const response = await withStoredResource(context, await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
+    if (response.status === 201) return { record: toWriteResult(context, response, { kind: 'create-once', type }), isNew: true, response }
+    const found = response.status === 200 ? toWriteResult(context, response, { kind: 'create-once', type }) : undefined
+    if (found !== undefined && markTime(context, found, sought) >= since.getTime()) return { record: found, isNew: false, response }
     // An earlier mark leads to an old record, or to a second one besides the newer.
-    const isOld = (found !== undefined || answer.status === 412) && sought.length > 1
+    const isOld = (found !== undefined || response.status === 412) && sought.length > 1
     // While the first is being stored, HAPI refuses the others instead of returning it.
-    const isEarly = answer.status === 409
-    if (attempt === mostTries || !(isOld || isEarly)) throw await notCreated(door, answer, checked)
+    const isEarly = response.status === 409
+    if (attempt === maxTries || !(isOld || isEarly)) throw await notCreated(context, response, checked)
     if (isOld) sought = marks.slice(0, 1)
     else await pause(tryAgainMs * attempt)
   }

@@ -10,27 +10,27 @@ import { readMeta } from '../reads/read-record.js'
 import { create, remove, update } from './writes.js'
 
 /** A new record, as it was stored. */
-export async function fhirCreate (door: TenantContext, asked: FhirCreate): Promise<FhirResponse> {
-  const { record, answer } = await create(door, asked)
-  return shownRecord(door, answer, record, 201)
+export async function fhirCreate (context: TenantContext, request: FhirCreate): Promise<FhirResponse> {
+  const { record, response } = await create(context, request)
+  return shownRecord(context, response, record, 201)
 }
 
 /** The same once: 200 and the record as it is now where an earlier request made it. */
-export async function fhirCreateOnce (door: TenantContext, asked: CreateOnce): Promise<FhirResponse> {
-  const { record, isNew, answer } = await createOnce(door, asked)
-  return shownRecord(door, answer, record, isNew ? 201 : 200)
+export async function fhirCreateOnce (context: TenantContext, request: CreateOnce): Promise<FhirResponse> {
+  const { record, isNew, response } = await createOnce(context, request)
+  return shownRecord(context, response, record, isNew ? 201 : 200)
 }
 
 /** Replaces a record. If the client's version is not the stored one, its precondition has failed; that is no conflict. */
-export async function fhirUpdate (door: TenantContext, asked: FhirUpdate): Promise<FhirResponse> {
-  await requireValidVersion(door, asked)
-  const { record, answer } = await preconditioned(asked.version, () => update(door, asked))
-  return shownRecord(door, answer, record)
+export async function fhirUpdate (context: TenantContext, request: FhirUpdate): Promise<FhirResponse> {
+  await requireValidVersion(context, request)
+  const { record, response } = await preconditioned(request.version, () => update(context, request))
+  return shownRecord(context, response, record)
 }
 
 /** Nothing is left to show. */
-export async function fhirDelete (door: TenantContext, asked: FhirDelete): Promise<FhirResponse> {
-  await remove(door, asked)
+export async function fhirDelete (context: TenantContext, request: FhirDelete): Promise<FhirResponse> {
+  await remove(context, request)
   return { status: 204 }
 }
 
@@ -38,9 +38,9 @@ export async function fhirDelete (door: TenantContext, asked: FhirDelete): Promi
  * A version that is not a number in range is compared here: HAPI, which numbers versions, fails with an error.
  * @throws {Failure} PRECONDITION_FAILED
  */
-export async function requireValidVersion (door: TenantContext, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
+export async function requireValidVersion (context: TenantContext, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
   if (version === undefined || isNumericVersion(version)) return
-  if ((await readMeta(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+  if ((await readMeta(context, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
 }
 
 /** A conflict of versions in the words of If-Match, where the client sent one. */

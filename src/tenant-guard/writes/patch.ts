@@ -16,15 +16,15 @@ import { update } from './writes.js'
  * A JSON Patch, applied here to the record that was read: what it makes of it is checked and stored as any update, of just
  * that version, so that no pointer into `meta` or out of the resource can do more than an update.
  */
-export async function fhirPatch (door: TenantContext, asked: Patch): Promise<FhirResponse> {
-  const { type, id, version, trace = noTrace } = asked
-  const stored = await storedFor(door, asked)
+export async function fhirPatch (context: TenantContext, request: Patch): Promise<FhirResponse> {
+  const { type, id, version, trace = noTrace } = request
+  const stored = await storedFor(context, request)
   const made = await trace.found(stored)
-  if (made !== undefined) return await fhirVersionRead(door, { kind: 'vread', type, id, version: made.meta.versionId! })
-  const resource = patchedFrom(door, stored, asked)
+  if (made !== undefined) return await fhirVersionRead(context, { kind: 'vread', type, id, version: made.meta.versionId! })
+  const resource = patchedFrom(context, stored, request)
   const read = resource.meta.versionId!
-  const { record, answer } = await trace.leave(resource, read, () => preconditioned(version, () => update(door, { type, id, resource, version: read, before: stored })))
-  return shownRecord(door, answer, record)
+  const { record, response } = await trace.leave(resource, read, () => preconditioned(version, () => update(context, { type, id, resource, version: read, before: stored })))
+  return shownRecord(context, response, record)
 }
 
 const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
@@ -33,13 +33,13 @@ const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => 
  * The stored record before the patch and as the patch leaves it, with the version that was read in its `meta`.
  * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
  */
-export async function patchedResource (door: TenantContext, asked: Omit<Patch, 'kind'>): Promise<{ readonly resource: StoredResource, readonly before: StoredResource }> {
-  const before = await storedFor(door, asked)
-  return { resource: patchedFrom(door, before, asked), before }
+export async function patchedResource (context: TenantContext, request: Omit<Patch, 'kind'>): Promise<{ readonly resource: StoredResource, readonly before: StoredResource }> {
+  const before = await storedFor(context, request)
+  return { resource: patchedFrom(context, before, request), before }
 }
 
-async function storedFor (door: TenantContext, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
-  return readRecord(door, await sendRequest(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
+async function storedFor (context: TenantContext, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
+  return readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id })
 }
 
 function patchedFrom ({ fhirBase }: Pick<TenantContext, 'fhirBase'>, stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {

@@ -8,26 +8,26 @@ import { searchOwn } from '../reads/own-matches.js'
 import { searchsetOf, type Searchset } from '../reads/searchset.js'
 
 /** One more than may be. */
-const mostWanted = 2
+const maxWanted = 2
 
 /**
  * The one record of the tenant's that meets criteria, by its identity and version; undefined when none does. The criteria
  * go no further than this search: the write that follows names the record by its id.
  * @throws {Failure} PRECONDITION_FAILED when several do, BAD_REQUEST for criteria that the datastore does not take
  */
-export async function findSingleMatch (door: TenantContext, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
-  const found = await searchOwn(door, { type, parameters, run: all => fewMatches(door, { type, parameters: all }), matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => matches.length < mostWanted })
-  const own = found.matches.map(match => verifyAndRememberOwned(door, match, { type })).filter(record => record !== undefined)
+export async function findSingleMatch (context: TenantContext, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
+  const found = await searchOwn(context, { type, parameters, run: all => fewMatches(context, { type, parameters: all }), matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => matches.length < maxWanted })
+  const own = found.matches.map(match => verifyAndRememberOwned(context, match, { type })).filter(record => record !== undefined)
   if (own.length > 1) throw multipleMatches()
   return own[0]
 }
 
-async function fewMatches (door: TenantContext, { type, parameters }: Criteria): Promise<Searchset> {
-  const search = restrict({ type, parameters, count: mostWanted, total: 'none', shape: identityElements(type) }, door.tenant)
-  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': singlePage(mostWanted), ...strictHandling } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: failureCause(answer) })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpectedResponse(answer, 'a search by criteria was not answered')
+async function fewMatches (context: TenantContext, { type, parameters }: Criteria): Promise<Searchset> {
+  const search = restrict({ type, parameters, count: maxWanted, total: 'none', shape: identityElements(type) }, context.tenant)
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(maxWanted), ...strictHandling } })
+  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: failureCause(response) })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a search by criteria was not answered')
   return found
 }
 
@@ -35,10 +35,10 @@ async function fewMatches (door: TenantContext, { type, parameters }: Criteria):
  * The one record of the tenant's that meets criteria and is to be changed.
  * @throws {Failure} as {@link findSingleMatch}, and METHOD_NOT_ALLOWED for what no tenant may change
  */
-export async function findSingleMutableMatch (door: TenantContext, criteria: Criteria): Promise<StoredResource | undefined> {
-  const found = await findSingleMatch(door, criteria)
+export async function findSingleMutableMatch (context: TenantContext, criteria: Criteria): Promise<StoredResource | undefined> {
+  const found = await findSingleMatch(context, criteria)
   if (found === undefined) return undefined
-  door.onMatch?.(found.id)
+  context.onMatch?.(found.id)
   requireMutable(criteria.type, found.id)
   return found
 }

@@ -9,15 +9,15 @@ interface Wanted { readonly type: string, readonly id?: string | undefined }
  * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location, or an
  * OperationOutcome; then that version is read. If that fails, the answer stays as it is.
  */
-export async function withStoredResource (door: TenantContext, answer: BackendResponse, wanted: Wanted): Promise<BackendResponse> {
-  if ((answer.status !== 200 && answer.status !== 201) || !isWithout(answer.body)) return answer
-  const { location, 'content-location': contentLocation } = answer.headers
+export async function withStoredResource (context: TenantContext, response: BackendResponse, wanted: Wanted): Promise<BackendResponse> {
+  if ((response.status !== 200 && response.status !== 201) || !isWithout(response.body)) return response
+  const { location, 'content-location': contentLocation } = response.headers
   const place = parseLocation(location, wanted) ?? parseLocation(contentLocation, wanted) ?? (wanted.id === undefined ? undefined : { id: wanted.id })
-  if (place === undefined) return answer
+  if (place === undefined) return response
   const path = `${wanted.type}/${place.id}`
-  const version = place.version === undefined ? undefined : await sendRequest(door, { method: 'GET', path: `${path}/_history/${place.version}` })
-  const read = version?.status === 200 ? version : await sendRequest(door, { method: 'GET', path })
-  return read.status === 200 ? { ...answer, body: read.body } : answer
+  const version = place.version === undefined ? undefined : await sendRequest(context, { method: 'GET', path: `${path}/_history/${place.version}` })
+  const read = version?.status === 200 ? version : await sendRequest(context, { method: 'GET', path })
+  return read.status === 200 ? { ...response, body: read.body } : response
 }
 
 function isWithout (body: string): boolean {

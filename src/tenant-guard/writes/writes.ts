@@ -17,26 +17,26 @@ export const preferRepresentation = { prefer: 'return=representation' }
 export const uncertainOutcomeMessage = 'Before you repeat the change, check whether it was made.'
 
 /** A record as it was stored, and the datastore's answer. */
-export interface Written { readonly record: StoredResource, readonly answer: BackendResponse }
+export interface Written { readonly record: StoredResource, readonly response: BackendResponse }
 
 /** Stores a new record under an id that the datastore chooses. */
-export async function create (door: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
-  const checked = await createRequest(door, { type, resource })
-  const answer = await withStoredResource(door, await sendRequest(door, { method: 'POST', path: type, headers: preferRepresentation, body: printJson(checked.resource) }), { type })
-  if (answer.status === 201) return { record: toWriteResult(door, answer, { kind: 'create', type }), answer }
-  throw await notCreated(door, answer, checked)
+export async function create (context: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
+  const checked = await createRequest(context, { type, resource })
+  const response = await withStoredResource(context, await sendRequest(context, { method: 'POST', path: type, headers: preferRepresentation, body: printJson(checked.resource) }), { type })
+  if (response.status === 201) return { record: toWriteResult(context, response, { kind: 'create', type }), response }
+  throw await notCreated(context, response, checked)
 }
 
 /** A resource as it goes into the datastore for the first time: without the client's id, stamped, its references checked. */
-export async function createRequest (door: TenantContext, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof withIdempotencyTag>[2]): Promise<Checked> {
+export async function createRequest (context: TenantContext, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof withIdempotencyTag>[2]): Promise<Checked> {
   const { id: _, ...content } = resource
-  return await demandOwnReferences(door, withIdempotencyTag(stamped(door, type, content as FhirResource), door.tenant, mark))
+  return await requireOwnReferences(context, withIdempotencyTag(stamped(context, type, content as FhirResource), context.tenant, mark))
 }
 
 /** Why a create was not performed. */
-export async function notCreated (door: TenantContext, answer: BackendResponse, checked: Checked): Promise<Failure> {
-  if ([400, 409, 412, 422].includes(answer.status)) return await refusal(door, answer, checked)
-  return unexpectedResponse(answer, 'a create was not answered')
+export async function notCreated (context: TenantContext, response: BackendResponse, checked: Checked): Promise<Failure> {
+  if ([400, 409, 412, 422].includes(response.status)) return await refusal(context, response, checked)
+  return unexpectedResponse(response, 'a create was not answered')
 }
 
 /** What is replaced. Only `version`, if given, may be: the one that was read, or the client's If-Match. */
@@ -47,48 +47,48 @@ type Replacement = Omit<FhirUpdate, 'kind'> & Pick<Update, 'before'>
  * read. A deleted record has another version, so with a version it cannot come back.
  * @throws {Failure} CONFLICT when another version is stored
  */
-export async function update (door: TenantContext, { type, id, resource, version, before }: Replacement): Promise<Written> {
+export async function update (context: TenantContext, { type, id, resource, version, before }: Replacement): Promise<Written> {
   const record = `${type}/${id}`
-  if (!(await filterOwned(door, [record])).has(record)) throw notFound()
+  if (!(await filterOwned(context, [record])).has(record)) throw notFound()
   if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
-  const body = stamped(door, type, { ...resource, id }, before)
-  const checked = await demandOwnReferences(door, body)
+  const body = stamped(context, type, { ...resource, id }, before)
+  const checked = await requireOwnReferences(context, body)
   const headers = { ...preferRepresentation, ...version !== undefined && { 'if-match': `W/"${version}"` } }
-  const answer = await withStoredResource(door, await sendRequest(door, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
-  if (answer.status === 200) return { record: toWriteResult(door, answer, { kind: 'update', type, id }), answer }
-  if (answer.status === 201) return { record: broughtBack(door, answer, { type, id, version }), answer }
-  if (answer.status === 404 || answer.status === 410) throw forgetAndNotFound(door, record)
-  if (answer.status === 409 || answer.status === 412) throw new Failure('CONFLICT', { cause: failureCause(answer) })
-  if (answer.status === 400 || answer.status === 422) throw await refusal(door, answer, checked)
-  throw unexpectedResponse(answer, 'an update was not answered')
+  const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
+  if (response.status === 200) return { record: toWriteResult(context, response, { kind: 'update', type, id }), response }
+  if (response.status === 201) return { record: broughtBack(context, response, { type, id, version }), response }
+  if (response.status === 404 || response.status === 410) throw forgetAndNotFound(context, record)
+  if (response.status === 409 || response.status === 412) throw new Failure('CONFLICT', { cause: failureCause(response) })
+  if (response.status === 400 || response.status === 422) throw await refusal(context, response, checked)
+  throw unexpectedResponse(response, 'an update was not answered')
 }
 
 /**
  * A record of the tenant's that another gateway deleted since this one saw it, stored anew under its id. With a version
  * that can't be: then the datastore made a record that was not there.
  */
-function broughtBack (door: TenantContext, answer: BackendResponse, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
-  if (version !== undefined) throw created(door, type)
-  return toWriteResult(door, answer, { kind: 'update', type, id })
+function broughtBack (context: TenantContext, response: BackendResponse, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
+  if (version !== undefined) throw created(context, type)
+  return toWriteResult(context, response, { kind: 'update', type, id })
 }
 
 /** Deletes the tenant's record if it still has the version that the client means. */
-export async function remove (door: TenantContext, { type, id, version }: Delete): Promise<void> {
+export async function remove (context: TenantContext, { type, id, version }: Delete): Promise<void> {
   const record = `${type}/${id}`
-  const stored = await readMeta(door, type, id)
+  const stored = await readMeta(context, type, id)
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
-  door.ownership.forget(ownershipScope(door), record)
+  context.ownership.forget(ownershipScope(context), record)
   // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
-  const answer = await sendRequest(door, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
-  if (answer.status === 404 || answer.status === 410) throw notFound()
-  if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: failureCause(answer) })
-  if (answer.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: failureCause(answer) })
-  if (answer.status >= 300) throw unexpectedResponse(answer, 'a delete was not answered')
+  const response = await sendRequest(context, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
+  if (response.status === 404 || response.status === 410) throw notFound()
+  if (response.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: failureCause(response) })
+  if (response.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: failureCause(response) })
+  if (response.status >= 300) throw unexpectedResponse(response, 'a delete was not answered')
 }
 
-function stamped (door: TenantContext, type: string, ...[resource, before]: readonly [FhirResource, FhirResource?]): FhirResource {
+function stamped (context: TenantContext, type: string, ...[resource, before]: readonly [FhirResource, FhirResource?]): FhirResource {
   if (resource.resourceType !== type) throw new Error('a resource is written where another type belongs')
-  return tagForTenant(resource, door.tenant, before)
+  return tagForTenant(resource, context.tenant, before)
 }
 
 /** A resource whose references were checked. */
@@ -100,33 +100,33 @@ interface Checked {
   readonly hasCriteria?: true
 }
 
-async function demandOwnReferences (door: TenantContext, resource: FhirResource, cause?: unknown): Promise<Checked> {
-  const links = collectReferences(resource, [door.backend.baseUrl], door.fhirBase)
+async function requireOwnReferences (context: TenantContext, resource: FhirResource, cause?: unknown): Promise<Checked> {
+  const links = collectReferences(resource, [context.backend.baseUrl], context.fhirBase)
   const records = recordsOf(links)
-  const believed = [...records].filter(record => door.ownership.isKnown(ownershipScope(door), record))
-  const owned = await filterOwned(door, records)
+  const believed = [...records].filter(record => context.ownership.isKnown(ownershipScope(context), record))
+  const owned = await filterOwned(context, records)
   const refused = links.filter(({ record }) => record === undefined || !owned.has(record))
   if (refused.length > 0) throw new ReferenceFailure(refused, cause)
   return { resource, believed }
 }
 
 /** Why a datastore refused a write. Records that were believed to be there may have been deleted through another gateway, so they are looked up again. */
-async function refusal (door: TenantContext, answer: BackendResponse, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
-  for (const record of believed) door.ownership.forget(ownershipScope(door), record)
-  await demandOwnReferences(door, resource, failureCause(answer))
-  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: failureCause(answer) })
-  return rejection(failureCause(answer), { hasCriteria })
+async function refusal (context: TenantContext, response: BackendResponse, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
+  for (const record of believed) context.ownership.forget(ownershipScope(context), record)
+  await requireOwnReferences(context, resource, failureCause(response))
+  if (response.status === 409 || response.status === 412) return new Failure('CONFLICT', { cause: failureCause(response) })
+  return rejection(failureCause(response), { hasCriteria })
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
-export function toWriteResult (door: TenantContext, answer: BackendResponse, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
-  const record = verifyAndRememberOwned(door, jsonOf(answer, uncertainOutcomeMessage), { type, id })
+export function toWriteResult (context: TenantContext, response: BackendResponse, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
+  const record = verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type, id })
   if (record !== undefined) return record
-  reportIncident(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
-  throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { ...failureCause(answer), reason: 'the answer to a write is not the tenant\'s record' } })
+  reportIncident(context, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
+  throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { ...failureCause(response), reason: 'the answer to a write is not the tenant\'s record' } })
 }
 
-function created (door: TenantContext, type: string): Failure {
-  reportIncident(door, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
+function created (context: TenantContext, type: string): Failure {
+  reportIncident(context, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
   return new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'an update made a record that was not there' } })
 }

@@ -27,20 +27,20 @@ function files (t: Test, contents: Readonly<Record<string, string>>): (name: str
 
 const oauth = (tokens: TokenServer, more: object = {}) => ({ type: 'oauth2', tokenUrl: tokens.tokenUrl, clientId: 'gateway', clientSecretEnv: 'SECRET', ...more })
 
-async function withSecret (t: Test, wish: Parameters<typeof startTokenServer>[1] & { readonly now?: () => Date } = {}): Promise<{ tokens: TokenServer, guarded: Guarded }> {
-  const tokens = await startTokenServer(t, wish)
-  const guarded = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { clientAuthentication: wish.method }), environment: { SECRET: 'a secret' }, now: wish.now ?? clock().now })
+async function withSecret (t: Test, request: Parameters<typeof startTokenServer>[1] & { readonly now?: () => Date } = {}): Promise<{ tokens: TokenServer, guarded: Guarded }> {
+  const tokens = await startTokenServer(t, request)
+  const guarded = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { clientAuthentication: request.method }), environment: { SECRET: 'a secret' }, now: request.now ?? clock().now })
   return { tokens, guarded }
 }
 
 for (const method of ['client_secret_basic', 'client_secret_post'] as const) {
   t.test(`a client of ${method} has its token, and asks for one whatever number of requests need it at once`, async t => {
     const { tokens, guarded: { backend } } = await withSecret(t, { method })
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => backend.send(index % 2 ? read : write)))
-    t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
-    t.equal(tokens.asked.length, 1)
-    t.equal(tokens.asked[0]!.parameters.get('grant_type'), 'client_credentials')
-    t.equal(tokens.asked[0]!.authorization !== undefined, method === 'client_secret_basic')
+    const responses = await Promise.all(Array.from({ length: 20 }, (_, index) => backend.send(index % 2 ? read : write)))
+    t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
+    t.equal(tokens.requested.length, 1)
+    t.equal(tokens.requested[0]!.parameters.get('grant_type'), 'client_credentials')
+    t.equal(tokens.requested[0]!.authorization !== undefined, method === 'client_secret_basic')
   })
 }
 
@@ -84,7 +84,7 @@ t.test('scope, resource and audience are asked for as they are set', async t => 
   const tokens = await startTokenServer(t)
   const { backend } = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' }), environment: { SECRET: 'a secret' } })
   t.equal((await backend.send(read)).status, 200)
-  t.match(Object.fromEntries(tokens.asked[0]!.parameters), { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' })
+  t.match(Object.fromEntries(tokens.requested[0]!.parameters), { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' })
 })
 
 t.test('a token is renewed ahead of its end by one caller, and no request waits for it', async t => {
@@ -97,17 +97,17 @@ t.test('a token is renewed ahead of its end by one caller, and no request waits 
   const opened = new Promise<void>(resolve => { open = resolve })
   // The token server takes its time; the old token is good meanwhile.
   tokens.behave((_, response) => { opened.then(() => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ access_token: 'new', token_type: 'Bearer', expires_in: 3_600 }))) })
-  const answers = await Promise.all(Array.from({ length: 10 }, () => backend.send(read)))
-  t.ok(answers.every(({ status }) => status === 200))
+  const responses = await Promise.all(Array.from({ length: 10 }, () => backend.send(read)))
+  t.ok(responses.every(({ status }) => status === 200))
   t.same(new Set(server.seen.map(({ headers }) => headers.authorization)), new Set([old]))
   open()
-  await until(() => tokens.asked.length === 2)
+  await until(() => tokens.requested.length === 2)
   server.behave((response) => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{}') })
   await until(() => {
     backend.send(read).catch(() => {})
     return server.seen.some(({ headers }) => headers.authorization === 'Bearer new')
   })
-  t.equal(tokens.asked.length, 2)
+  t.equal(tokens.requested.length, 2)
 })
 
 t.test('a token that a datastore refuses is dropped, and the request is done with a new one, be it a read, a write or a file', async t => {
@@ -115,9 +115,9 @@ t.test('a token that a datastore refuses is dropped, and the request is done wit
     const { tokens, guarded: { backend, statuses } } = await withSecret(t)
     await backend.send(request)
     tokens.revokeAll()
-    const answers = await Promise.all([backend.send(request), backend.send(request)])
-    t.same(answers.map(({ status }) => status), [200, 200])
-    t.equal(tokens.asked.length, 2, 'one new token for both')
+    const responses = await Promise.all([backend.send(request), backend.send(request)])
+    t.same(responses.map(({ status }) => status), [200, 200])
+    t.equal(tokens.requested.length, 2, 'one new token for both')
     t.equal(statuses.filter(status => status === 200).length, 3, 'each was done once')
   }
   const { tokens, guarded: { backend, statuses } } = await withSecret(t)
@@ -133,7 +133,7 @@ t.test('a question that a proxy carries comes with the token too, and again with
   const { tokens, guarded: { backend, statuses } } = await withSecret(t)
   const ask = () => new Promise<number>((resolve, reject) => backend.upstream.request(
     { origin: backend.upstream.origin, path: '/fhir/CodeSystem/$lookup', method: 'POST', headers: { accept: 'application/fhir+json' }, body: '{}' },
-    (error, answer) => { if (error) reject(error); else answer.body.dump().then(() => resolve(answer.statusCode), reject) }
+    (error, response) => { if (error) reject(error); else response.body.dump().then(() => resolve(response.statusCode), reject) }
   ))
   t.equal(await ask(), 200)
   tokens.revokeAll()
@@ -148,7 +148,7 @@ t.test('a datastore that refuses every token does not make a caller of the token
   const tokens = await startTokenServer(t)
   const { backend } = await startGuarded(t, { accepts: () => false, auth: oauth(tokens), environment: { SECRET: 'a secret' }, now: clock().now })
   for (let index = 0; index < 10; index++) t.equal((await failureOf(backend.send(read))).code, 'BACKEND_ERROR')
-  t.equal(tokens.asked.length, 2)
+  t.equal(tokens.requested.length, 2)
 })
 
 t.test('while no token can be had, requests are told when to come again, and the token server is left alone; then all goes on', async t => {
@@ -160,7 +160,7 @@ t.test('while no token can be had, requests are told when to come again, and the
     t.equal(failure.code, 'BACKEND_UNAVAILABLE')
     t.ok(Number(failure.headers['retry-after']) > 25)
   }
-  t.equal(tokens.asked.length, 1)
+  t.equal(tokens.requested.length, 1)
   t.equal(server.seen.length, 0)
   t.ok(isFailing())
   tokens.behave(undefined)

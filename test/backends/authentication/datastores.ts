@@ -44,7 +44,7 @@ export async function startGuarded (t: Test, { accepts, auth, datastore = {}, en
 /** With the defaults of the schema. */
 function settled (datastore: Record<string, unknown>): DatastoreConfig {
   const settings = { datastores: { guarded: JSON.parse(JSON.stringify(datastore)) } }
-  const mistakes = schemaErrors(configSchema, settings)
-  if (mistakes.length > 0) throw new Error(mistakes.join('\n'))
+  const errors = schemaErrors(configSchema, settings)
+  if (errors.length > 0) throw new Error(errors.join('\n'))
   return settings.datastores.guarded
 }

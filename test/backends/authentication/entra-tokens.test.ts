@@ -15,9 +15,9 @@ t.test('without the library, a start says what to install', async t => {
 })
 
 t.test('a managed identity has its token from the machine, for the datastore that it is for', async t => {
-  const asked: string[] = []
+  const requested: string[] = []
   const machine = createServer((request, response) => {
-    asked.push(`${request.url} ${request.headers['x-identity-header']}`)
+    requested.push(`${request.url} ${request.headers['x-identity-header']}`)
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ access_token: 'managed', token_type: 'Bearer', expires_on: Math.floor(Date.now() / 1_000) + 3_600, resource: 'r' }))
   })
   await new Promise<void>(resolve => machine.listen(0, '127.0.0.1', resolve))
@@ -28,9 +28,9 @@ t.test('a managed identity has its token from the machine, for the datastore tha
   t.after(() => { delete process.env.IDENTITY_ENDPOINT; delete process.env.IDENTITY_HEADER })
   const { backend, server } = await startGuarded(t, { accepts: header => header === 'Bearer managed', auth: { type: 'azure', credential: 'managed-identity' } })
   t.equal((await backend.send({ method: 'GET', path: 'Patient/1' })).status, 200)
-  t.equal(asked.length, 1)
-  t.ok(asked[0]!.includes(encodeURIComponent(new URL(server.url).origin)), 'the resource is the datastore')
-  t.match(asked[0], / of this machine$/)
+  t.equal(requested.length, 1)
+  t.ok(requested[0]!.includes(encodeURIComponent(new URL(server.url).origin)), 'the resource is the datastore')
+  t.match(requested[0], / of this machine$/)
 })
 
 t.test('what Entra ID says of a refusal is told by its code alone', async t => {
@@ -41,8 +41,8 @@ t.test('what Entra ID says of a refusal is told by its code alone', async t => {
   }
   const credentials: EntraCredentials = { kind: 'azure', identity: { credential: 'client-secret', tenantId: 't', clientId: 'c', secret: { text: 's3cret' } }, scope: 'x/.default', authorityHost: undefined }
   const source = await openEntra(credentials, now, async () => ({ ClientSecretCredential }) as never)
-  const trouble = await source.next(AbortSignal.timeout(60_000)).catch((error: unknown) => error)
-  t.ok(trouble instanceof CredentialError)
-  t.match(trouble, { facts: { code: 'AADSTS7000215', status: 401 } })
-  t.notMatch(JSON.stringify(trouble) + (trouble as Error).message, /s3cret|1234/)
+  const failure = await source.next(AbortSignal.timeout(60_000)).catch((error: unknown) => error)
+  t.ok(failure instanceof CredentialError)
+  t.match(failure, { facts: { code: 'AADSTS7000215', status: 401 } })
+  t.notMatch(JSON.stringify(failure) + (failure as Error).message, /s3cret|1234/)
 })

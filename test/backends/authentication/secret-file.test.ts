@@ -94,7 +94,7 @@ t.test('headers of the settings go with every request, and the gateway\'s certif
   await backend.send(read)
   await backend.stream({ path: 'Binary/1', accept: ['application/fhir+json'], signal: AbortSignal.timeout(60_000) })
   t.ok(await backend.probe())
-  await new Promise((resolve, reject) => backend.upstream.request({ origin: backend.upstream.origin, path: '/fhir/CodeSystem/$lookup', method: 'GET', headers: {} }, (error, answer) => error ? reject(error) : resolve(answer.body.dump())))
+  await new Promise((resolve, reject) => backend.upstream.request({ origin: backend.upstream.origin, path: '/fhir/CodeSystem/$lookup', method: 'GET', headers: {} }, (error, response) => error ? reject(error) : resolve(response.body.dump())))
   t.equal(server.seen.length, 4)
   for (const { headers } of server.seen) t.match(headers, { 'ocp-apim-subscription-key': 'from a variable', 'x-plain': 'plain' })
 })

@@ -14,7 +14,7 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
       loadConfig({ CLINIGATE_CONFIG: file, S: 's3cret' })
       return []
     } catch (error) {
-      return (error as ConfigError).mistakes
+      return (error as ConfigError).errors
     }
   }
   const oauth = { type: 'oauth2', tokenUrl: 'https://t/token', clientId: 'c', clientSecretEnv: 'S' }
@@ -34,10 +34,10 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
     { ...azure, authorityHost: 'http://login' },
     { ...azure, credential: 'certificate', clientSecretEnv: undefined }
   ]) {
-    const mistakes = mistakesOf({ auth })
-    t.equal(mistakes.length, 1, JSON.stringify(auth))
-    t.match(mistakes[0], /^datastores\.a\.auth: /)
-    t.notMatch(mistakes[0], /s3cret/)
+    const errors = mistakesOf({ auth })
+    t.equal(errors.length, 1, JSON.stringify(auth))
+    t.match(errors[0], /^datastores\.a\.auth: /)
+    t.notMatch(errors[0], /s3cret/)
   }
   for (const name of ['Authorization', 'host', 'Connection', 'transfer-encoding', 'content-type', 'if-match', 'X-Cascade', 'X-HTTP-Method-Override', 'a b']) {
     t.equal(mistakesOf({ headers: { [name]: { value: 'x' } } }).length, 1, name)

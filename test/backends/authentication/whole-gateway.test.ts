@@ -40,9 +40,9 @@ async function setScene (t: Test): Promise<Scene> {
 function demanding ({ gateway, secret }: { readonly gateway: TestGateway, readonly secret: string }) {
   return async (method: string, path: string, body?: object): Promise<any> => {
     const type = path.startsWith('fhir') ? 'application/fhir+json' : 'application/json'
-    const answer = await gateway.inject({ method: method as 'GET', url: `/v1/${path}`, headers: { 'x-api-key': secret, ...body && { 'content-type': type } }, ...body && { payload: JSON.stringify(body) } })
-    if (answer.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${answer.statusCode} ${answer.body}`)
-    return /^application\/(?:fhir\+)?json/.test(String(answer.headers['content-type'])) ? JSON.parse(answer.body) : answer.body
+    const response = await gateway.inject({ method: method as 'GET', url: `/v1/${path}`, headers: { 'x-api-key': secret, ...body && { 'content-type': type } }, ...body && { payload: JSON.stringify(body) } })
+    if (response.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${response.statusCode} ${response.body}`)
+    return /^application\/(?:fhir\+)?json/.test(String(response.headers['content-type'])) ? JSON.parse(response.body) : response.body
   }
 }
 
@@ -91,12 +91,12 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
   })
 
   await t.test('has a new token before the old one ends', async t => {
-    const before = { refusals: guarded.asked.filter(({ status }) => status === 401).length, tokens: tokens.asked.length }
+    const before = { refusals: guarded.requested.filter(({ status }) => status === 401).length, tokens: tokens.requested.length }
     forward(3_600 - 200)
     await ask('GET', 'fhir/Patient?_summary=count')
-    while (tokens.asked.length === before.tokens) await new Promise(resolve => setTimeout(resolve, 10))
+    while (tokens.requested.length === before.tokens) await new Promise(resolve => setTimeout(resolve, 10))
     await ask('GET', 'fhir/Patient?_summary=count')
-    t.equal(guarded.asked.filter(({ status }) => status === 401).length, before.refusals, 'none was refused')
+    t.equal(guarded.requested.filter(({ status }) => status === 401).length, before.refusals, 'none was refused')
   })
 
   await t.test('never comes without a token, and a refusal costs one request more', async t => {
@@ -104,24 +104,24 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
     // On a busy machine a second may be too short for an answer; it is asked again after some.
     await until(async () => (await checks()).testDatastore.status === 'ok')
     t.equal((await checks()).datastoreCredentials.status, 'ok')
-    t.same(guarded.asked.filter(({ authorization }) => !/^Bearer \S{20,}$/.test(authorization ?? '')), [])
-    const refusals = guarded.asked.filter(({ status }) => status === 401)
+    t.same(guarded.requested.filter(({ authorization }) => !/^Bearer \S{20,}$/.test(authorization ?? '')), [])
+    const refusals = guarded.requested.filter(({ status }) => status === 401)
     t.ok(refusals.length >= 8, `${refusals.length} requests met a token that had ended`)
-    t.ok(new Set(guarded.asked.map(({ authorization }) => authorization)).size >= 10)
-    t.notOk(gateway.linesSince().some(line => line.includes('a secret') || guarded.asked.some(({ authorization }) => line.includes(authorization!.slice('Bearer '.length)))), 'no secret and no token is in the log')
+    t.ok(new Set(guarded.requested.map(({ authorization }) => authorization)).size >= 10)
+    t.notOk(gateway.linesSince().some(line => line.includes('a secret') || guarded.requested.some(({ authorization }) => line.includes(authorization!.slice('Bearer '.length)))), 'no secret and no token is in the log')
   })
 
   await t.test('is examined by clinigate doctor with the same settings, though the token ends in the midst', async t => {
     const folder = mkdtempSync(join(tmpdir(), 'clinigate-doctor-'))
     t.teardown(() => rmSync(folder, { recursive: true }))
     writeFileSync(join(folder, 'config.json'), JSON.stringify(scene.configuration))
-    const asked = guarded.asked.length
+    const request = guarded.requested.length
     const environment = { CLINIGATE_CONFIG: join(folder, 'config.json'), CLINIGATE_DATA: join(folder, 'data'), FHIR_CLIENT_SECRET: 'a secret' }
     guarded.after(10, tokens.revokeAll)
     const { code, out, err } = await command(environment, 'doctor', 'guarded', '--json')
     t.strictSame([code, err], [0, ''])
     t.match(JSON.parse(out), { datastore: 'guarded', blocks: false, records: { left: [] } })
-    const ofDoctor = guarded.asked.slice(asked)
+    const ofDoctor = guarded.requested.slice(request)
     t.ok(ofDoctor.length > 20)
     t.same(ofDoctor.filter(({ authorization }) => authorization === undefined).map(({ status }) => status), [401], 'one request alone tries whether strangers are let in')
     t.ok(ofDoctor.some(({ status, authorization }) => status === 401 && authorization !== undefined))

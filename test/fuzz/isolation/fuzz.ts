@@ -27,7 +27,7 @@ export async function fuzz (world: AttackWorld, { seed, requests, minutes }: Fuz
   const before = await untouchableState(world)
   const property = fc.asyncProperty(fc.array(anyRequest, { minLength: 1, maxLength: 2 * requestsOfARun, size: 'max' }), async sequence => {
     if (sender.sent >= requests) return
-    for (const request of sequence) await sender.demandSafe(request)
+    for (const request of sequence) await sender.requireSafe(request)
     if (await untouchableState(world) !== before) throw new Error('what is the other\'s was changed')
   })
   const runs = Math.ceil(requests / requestsOfARun)
@@ -59,28 +59,28 @@ class Sender {
 
   readonly names: Readonly<Record<string, string>>
 
-  async demandSafe (request: FuzzRequest): Promise<void> {
-    const asked = filled(request, this.names)
-    const outcome = await this.#send(asked)
+  async requireSafe (request: FuzzRequest): Promise<void> {
+    const requested = filled(request, this.names)
+    const outcome = await this.#send(requested)
     if (outcome === undefined) return
     const problems = judged(this.world, { row: 'fuzz', send: '', status: outcome.status }, outcome)
     if (outcome.status >= 500 && outcome.status !== 501) problems.push(`answered ${outcome.status}`)
     const lines = this.world.gateway.linesSince().filter(line => !line.includes(`"tenantId":"${this.world.names.theirTenant}"`))
     if (lines.some(line => [...this.world.secrets, this.world.names.own!, this.world.names.ownMark!].some(text => line.includes(text)))) problems.push('the log shows a record or the other organization')
-    if (problems.length > 0) throw new Error(`${asked.method} ${asked.target}: ${problems.join('; ')}`)
-    await this.#demandAsUnknown(request, outcome)
+    if (problems.length > 0) throw new Error(`${requested.method} ${requested.target}: ${problems.join('; ')}`)
+    await this.#requireAsUnknown(request, outcome)
   }
 
   /** The same request about what never was must be answered alike; what changed something of the sender's own is not asked twice. */
-  async #demandAsUnknown (request: FuzzRequest, first: Outcome): Promise<void> {
-    const asked = filled(request, this.names)
+  async #requireAsUnknown (request: FuzzRequest, first: Outcome): Promise<void> {
+    const requested = filled(request, this.names)
     const twin = filled(request, this.#twin)
-    const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(asked.method)
-    if (JSON.stringify(asked) === JSON.stringify(twin) || (isWrite && (first.status < 400 && !asked.target.includes('_search')))) return
-    const [unknown, again] = [await this.#send(twin), await this.#send(asked)]
+    const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(requested.method)
+    if (JSON.stringify(requested) === JSON.stringify(twin) || (isWrite && (first.status < 400 && !requested.target.includes('_search')))) return
+    const [unknown, again] = [await this.#send(twin), await this.#send(requested)]
     if (unknown === undefined || again === undefined) return
     const [a, b] = [this.#said(again), this.#said(unknown)]
-    if (a !== b) throw new Error(`${asked.method} ${asked.target} tells what is the other's from what never was:\n  ${a}\n  ${b}`)
+    if (a !== b) throw new Error(`${requested.method} ${requested.target} tells what is the other's from what never was:\n  ${a}\n  ${b}`)
   }
 
   #said (outcome: Outcome): string {

@@ -9,7 +9,7 @@ interface NameForm {
   readonly member: Member
   /** What was typed before. */
   readonly name?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** The page on which members change their own name. */
@@ -22,12 +22,12 @@ export function NamePage (form: NameForm) {
   )
 }
 
-function ChangeForm ({ csrf, member, name = member.name, trouble }: NameForm) {
+function ChangeForm ({ csrf, member, name = member.name, error }: NameForm) {
   return (
     <>
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PostForm action={accountPath('name')} csrf={csrf}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} autocomplete='name' trouble={trouble} />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} autocomplete='name' error={error} />
         <SubmitButton label='Change name' cancel={accountPath()} />
       </PostForm>
     </>

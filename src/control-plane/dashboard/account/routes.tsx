@@ -39,5 +39,5 @@ async function changeName ({ member, body }: FastifyRequest, reply: FastifyReply
   return await redisplayOnError(async () => {
     await control.members.changeName(member.memberId, name)
     return reply.done(accountPath(), 'Name changed.')
-  }, async refusal => await reply.code(statusOf(refusal)).page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} name={name} trouble={toFormError(refusal)} />))
+  }, async refusal => await reply.code(statusOf(refusal)).page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} name={name} error={toFormError(refusal)} />))
 }

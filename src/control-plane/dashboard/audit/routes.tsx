@@ -17,23 +17,23 @@ export async function auditRoutes (scope: FastifyInstance): Promise<void> {
   scope.get<AuditRequest>('/audit', { onRequest: operatorsOnly }, async (request, reply) => await show(request, reply))
 }
 
-async function show ({ desk, query, params: { tenantId } }: FastifyRequest<AuditRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const facts: PageFacts = tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }
+async function show ({ controlService, query, params: { tenantId } }: FastifyRequest<AuditRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const facts: PageFacts = tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }
   const entity = queryParameter(query.entity)
   const before = numberOf(queryParameter(query.before))
-  const found = await desk.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
+  const found = await controlService.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
   const entries = found.slice(0, pageLength)
   const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
-  return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} names={await namesFor(desk, tenantId)} before={older} isFirst={before === undefined} />, facts)
+  return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} names={await namesFor(controlService, tenantId)} before={older} isFirst={before === undefined} />, facts)
 }
 
 /** What the things that lines are about are called, by id: keys, people and tokens, and where lines are about several organizations, these. */
-async function namesFor (desk: ControlService, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
+async function namesFor (controlService: ControlService, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
   const [organizations, keys, members, tokens] = await Promise.all([
-    tenantId === undefined ? desk.listOrganizations() : [],
-    tenantId === undefined ? [] : desk.listKeys(tenantId),
-    desk.listMembers(tenantId),
-    desk.listTokens(tenantId)
+    tenantId === undefined ? controlService.listOrganizations() : [],
+    tenantId === undefined ? [] : controlService.listKeys(tenantId),
+    controlService.listMembers(tenantId),
+    controlService.listTokens(tenantId)
   ])
   return new Map([
     ...organizations.map(({ tenantId, name }) => [tenantId, name] as const),

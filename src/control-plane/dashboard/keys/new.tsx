@@ -13,7 +13,7 @@ interface NewKeyForm {
   readonly mode?: string
   readonly scopes?: string
   readonly lastDay?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 const modes: readonly RadioOption[] = [
@@ -28,16 +28,16 @@ const scopes: readonly RadioOption[] = [
 ]
 
 /** The form that makes a key. */
-export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: chosen, lastDay, trouble }: NewKeyForm) {
+export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: chosen, lastDay, error }: NewKeyForm) {
   return (
     <>
       <Heading title='New key' />
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PostForm action={organizationPath(tenantId, 'keys/new')} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' trouble={trouble} />
-        <RadioField label='Mode' name='mode' choices={modes} value={mode} trouble={trouble} />
-        <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} trouble={trouble} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' error={error} />
+        <RadioField label='Mode' name='mode' choices={modes} value={mode} error={error} />
+        <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} error={error} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' error={error} />
         <SubmitButton label='Create key' cancel={organizationPath(tenantId, 'keys')} />
       </PostForm>
     </>

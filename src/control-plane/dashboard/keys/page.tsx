@@ -14,11 +14,11 @@ interface ShownKey {
   readonly now: Date
   readonly mayChange: boolean
   readonly lastDay?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** One key with what can be done with it. */
-export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }: ShownKey) {
+export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, error }: ShownKey) {
   const condition = conditionOf(key, now)
   const canEnd = mayChange && isGood(condition)
   return (
@@ -28,14 +28,14 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }:
         {canEnd && key.successor === undefined ? <a class='button' href={keyPath(key.keyId, 'roll')}>Roll</a> : ''}
         {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
       </Heading>
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <KeyFacts shown={key} now={now} />
       <p>
         <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
         {' · '}
         <a href={keyPath(key.keyId, 'reach')}>State on each gateway</a>
       </p>
-      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} trouble={trouble} /> : ''}
+      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} error={error} /> : ''}
     </>
   )
 }
@@ -59,12 +59,12 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
   )
 }
 
-function ExpiryForm ({ csrf, keyId, now, lastDay, trouble }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'trouble'> & { readonly keyId: string }) {
+function ExpiryForm ({ csrf, keyId, now, lastDay, error }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'error'> & { readonly keyId: string }) {
   return (
     <section>
       <h2>Set a last day</h2>
       <PostForm action={keyPath(keyId)} csrf={csrf}>
-        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' trouble={trouble} />
+        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' error={error} />
         <SubmitButton label='Set last day' />
       </PostForm>
     </section>

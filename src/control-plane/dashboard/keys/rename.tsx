@@ -9,17 +9,17 @@ interface RenameForm {
   readonly shown: Key
   /** What was typed before. */
   readonly name?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** The form that gives a key another name. */
-export function RenamePage ({ csrf, shown: key, name = key.name, trouble }: RenameForm) {
+export function RenamePage ({ csrf, shown: key, name = key.name, error }: RenameForm) {
   return (
     <>
       <Heading title={`Rename “${key.name}”`} about='Its secret stays the same, and applications notice nothing.' />
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PostForm action={keyPath(key.keyId, 'rename')} csrf={csrf}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} trouble={trouble} />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} error={error} />
         <SubmitButton label='Rename key' cancel={keyPath(key.keyId)} />
       </PostForm>
     </>

@@ -22,7 +22,7 @@ export function RollPage ({ csrf, shown: key }: { readonly csrf: string, readonl
       <Heading title={`Roll “${key.name}”`} about='Rolling creates a new key with the same name, mode and scopes, and ends the old one.' />
       <p>Last used: <OptionalTime at={key.lastUsedAt} otherwise='never' /></p>
       <PostForm action={keyPath(key.keyId, 'roll')} csrf={csrf}>
-        <RadioField label='When the old key ends' name='overlap' choices={choices} value='24h' trouble={undefined} />
+        <RadioField label='When the old key ends' name='overlap' choices={choices} value='24h' error={undefined} />
         <SubmitButton label='Roll key' cancel={keyPath(key.keyId)} />
       </PostForm>
     </>

@@ -39,7 +39,7 @@ export async function keyRoutes (scope: FastifyInstance, parts: DashboardContext
   scope.get<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await ask(request, reply, { title: 'Roll key', page: RollPage }))
   scope.post<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await roll(request, reply, parts))
   scope.get<KeyRequest>('/keys/:keyId/revoke', async (request, reply) => await ask(request, reply, { title: 'Revoke key', page: RevokePage }))
-  scope.post<KeyRequest>('/keys/:keyId/revoke', async ({ desk, params }, reply) => reply.done(keyPath((await desk.revokeKey(params.keyId)).keyId, 'reach')))
+  scope.post<KeyRequest>('/keys/:keyId/revoke', async ({ controlService, params }, reply) => reply.done(keyPath((await controlService.revokeKey(params.keyId)).keyId, 'reach')))
   scope.post<KeyRequest>('/keys/:keyId', async (request, reply) => await redisplayOnError(() => expire(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.get<KeyRequest>('/keys/:keyId/reach', async (request, reply) => await showReach(request, reply))
 }
@@ -47,7 +47,7 @@ export async function keyRoutes (scope: FastifyInstance, parts: DashboardContext
 async function showAll (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { now }: DashboardContext): Promise<FastifyReply> {
   const organization = await organizationOf(request)
   const { tenantId } = organization
-  const keys = await request.desk.listKeys(tenantId)
+  const keys = await request.controlService.listKeys(tenantId)
   return await reply.page('Keys', <KeysPage tenantId={tenantId} listing={keyListing(keys.reverse(), now(), request.query)} mayChange={mayChange(request)} />, { organization })
 }
 
@@ -57,10 +57,10 @@ async function showForm (request: FastifyRequest<OrganizationRequest>, reply: Fa
 }
 
 async function create (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { gatewayUrl }: DashboardContext): Promise<FastifyReply> {
-  const { desk, body, params: { tenantId } } = request
+  const { controlService, body, params: { tenantId } } = request
   const [name, mode] = [field(body, 'name'), field(body, 'mode') as Mode]
   const scopes = [field(body, 'scopes') as Scope]
-  const made = await desk.createKey({ tenantId, name, mode, scopes, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') })
+  const made = await controlService.createKey({ tenantId, name, mode, scopes, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') })
   return await reply.code(201).page('Key created', <SecretPage keyId={made.keyId} name={name.trim()} mode={mode} scopes={scopes} secret={made.secret} gatewayUrl={gatewayUrl} />, { organization: await organizationOf(request) })
 }
 
@@ -68,48 +68,48 @@ async function createAgain (request: FastifyRequest<OrganizationRequest>, reply:
   if (refusal.reason === 'conflict') throw refusal
   const organization = await organizationOf(request)
   const { body } = request
-  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId: organization.tenantId, now: parts.now(), trouble: toFormError(refusal) }
+  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId: organization.tenantId, now: parts.now(), error: toFormError(refusal) }
   const said = { name: field(body, 'name'), mode: field(body, 'mode'), scopes: field(body, 'scopes'), lastDay: field(body, 'lastDay') }
   return await reply.code(statusOf(refusal)).page('New key', <NewKeyPage {...form} {...said} />, { organization })
 }
 
 async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
-  const key = await request.desk.findKey(request.params.keyId)
-  const facts = await factsOf(request.desk, key)
-  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), trouble: refusal && toFormError(refusal) }
+  const key = await request.controlService.findKey(request.params.keyId)
+  const facts = await factsOf(request.controlService, key)
+  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), error: refusal && toFormError(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(key.name, <KeyPage {...form} shown={key} now={parts.now()} mayChange={mayChange(request)} />, facts)
 }
 
 /** What the frame of a page about a key shows. */
-async function factsOf (desk: ControlService, { tenantId }: Pick<Key, 'tenantId'>): Promise<PageFacts> {
-  return { organization: await desk.findOrganization(tenantId), under: organizationPath(tenantId, 'keys') }
+async function factsOf (controlService: ControlService, { tenantId }: Pick<Key, 'tenantId'>): Promise<PageFacts> {
+  return { organization: await controlService.findOrganization(tenantId), under: organizationPath(tenantId, 'keys') }
 }
 
-interface Question { readonly title: string, readonly page: (asked: { readonly csrf: string, readonly shown: Key }) => JSX.Element }
+interface Question { readonly title: string, readonly page: (request: { readonly csrf: string, readonly shown: Key }) => JSX.Element }
 
 /** Asks before something is done with a key. */
-async function ask ({ desk, params }: FastifyRequest<KeyRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
-  const key = await desk.findKey(params.keyId)
-  requireAdmin(desk.actor)
-  return await reply.page(title, <Page csrf={reply.generateCsrf()} shown={key} />, await factsOf(desk, key))
+async function ask ({ controlService, params }: FastifyRequest<KeyRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+  const key = await controlService.findKey(params.keyId)
+  requireAdmin(controlService.actor)
+  return await reply.page(title, <Page csrf={reply.generateCsrf()} shown={key} />, await factsOf(controlService, key))
 }
 
-async function rename ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { keyId } = await desk.changeKey(params.keyId, { name: field(body, 'name') })
+async function rename ({ controlService, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { keyId } = await controlService.changeKey(params.keyId, { name: field(body, 'name') })
   return reply.done(keyPath(keyId), 'Key renamed.')
 }
 
 async function renameAgain (request: FastifyRequest<KeyRequest>, reply: FastifyReply, refusal: ControlError): Promise<FastifyReply> {
-  const Again = ({ csrf, shown }: { readonly csrf: string, readonly shown: Key }) => <RenamePage csrf={csrf} shown={shown} name={field(request.body, 'name')} trouble={toFormError(refusal)} />
+  const Again = ({ csrf, shown }: { readonly csrf: string, readonly shown: Key }) => <RenamePage csrf={csrf} shown={shown} name={field(request.body, 'name')} error={toFormError(refusal)} />
   return await ask(request, reply.code(statusOf(refusal)), { title: 'Rename key', page: Again })
 }
 
-async function roll ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardContext): Promise<FastifyReply> {
-  const made = await desk.rollKey(params.keyId, overlapMs(field(body, 'overlap')))
+async function roll ({ controlService, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardContext): Promise<FastifyReply> {
+  const made = await controlService.rollKey(params.keyId, overlapMs(field(body, 'overlap')))
   const { previous } = made
   const shown = { keyId: made.keyId, name: previous.name, mode: previous.mode, scopes: previous.scopes, secret: made.secret, gatewayUrl, previous: { keyId: previous.keyId, expiresAt: previous.revokedAt === undefined ? previous.expiresAt : undefined } }
-  return await reply.code(201).page('Key rolled', <SecretPage {...shown} />, await factsOf(desk, previous))
+  return await reply.code(201).page('Key rolled', <SecretPage {...shown} />, await factsOf(controlService, previous))
 }
 
 /** A choice that is not offered is no time at all, which the control plane refuses. */
@@ -117,28 +117,28 @@ function overlapMs (choice: string): number {
   return Object.hasOwn(overlaps, choice) ? overlaps[choice]!.ms : NaN
 }
 
-async function expire ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  await desk.findKey(params.keyId)
-  requireAdmin(desk.actor)
+async function expire ({ controlService, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  await controlService.findKey(params.keyId)
+  requireAdmin(controlService.actor)
   const end = endOfLastDay(field(body, 'lastDay'))
   if (end === undefined) throw new ControlError('invalid', 'Choose the last day of the key.', 'expiresAt')
-  const { keyId } = await desk.changeKey(params.keyId, { expiresAt: end })
+  const { keyId } = await controlService.changeKey(params.keyId, { expiresAt: end })
   return reply.done(keyPath(keyId), 'Last day set.')
 }
 
-async function showReach ({ desk, params }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const key = await desk.findKey(params.keyId)
-  const facts = await factsOf(desk, key)
-  const reach = await settledReach(desk, key.keyId)
+async function showReach ({ controlService, params }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const key = await controlService.findKey(params.keyId)
+  const facts = await factsOf(controlService, key)
+  const reach = await settledReach(controlService, key.keyId)
   return await reply.page('State on each gateway', <PropagationPage shown={key} reach={reach} />, facts)
 }
 
 /** Gateways take a change within a second: whoever looks at once is shown the end of it rather than the way there. */
-async function settledReach (desk: ControlService, keyId: string): Promise<KeyPropagation> {
-  let reach = await desk.reachOfKey(keyId)
+async function settledReach (controlService: ControlService, keyId: string): Promise<KeyPropagation> {
+  let reach = await controlService.reachOfKey(keyId)
   for (let looks = 0; looks < 20 && isPending(reach); looks++) {
     await pause(75)
-    reach = await desk.reachOfKey(keyId)
+    reach = await controlService.reachOfKey(keyId)
   }
   return reach
 }

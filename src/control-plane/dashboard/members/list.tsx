@@ -21,18 +21,18 @@ interface MemberList {
   /** What was written into the form before. */
   readonly email?: string
   readonly role?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** The people of an organization, or the operators, and who is invited. */
 export function MembersPage (list: MemberList) {
-  const { tenantId, listing, invitations, mayInvite, trouble } = list
+  const { tenantId, listing, invitations, mayInvite, error } = list
   const path = membersPath(tenantId)
   const about = tenantId === undefined ? 'Operators manage all organizations.' : 'People who may sign in for this organization.'
   return (
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PaginatedList listing={listing} path={path} what='Name or email address' empty={<Nobody mayInvite={mayInvite} />}><Members {...list} /></PaginatedList>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
@@ -111,14 +111,14 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
   )
 }
 
-function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', trouble }: MemberList) {
+function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', error }: MemberList) {
   const choices: readonly RadioOption[] = (['admin', 'viewer'] as const).map(one => ({ value: one, label: one, hint: roleTexts[one] }))
   return (
     <section id='invite'>
       <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
       <PostForm action={membersPath(tenantId)} csrf={csrf} once={once}>
-        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' trouble={trouble} />
-        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />}
+        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' error={error} />
+        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} error={error} />}
         <SubmitButton label='Create invitation' />
       </PostForm>
     </section>

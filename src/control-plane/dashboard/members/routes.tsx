@@ -43,59 +43,59 @@ interface People { readonly path: string, readonly guard: { readonly onRequest?:
 function invitationRoute (scope: FastifyInstance, parts: DashboardContext, { path, guard }: People): void {
   scope.post<PeopleRequest>(path, guard, async (request, reply) => {
     await factsOf(request, request.params.tenantId)
-    requireAdmin(request.desk.actor)
+    requireAdmin(request.controlService.actor)
     return await redisplayOnError(() => invite(request, reply, parts), refusal => showAll(request, reply, { ...parts, refusal }))
   })
 }
 
 /** What the frame of a page about these people shows; refused where the person who asks may not see them. */
-async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string | undefined): Promise<PageFacts> {
-  return { under: membersPath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
+async function factsOf ({ controlService }: Pick<FastifyRequest, 'controlService'>, tenantId: string | undefined): Promise<PageFacts> {
+  return { under: membersPath(tenantId), ...(tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }) }
 }
 
 async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, { settings, refusal }: Pick<DashboardContext, 'settings'> & { readonly refusal?: ControlError }): Promise<FastifyReply> {
-  const { desk, body, query, params: { tenantId } } = request
+  const { controlService, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
-  const [members, invitations] = await Promise.all([desk.listMembers(tenantId), desk.listInvitations(tenantId)])
-  const list = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, trouble: refusal && toFormError(refusal) }
+  const [members, invitations] = await Promise.all([controlService.listMembers(tenantId), controlService.listInvitations(tenantId)])
+  const list = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, error: refusal && toFormError(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(tenantId === undefined ? 'Operators' : 'Members', <MembersPage {...list} />, facts)
 }
 
-async function invite ({ desk, body, params: { tenantId } }: FastifyRequest<PeopleRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
-  const { token, ...invitation } = await desk.invite({ tenantId, email: field(body, 'email'), role: field(body, 'role') as Role, once: field(body, 'once') })
+async function invite ({ controlService, body, params: { tenantId } }: FastifyRequest<PeopleRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
+  const { token, ...invitation } = await controlService.invite({ tenantId, email: field(body, 'email'), role: field(body, 'role') as Role, once: field(body, 'once') })
   const link = `${url}${home}/invitations/${token}`
-  return await reply.code(201).page('Invitation created', <InvitationPage invitation={invitation} link={link} />, await factsOf({ desk }, tenantId))
+  return await reply.code(201).page('Invitation created', <InvitationPage invitation={invitation} link={link} />, await factsOf({ controlService }, tenantId))
 }
 
-async function withdraw ({ desk, params }: FastifyRequest<InvitationRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, email }: Invitation = await desk.withdrawInvitation(params.invitationId)
+async function withdraw ({ controlService, params }: FastifyRequest<InvitationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, email }: Invitation = await controlService.withdrawInvitation(params.invitationId)
   return reply.done(membersPath(tenantId), `Invitation of ${email} withdrawn.`)
 }
 
-async function changeRole ({ desk, params, body, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name, role, memberId } = await desk.changeMemberRole(params.memberId, field(body, 'role') as Role)
+async function changeRole ({ controlService, params, body, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name, role, memberId } = await controlService.changeMemberRole(params.memberId, field(body, 'role') as Role)
   if (memberId === self.memberId) return reply.done(signInPath, `You are now ${role}. Sign in again.`)
   return reply.done(membersPath(tenantId), `${name} is now ${role}.`)
 }
 
-interface Question { readonly title: string, readonly page: (asked: MemberView) => JSX.Element }
+interface Question { readonly title: string, readonly page: (request: MemberView) => JSX.Element }
 
 /** Asks before something is done with a member. */
-async function ask ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
-  const member = await desk.findMember(params.memberId)
-  requireAdmin(desk.actor)
-  return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />, await factsOf({ desk }, member.tenantId))
+async function ask ({ controlService, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+  const member = await controlService.findMember(params.memberId)
+  requireAdmin(controlService.actor)
+  return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />, await factsOf({ controlService }, member.tenantId))
 }
 
-async function remove ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name, memberId } = await desk.removeMember(params.memberId)
+async function remove ({ controlService, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name, memberId } = await controlService.removeMember(params.memberId)
   return memberId === self.memberId ? reply.done(signInPath, 'You are no longer a member.') : reply.done(membersPath(tenantId), `${name} removed.`)
 }
 
-async function resetPassword ({ desk, params }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const member = await desk.findMember(params.memberId)
-  const facts = await factsOf({ desk }, member.tenantId)
-  const { password } = await desk.resetPassword(params.memberId)
+async function resetPassword ({ controlService, params }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const member = await controlService.findMember(params.memberId)
+  const facts = await factsOf({ controlService }, member.tenantId)
+  const { password } = await controlService.resetPassword(params.memberId)
   return await reply.code(201).page('New password', <NewPasswordPage member={member} password={password} />, facts)
 }

@@ -12,18 +12,18 @@ interface NewOrganizationForm {
   readonly plans: Plans
   readonly name?: string
   readonly plan?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** The form that makes an organization. */
-export function NewOrganizationPage ({ csrf, once, plans, name, plan, trouble }: NewOrganizationForm) {
+export function NewOrganizationPage ({ csrf, once, plans, name, plan, error }: NewOrganizationForm) {
   return (
     <>
       <Heading title='New organization' />
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' trouble={trouble} />
-        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} trouble={trouble} />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' error={error} />
+        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} error={error} />
         <SubmitButton label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>
     </>

@@ -28,7 +28,7 @@ interface Overview {
   readonly typed: Settings
   /** What the form began with. */
   readonly before: Settings
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
@@ -38,11 +38,11 @@ export const previousValueField = (name: string): string => `${name}-before`
 
 /** An organization at a glance. */
 export function OverviewPage (overview: Overview) {
-  const { organization, hasKeys, isOperator, mayChange, trouble } = overview
+  const { organization, hasKeys, isOperator, mayChange, error } = overview
   return (
     <>
       <Heading title='Overview' />
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
       <Facts {...overview} />
@@ -91,12 +91,12 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
 }
 
 function Figure ({ label, total }: { readonly label: string, readonly total: UsageTotal }) {
-  const troubles = `${countOf(total.errors + total.failed, 'error')}, ${countText(total.refused)} refused`
+  const errors = `${countOf(total.errors + total.failed, 'error')}, ${countText(total.refused)} refused`
   return (
     <div class='figure'>
       <span class='figure-label' safe>{label}</span>
       <span class='figure-number' safe>{countText(total.requests)}</span>
-      <span class='quiet' safe>{troubles}</span>
+      <span class='quiet' safe>{errors}</span>
     </div>
   )
 }
@@ -141,7 +141,7 @@ function Overage ({ csrf, organization, plan, mayChange }: Overview) {
   )
 }
 
-function ChangeForm ({ csrf, organization, plans, typed, before, trouble }: Overview) {
+function ChangeForm ({ csrf, organization, plans, typed, before, error }: Overview) {
   // Without a choice for it, the browser would choose the first of the others.
   const lost = Object.hasOwn(plans, typed.plan) ? [] : [{ value: typed.plan, label: `${typed.plan} (no longer configured)` }]
   return (
@@ -149,9 +149,9 @@ function ChangeForm ({ csrf, organization, plans, typed, before, trouble }: Over
       <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
         {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />)}
-        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} trouble={trouble} />
-        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} trouble={trouble} />
-        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} trouble={trouble} />
+        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} error={error} />
+        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} error={error} />
+        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} error={error} />
         <SubmitButton label='Save' />
       </PostForm>
     </section>

@@ -26,21 +26,21 @@ export async function organizationRoutes (scope: FastifyInstance, parts: Dashboa
   scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))
 }
 
-async function showAll ({ desk, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardContext): Promise<FastifyReply> {
+async function showAll ({ controlService, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardContext): Promise<FastifyReply> {
   if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
-  const [organizations, counts] = await Promise.all([desk.listOrganizations(), desk.countGoodKeys()])
+  const [organizations, counts] = await Promise.all([controlService.listOrganizations(), controlService.countGoodKeys()])
   const listed = organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))
   return await reply.page('Organizations', <OrganizationsPage plans={plans} listing={listingOf(listed, ({ name, tenantId }) => [name, tenantId], query)} />)
 }
 
-async function create ({ desk, body }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name } = await desk.createOrganization({ name: field(body, 'name'), plan: field(body, 'plan'), once: field(body, 'once') })
+async function create ({ controlService, body }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name } = await controlService.createOrganization({ name: field(body, 'name'), plan: field(body, 'plan'), once: field(body, 'once') })
   return reply.done(organizationPath(tenantId), `Organization “${name}” created.`)
 }
 
 async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlError, readonly parts: DashboardContext }): Promise<FastifyReply> {
   if (refusal.reason === 'conflict') throw refusal
-  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), trouble: toFormError(refusal) }
+  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), error: toFormError(refusal) }
   return await reply.code(statusOf(refusal)).page('New organization', <NewOrganizationPage {...form} />)
 }
 
@@ -48,7 +48,7 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
   const organization = await organizationOf(request)
   const { tenantId, plan } = organization
   const { plans, now, routing } = parts
-  const [keys, use] = await Promise.all([request.desk.listKeys(tenantId), useUntil(request, tenantId, now())])
+  const [keys, use] = await Promise.all([request.controlService.listKeys(tenantId), useUntil(request, tenantId, now())])
   const overview = {
     csrf: reply.generateCsrf(),
     organization,
@@ -61,17 +61,17 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator',
     ...refusal === undefined ? { typed: organization, before: organization } : { typed: typedIn(request), before: typedIn(request, previousValueField) },
-    trouble: refusal && toFormError(refusal)
+    error: refusal && toFormError(refusal)
   }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page('Overview', <OverviewPage {...overview} />, { organization })
 }
 
 /** What live keys were used for today and in this month, in UTC. */
-async function useUntil ({ desk }: FastifyRequest, tenantId: string, now: Date): Promise<{ readonly today: UsageTotal, readonly month: UsageTotal }> {
+async function useUntil ({ controlService }: FastifyRequest, tenantId: string, now: Date): Promise<{ readonly today: UsageTotal, readonly month: UsageTotal }> {
   const day = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`)
   const to = new Date(now.getTime() + 1)
-  const [today, month] = await Promise.all([day, startOfMonth(monthOf(now.toISOString()))].map(async from => (await desk.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
+  const [today, month] = await Promise.all([day, startOfMonth(monthOf(now.toISOString()))].map(async from => (await controlService.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
   return { today: today!, month: month! }
 }
 
@@ -84,15 +84,15 @@ function typedIn ({ body }: Pick<FastifyRequest, 'body'>, nameOf = (name: string
 /** Changes what differs from what the form began with: all else may have been changed meanwhile, by somebody who is not to be overruled. */
 async function change (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId } = await organizationOf(request)
-  requireOperator(request.desk.actor)
+  requireOperator(request.controlService.actor)
   const before = typedIn(request, previousValueField)
   const differing = Object.entries(typedIn(request)).filter(([name, value]) => value !== before[name as keyof typeof before])
   const changes = Object.fromEntries(differing.map(([name, value]) => [name, name === 'datastore' && value === '' ? null : value]))
-  if (differing.length > 0) await request.desk.changeOrganization(tenantId, changes)
+  if (differing.length > 0) await request.controlService.changeOrganization(tenantId, changes)
   return reply.done(organizationPath(tenantId), 'Saved.')
 }
 
-async function switchOverage ({ desk, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, overage }: Organization = await desk.changeOrganization(params.tenantId, { overage: field(body, 'overage') === 'on' })
+async function switchOverage ({ controlService, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, overage }: Organization = await controlService.changeOrganization(params.tenantId, { overage: field(body, 'overage') === 'on' })
   return reply.done(organizationPath(tenantId), overage ? 'Overage is on.' : 'Overage is off.')
 }

@@ -9,7 +9,7 @@ import { signIn } from '../session.js'
 
 const title = 'Accept your invitation'
 
-interface Typed { readonly name?: string, readonly trouble?: FormError }
+interface Typed { readonly name?: string, readonly error?: FormError }
 
 /** The page behind the link of an invitation, which makes its reader a member. */
 export async function invitationRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
@@ -29,7 +29,7 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
       const { memberId } = await control.invitations.accept(token, { name, password: field(body, 'password') })
       await signIn(request, parts, memberId)
       return reply.done('/dashboard', 'Welcome. You are signed in. Next time, sign in with your email and password.')
-    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, trouble: toFormError(refusal) }))
+    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, error: toFormError(refusal) }))
   })
 }
 
@@ -48,19 +48,19 @@ interface InvitationPageProps extends Typed {
   readonly csrf: string
 }
 
-function InvitationPage ({ action, invitation: { email, role }, organization, csrf, name = '', trouble }: InvitationPageProps) {
+function InvitationPage ({ action, invitation: { email, role }, organization, csrf, name = '', error }: InvitationPageProps) {
   return (
     <>
       <h1>{title}</h1>
       <p>You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong>{role}</strong>.</p>
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PostForm action={action} csrf={csrf}>
         <div class='field'>
           <label for='email'>Email</label>
           <input id='email' type='email' value={email} autocomplete='username' readonly />
         </div>
-        <TextField label='Your name' name='name' value={name} isRequired maxLength={200} autocomplete='name' trouble={trouble} />
-        <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} trouble={trouble} />
+        <TextField label='Your name' name='name' value={name} isRequired maxLength={200} autocomplete='name' error={error} />
+        <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} error={error} />
         <SubmitButton label='Accept' />
       </PostForm>
     </>

@@ -18,7 +18,7 @@ interface ProviderOptions {
 }
 
 /** How long the provider may take for one answer. */
-const patienceSeconds = 10
+const timeoutSeconds = 10
 
 /**
  * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is asked for when somebody first signs in, and again
@@ -75,7 +75,7 @@ export class Provider {
     const { settings: { issuer, clientId }, clientSecret } = this.#options
     const server = new URL(issuer)
     const execute = [oidc.enableNonRepudiationChecks, ...(isLoopback(server) ? [oidc.allowInsecureRequests] : [])]
-    return await oidc.discovery(server, clientId, undefined, authenticationWith(clientSecret), { execute, timeout: patienceSeconds })
+    return await oidc.discovery(server, clientId, undefined, authenticationWith(clientSecret), { execute, timeout: timeoutSeconds })
   }
 }
 

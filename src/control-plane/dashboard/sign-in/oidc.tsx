@@ -14,7 +14,7 @@ export async function oidcRoutes (scope: FastifyInstance, parts: DashboardContex
   const { provider: settings, clientSecret, url, cookies: { provider: name, flags } } = parts
   const provider = new Provider({ settings, clientSecret, callbackUrl: `${url}/dashboard/oidc/callback` })
   scope.get('/oidc/start', async (request, reply) => {
-    const begun = await provider.begin(nextPath((request.query as { next?: string }).next ?? '')).catch(error => trouble(request, error, 'the OpenID provider does not answer'))
+    const begun = await provider.begin(nextPath((request.query as { next?: string }).next ?? '')).catch(error => failure(request, error, 'the OpenID provider does not answer'))
     if (begun === undefined) return await reply.code(503).page('No answer', <ProviderDown />)
     reply.setCookie(name, encode(begun.journey), { ...flags, maxAge: journeySeconds })
     return reply.redirect(begun.url.href, 303)
@@ -23,7 +23,7 @@ export async function oidcRoutes (scope: FastifyInstance, parts: DashboardContex
     const journey = decode(request.cookies[name])
     // It serves once, whatever comes of it.
     reply.clearCookie(name, flags)
-    const claims = journey && await provider.finish(queryOf(request), journey).catch(error => trouble(request, error, 'a sign-in at the OpenID provider failed'))
+    const claims = journey && await provider.finish(queryOf(request), journey).catch(error => failure(request, error, 'a sign-in at the OpenID provider failed'))
     if (journey === undefined || claims === undefined) return await reply.code(400).page('Sign-in failed', <Failed />)
     return await enter(request, reply, { parts, settings, claims, next: journey.next })
   })
@@ -55,7 +55,7 @@ async function refuse (request: FastifyRequest, reply: FastifyReply, reason: str
 }
 
 /** Only what kind of trouble it is: what the provider answered may hold codes, tokens and names. */
-function trouble ({ log }: FastifyRequest, error: unknown, what: string): undefined {
+function failure ({ log }: FastifyRequest, error: unknown, what: string): undefined {
   const { name, code } = error as { readonly name?: string, readonly code?: string }
   log.warn({ type: name, code }, what)
 }

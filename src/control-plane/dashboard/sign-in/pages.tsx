@@ -12,28 +12,28 @@ interface SignInForm {
   /** What the button says that leads to the OpenID provider. */
   readonly provider?: string
   readonly email?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** The page on which people sign in. */
-export function SignInPage ({ csrf, next, hasPasswords, provider, email = '', trouble }: SignInForm) {
+export function SignInPage ({ csrf, next, hasPasswords, provider, email = '', error }: SignInForm) {
   return (
     <>
       <h1>Sign in</h1>
-      <ErrorNotice trouble={trouble} />
-      {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} trouble={trouble} /> : ''}
+      <ErrorNotice error={error} />
+      {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} error={error} /> : ''}
       {hasPasswords && provider !== undefined ? <p class='or'><span>or</span></p> : ''}
       {provider === undefined ? '' : <p><a class='button button-wide' href={`/dashboard/oidc/start?${new URLSearchParams({ next })}`} safe>{provider}</a></p>}
     </>
   )
 }
 
-function PasswordForm ({ csrf, next, email, trouble }: Pick<SignInForm, 'csrf' | 'next' | 'email' | 'trouble'>) {
+function PasswordForm ({ csrf, next, email, error }: Pick<SignInForm, 'csrf' | 'next' | 'email' | 'error'>) {
   return (
     <PostForm action='/dashboard/sign-in' csrf={csrf}>
       <input type='hidden' name='next' value={next} />
-      <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' trouble={trouble} />
-      <PasswordField label='Password' name='password' kind='current-password' trouble={trouble} />
+      <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' error={error} />
+      <PasswordField label='Password' name='password' kind='current-password' error={error} />
       <SubmitButton label='Sign in' />
       <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with <code>clinigate operators reset-password</code>.</p>
     </PostForm>

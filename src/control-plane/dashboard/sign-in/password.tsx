@@ -17,7 +17,7 @@ export async function passwordRoutes (scope: FastifyInstance, parts: DashboardCo
   scope.get('/password', async ({ member }, reply) => await reply.page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} />))
   scope.post('/password', async (request, reply) => {
     const { member, body, session } = request
-    const again = async (trouble: FormError, status: number) => await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} trouble={trouble} />)
+    const again = async (error: FormError, status: number) => await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} error={error} />)
     const wait = await attempts.ofBrowser(request, session.sessionId)
     if (wait !== undefined) return await tooMany(reply, wait)
     if (field(body, 'wanted') !== field(body, 'again')) return await again({ message: 'The two new passwords are different.', field: 'again' }, 422)
@@ -30,24 +30,24 @@ export async function passwordRoutes (scope: FastifyInstance, parts: DashboardCo
   })
 }
 
-function PasswordPage ({ member, csrf, trouble }: { readonly member: Member, readonly csrf: string, readonly trouble?: FormError }) {
+function PasswordPage ({ member, csrf, error }: { readonly member: Member, readonly csrf: string, readonly error?: FormError }) {
   return (
     <div class='narrow'>
       <h1>{title}</h1>
       {member.mustChangePassword ? <p>Your current password is temporary. Choose one that only you know.</p> : ''}
-      <ErrorNotice trouble={trouble} />
-      {member.isFromProvider ? <p>Your password is kept by your organization's sign-in. Change it there.</p> : <PasswordForm email={member.email} csrf={csrf} trouble={trouble} />}
+      <ErrorNotice error={error} />
+      {member.isFromProvider ? <p>Your password is kept by your organization's sign-in. Change it there.</p> : <PasswordForm email={member.email} csrf={csrf} error={error} />}
     </div>
   )
 }
 
-function PasswordForm ({ email, csrf, trouble }: { readonly email: string, readonly csrf: string, readonly trouble: FormError | undefined }) {
+function PasswordForm ({ email, csrf, error }: { readonly email: string, readonly csrf: string, readonly error: FormError | undefined }) {
   return (
     <PostForm action={path} csrf={csrf}>
       <input type='email' name='username' value={email} autocomplete='username' readonly hidden />
-      <PasswordField label='Current password' name='current' kind='current-password' trouble={trouble} />
-      <PasswordField label='New password' name='wanted' kind='new-password' hint={passwordHint} trouble={trouble} />
-      <PasswordField label='Repeat new password' name='again' kind='new-password' trouble={trouble} />
+      <PasswordField label='Current password' name='current' kind='current-password' error={error} />
+      <PasswordField label='New password' name='wanted' kind='new-password' hint={passwordHint} error={error} />
+      <PasswordField label='Repeat new password' name='again' kind='new-password' error={error} />
       <SubmitButton label='Change password' />
     </PostForm>
   )

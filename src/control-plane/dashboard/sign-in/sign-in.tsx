@@ -11,7 +11,7 @@ import { ChoicePage, SignInPage, WaitPage, type AccountChoice } from './pages.js
 const deviceSeconds = 180 * 86_400
 
 /** Of any address there can be; a longer one would be counted under its name, and kept in memory with all of it. */
-const longestEmail = 254
+const maxEmail = 254
 
 /** One message for every failure, so that nobody learns which addresses have an account. */
 const failed: FormError = { message: 'The email or password is wrong. Check both and try again.' }
@@ -31,7 +31,7 @@ export async function signInRoutes (scope: FastifyInstance, parts: SignInParts):
   scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
 }
 
-async function showForm (reply: FastifyReply, { settings }: DashboardContext, typed: { readonly next: string, readonly email?: string, readonly trouble?: FormError }): Promise<FastifyReply> {
+async function showForm (reply: FastifyReply, { settings }: DashboardContext, typed: { readonly next: string, readonly email?: string, readonly error?: FormError }): Promise<FastifyReply> {
   return await reply.page('Sign in', <SignInPage csrf={reply.generateCsrf()} hasPasswords={settings.localAccounts} provider={settings.oidc?.label} {...typed} />)
 }
 
@@ -39,8 +39,8 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
   const email = field(request.body, 'email').trim().toLowerCase()
   const password = field(request.body, 'password')
   const next = nextPath(field(request.body, 'next'))
-  if (email.length > longestEmail) return await showForm(reply.code(422), parts, { next, trouble: failed })
-  if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, trouble: failed })
+  if (email.length > maxEmail) return await showForm(reply.code(422), parts, { next, error: failed })
+  if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, error: failed })
   const found = await whoShows(request, { email, password }, parts)
   if (typeof found === 'number') return await tooMany(reply, found)
   if (found.length > 1) {
@@ -51,7 +51,7 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
   const member = found[0] && await signInByPassword(request, parts, found[0])
   if (member === undefined) {
     request.log.info({ reason: 'password' }, 'sign-in refused')
-    return await showForm(reply.code(422), parts, { next, email, trouble: failed })
+    return await showForm(reply.code(422), parts, { next, email, error: failed })
   }
   await rememberDevice(reply, parts, [member])
   return lead(reply, member, next)

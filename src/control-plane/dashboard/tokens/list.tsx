@@ -20,7 +20,7 @@ interface TokenList {
   readonly name?: string
   readonly role?: string
   readonly lastDay?: string
-  readonly trouble?: FormError
+  readonly error?: FormError
 }
 
 /** The page of tokens that a query asks for. @param tokens newest first */
@@ -30,7 +30,7 @@ export function tokenListing (tokens: readonly Token[], now: Date, query: Organi
 
 /** The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing any more come last. */
 export function TokensPage (list: TokenList) {
-  const { tenantId, listing, now, mayChange, trouble } = list
+  const { tenantId, listing, now, mayChange, error } = list
   const good = listing.rows.filter(token => !hasEnded(token, now))
   const ended = listing.rows.filter(token => hasEnded(token, now))
   const path = tokensPath(tenantId)
@@ -40,7 +40,7 @@ export function TokensPage (list: TokenList) {
   return (
     <>
       <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
-      <ErrorNotice trouble={trouble} />
+      <ErrorNotice error={error} />
       <PaginatedList listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
         {good.length > 0 ? <Tokens label='Tokens' tokens={good} now={now} mayRevoke={mayChange} /> : ''}
         {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
@@ -111,16 +111,16 @@ const hints: Readonly<Record<TokenRole, string>> = {
   viewer: 'Reads everything, changes nothing.'
 }
 
-function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, trouble }: TokenList) {
+function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, error }: TokenList) {
   const roles: readonly TokenRole[] = tenantId === undefined ? ['gateway', 'operator'] : ['admin', 'viewer']
   const choices: readonly RadioOption[] = roles.map(value => ({ value, label: value, hint: hints[value] }))
   return (
     <section id='new-token'>
       <h2>New token</h2>
       <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' trouble={trouble} />
-        <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' error={error} />
+        <RadioField label='Role' name='role' choices={choices} value={role} error={error} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' error={error} />
         <SubmitButton label='Create token' />
       </PostForm>
     </section>

@@ -24,7 +24,7 @@ export async function tokenRoutes (scope: FastifyInstance, parts: DashboardConte
     scope.get<TokensRequest>(path, guard, async (request, reply) => await showAll(request, reply, { parts }))
     scope.post<TokensRequest>(path, guard, async (request, reply) => {
       await factsOf(request, request.params.tenantId)
-      requireAdmin(request.desk.actor)
+      requireAdmin(request.controlService.actor)
       return await redisplayOnError(() => create(request, reply, parts), refusal => showAll(request, reply, { parts, refusal }))
     })
   }
@@ -33,34 +33,34 @@ export async function tokenRoutes (scope: FastifyInstance, parts: DashboardConte
 }
 
 /** What the frame of a page about these tokens shows; refused where the person who asks may not see them. */
-async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string | undefined): Promise<PageFacts> {
-  return { under: tokensPath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
+async function factsOf ({ controlService }: Pick<FastifyRequest, 'controlService'>, tenantId: string | undefined): Promise<PageFacts> {
+  return { under: tokensPath(tenantId), ...(tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }) }
 }
 
 async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
   if (refusal?.reason === 'conflict') throw refusal
-  const { desk, body, query, params: { tenantId } } = request
+  const { controlService, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
-  const tokens = await desk.listTokens(tenantId)
+  const tokens = await controlService.listTokens(tenantId)
   const now = parts.now()
-  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal && toFormError(refusal) }
+  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), error: refusal && toFormError(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={tokenListing(tokens.reverse(), now, query)} now={now} mayChange={mayChange(request)} />, facts)
 }
 
-async function create ({ desk, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
+async function create ({ controlService, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
   const draft = { tenantId, name: field(body, 'name'), role: field(body, 'role') as TokenRole, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') }
-  const { secret, ...token } = await desk.createToken(draft)
-  return await reply.code(201).page('Token created', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ desk }, tenantId))
+  const { secret, ...token } = await controlService.createToken(draft)
+  return await reply.code(201).page('Token created', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ controlService }, tenantId))
 }
 
-async function askToRevoke ({ desk, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const token = await desk.findToken(params.tokenId)
-  requireAdmin(desk.actor)
-  return await reply.page('Revoke token', <RevokeTokenPage csrf={reply.generateCsrf()} token={token} />, await factsOf({ desk }, token.tenantId))
+async function askToRevoke ({ controlService, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const token = await controlService.findToken(params.tokenId)
+  requireAdmin(controlService.actor)
+  return await reply.page('Revoke token', <RevokeTokenPage csrf={reply.generateCsrf()} token={token} />, await factsOf({ controlService }, token.tenantId))
 }
 
-async function revoke ({ desk, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name } = await desk.revokeToken(params.tokenId)
+async function revoke ({ controlService, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name } = await controlService.revokeToken(params.tokenId)
   return reply.done(tokensPath(tenantId), `Token “${name}” revoked.`)
 }

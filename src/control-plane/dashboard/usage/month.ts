@@ -1,8 +1,8 @@
 import { startOfMonth, isMonth, monthOf, type Month } from '../../../limits/month.js'
 
 /** The month that a query names, if usage can be of it; else the one of the moment. */
-export function monthIn (wished: string | undefined, now: Date): Month {
-  return wished !== undefined && isMonth(wished) && wished.startsWith('20') ? wished : monthOf(now.toISOString())
+export function monthIn (requested: string | undefined, now: Date): Month {
+  return requested !== undefined && isMonth(requested) && requested.startsWith('20') ? requested : monthOf(now.toISOString())
 }
 
 const monthNames = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })

@@ -37,7 +37,7 @@ export function UsagePage (usage: UsageOfMonth) {
 }
 
 function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
-  const path = (wished: { readonly month?: Month, readonly mode?: Mode }) => `${organizationPath(tenantId, 'usage')}?${new URLSearchParams({ month, mode, ...wished })}`
+  const path = (requested: { readonly month?: Month, readonly mode?: Mode }) => `${organizationPath(tenantId, 'usage')}?${new URLSearchParams({ month, mode, ...requested })}`
   return (
     <div class='choices'>
       <nav class='segmented' aria-label='Mode'>

@@ -14,9 +14,9 @@ export async function usageRoutes (scope: FastifyInstance, { now }: DashboardCon
 }
 
 /** The bill of a month as a file: for a spreadsheet, or as JSON. */
-async function download ({ desk, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
+async function download ({ controlService, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
   const month = monthIn(queryParameter(query.month), now)
-  const bill = await desk.bill(params.tenantId, month)
+  const bill = await controlService.bill(params.tenantId, month)
   const [type, text] = query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
   const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
   return await reply.type(`${type}; charset=utf-8`).header('content-disposition', `attachment; filename="${name}"`).send(text)
@@ -24,25 +24,25 @@ async function download ({ desk, params, query }: FastifyRequest<OrganizationReq
 
 async function show (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
   const organization = await organizationOf(request)
-  const { desk, query } = request
+  const { controlService, query } = request
   const { tenantId } = organization
   const month = monthIn(queryParameter(query.month), now)
   const time = { tenantId, from: startOfMonth(month), to: startOfMonth(month, 1) }
   const mode = await modeOf(request, time)
   const [days, keys, resources, named] = await Promise.all([
-    desk.usage({ ...time, mode, by: 'day' }),
-    desk.usage({ ...time, mode, per: 'keyId' }),
-    desk.usage({ ...time, mode, per: 'resource' }),
-    desk.listKeys(tenantId)
+    controlService.usage({ ...time, mode, by: 'day' }),
+    controlService.usage({ ...time, mode, per: 'keyId' }),
+    controlService.usage({ ...time, mode, per: 'resource' }),
+    controlService.listKeys(tenantId)
   ])
   const usage = { tenantId, month, thisMonth: monthOf(now.toISOString()), mode, days: days.totals, keys: keys.totals, resources: resources.totals }
   return await reply.page('Usage', <UsagePage {...usage} known={new Map(named.map(key => [key.keyId, key]))} />, { organization })
 }
 
 /** The mode that is wished; without a wish the live one, unless only test keys were used. */
-async function modeOf ({ desk, query }: FastifyRequest<OrganizationRequest>, time: { readonly tenantId: string, readonly from: Date, readonly to: Date }): Promise<Mode> {
-  const wished = modes.find(mode => mode === query.mode)
-  if (wished !== undefined) return wished
-  const [test, live] = await Promise.all(modes.map(async mode => (await desk.usage({ ...time, mode })).totals[0]?.requests ?? 0))
+async function modeOf ({ controlService, query }: FastifyRequest<OrganizationRequest>, time: { readonly tenantId: string, readonly from: Date, readonly to: Date }): Promise<Mode> {
+  const requested = modes.find(mode => mode === query.mode)
+  if (requested !== undefined) return requested
+  const [test, live] = await Promise.all(modes.map(async mode => (await controlService.usage({ ...time, mode })).totals[0]?.requests ?? 0))
   return live === 0 && test !== 0 ? 'test' : 'live'
 }

@@ -4,10 +4,10 @@ import { jitteredBackoff } from '../../../time/backoff.js'
 import type { ChangeSource } from '../change-notifier.js'
 import { channel } from './announce.js'
 
-const pauses = { firstMs: 100, longestMs: 5_000 }
+const pauses = { firstMs: 100, maxMs: 5_000 }
 /** How often the connection is checked, since a broken one may not report an error. */
 const triedEveryMs = 5_000
-const answerMs = 2_000
+const responseTimeoutMs = 2_000
 
 /**
  * Listens to the notifications of other processes on a connection of its own, which it reopens whenever it breaks. It then notifies
@@ -19,7 +19,7 @@ export class PostgresListener implements ChangeSource {
   #running = Promise.resolve()
 
   constructor (settings: pg.ClientConfig) {
-    this.#settings = { ...settings, query_timeout: answerMs }
+    this.#settings = { ...settings, query_timeout: responseTimeoutMs }
   }
 
   start (tell: () => void): void {
@@ -60,7 +60,7 @@ export class PostgresListener implements ChangeSource {
       tell()
     } finally {
       this.#stopping.signal.removeEventListener('abort', end)
-      await Promise.race([client.end().catch(() => {}), pause(answerMs, undefined, { ref: false })])
+      await Promise.race([client.end().catch(() => {}), pause(responseTimeoutMs, undefined, { ref: false })])
     }
   }
 }

@@ -15,9 +15,9 @@ const modes: Readonly<Record<string, string>> = {
 export function verifyingUrl (url: string): string {
   const parsed = new URL(url)
   const parameters = parsed.searchParams
-  const wished = parameters.get('sslmode')
-  if (wished === null && !parameters.has('ssl') && !parameters.has('uselibpqcompat')) return url
-  const mode = modes[wished ?? '']
+  const requested = parameters.get('sslmode')
+  if (requested === null && !parameters.has('ssl') && !parameters.has('uselibpqcompat')) return url
+  const mode = modes[requested ?? '']
   if (mode === undefined || parameters.has('ssl') || parameters.has('uselibpqcompat')) {
     throw new DatabaseUnavailable('In CONTROL_DATABASE_URL, use only sslmode to set whether the connection uses TLS: verify-full, or disable within a trusted network.')
   }

@@ -8,11 +8,11 @@ import { verifyingUrl } from './postgres-url.js'
 import { safeReason, unavailable } from './unavailable.js'
 
 /** The most connections of one process. By default, PostgreSQL allows 100 for all processes. */
-const mostConnections = 10
+const maxConnections = 10
 const connectMs = 5_000
 const statementMs = 15_000
 /** The client's own limit, since an unreachable server can't enforce its statement timeout. */
-const answerMs = statementMs + 5_000
+const responseTimeoutMs = statementMs + 5_000
 /** A process that hangs in a transaction would block the changes of all others. */
 const idleInTransactionMs = 10_000
 
@@ -20,8 +20,8 @@ const idleInTransactionMs = 10_000
 export async function openPostgres (url: string): Promise<Engine> {
   const settings = settingsOf(url)
   await migrateAlone(settings)
-  const limits = { statement_timeout: statementMs, query_timeout: answerMs, idle_in_transaction_session_timeout: idleInTransactionMs }
-  return { db: kyselyOn({ ...settings, ...limits, max: mostConnections }), changes: new PostgresListener(settings) }
+  const limits = { statement_timeout: statementMs, query_timeout: responseTimeoutMs, idle_in_transaction_session_timeout: idleInTransactionMs }
+  return { db: kyselyOn({ ...settings, ...limits, max: maxConnections }), changes: new PostgresListener(settings) }
 }
 
 /** Has no timeout, since another process may be migrating, and a large table takes long. */

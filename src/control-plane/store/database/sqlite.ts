@@ -12,7 +12,7 @@ import { PollingChangeSource } from './polling-source.js'
 /** How long to wait while another process writes. */
 const busyMs = 10_000
 /** The most prepared statements that are kept. */
-const mostStatements = 200
+const maxStatements = 200
 
 /** Opens the file. Creates it and its directory if missing. */
 export async function openSqlite (file: string): Promise<Engine> {
@@ -52,7 +52,7 @@ function latestIn (sqlite: SQLite.Database): () => string | undefined {
 
 /** The same database, which keeps its statements prepared and reports a full or failing disk as an error after which clients can try again. */
 function telling (sqlite: SQLite.Database): SqliteDatabase {
-  const statements = new LRUCache<string, SQLite.Statement>({ max: mostStatements, memoMethod: sql => sqlite.prepare(sql) })
+  const statements = new LRUCache<string, SQLite.Statement>({ max: maxStatements, memoMethod: sql => sqlite.prepare(sql) })
   return {
     close: () => { sqlite.close() },
     prepare: sql => {

@@ -9,7 +9,7 @@ export class NativeBatch {
   /** Their numbers. */
   readonly lines: number[] = []
   /** What their records take of the month. */
-  readonly tickets: QuotaReservation[] = []
+  readonly reservations: QuotaReservation[] = []
   readonly #files: JobFiles
   readonly #writers = new Map<string, FileWriter>()
   #bytes = 0
@@ -23,13 +23,13 @@ export class NativeBatch {
     return this.#bytes
   }
 
-  async add (line: { readonly line: number, readonly type: string, readonly text: string, readonly ticket: QuotaReservation | undefined }): Promise<void> {
+  async add (line: { readonly line: number, readonly type: string, readonly text: string, readonly reservation: QuotaReservation | undefined }): Promise<void> {
     const writer = this.#writers.get(line.type) ?? await this.#begin(line.type)
     const bytes = Buffer.from(`${line.text}\n`)
     await writer.write(bytes)
     this.#bytes += bytes.length
     this.lines.push(line.line)
-    if (line.ticket !== undefined) this.tickets.push(line.ticket)
+    if (line.reservation !== undefined) this.reservations.push(line.reservation)
   }
 
   /** The files, once everything is in them. */
@@ -40,7 +40,7 @@ export class NativeBatch {
 
   /** Gives back what no record took, and deletes the files unless somebody else may have the job by now. */
   async clear ({ isOurs }: { readonly isOurs: boolean }): Promise<void> {
-    for (const ticket of this.tickets.splice(0)) ticket.refund()
+    for (const reservation of this.reservations.splice(0)) reservation.refund()
     for (const [type, writer] of this.#writers) {
       // Nobody reads the file any more, so that trouble with it is none.
       await writer.close().catch(() => {})

@@ -17,51 +17,51 @@ export interface NativeParts {
 }
 
 /** Lines that are handed over at once: with fewer, transactions are done sooner. */
-interface NativeBounds { readonly fewest: number, readonly most: number }
+interface NativeBounds { readonly min: number, readonly most: number }
 
-const usualBounds: NativeBounds = { fewest: 1_000, most: 50_000 }
-const mostBytes = 256 * 1024 * 1024
+const usualBounds: NativeBounds = { min: 1_000, most: 50_000 }
+const maxBytes = 256 * 1024 * 1024
 /** A longer line goes alone, since HAPI holds many at a time. */
-const longestLine = 262_144
+const maxLine = 262_144
 /** Lines that are looked at together. */
 const together = 200
 
 /** The file of a job with the status URL of the native import that was begun last. Jobs that began under an older version have it under this name. */
 const begunFile = 'own-begun'
 
-const shortestPauseMs = 100
-const longestPauseMs = 10_000
+const minPauseMs = 100
+const maxPauseMs = 10_000
 /** A datastore is asked once more when its import has taken a twentieth longer; so long, and it is not waited for any more. */
 const partOfTheTime = 1 / 20
-const longestMs = 2 * 3_600_000
+const maxMs = 2 * 3_600_000
 
 /**
  * Has the datastore import new lines by itself, those first that refer to no other, then those that refer to them. Each portion
  * is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles, long lines
  * and small rests. So a line's result never rests on what the datastore says of its import.
  */
-export async function writeNatively (errand: ImportContext, parts: NativeParts): Promise<void> {
-  if (errand.request.dryRun) return
-  const run = new NativeRun(errand, parts)
+export async function writeNatively (context: ImportContext, parts: NativeParts): Promise<void> {
+  if (context.request.dryRun) return
+  const run = new NativeRun(context, parts)
   await run.takeUp()
-  while (await run.next()) errand.signal.throwIfAborted()
+  while (await run.next()) context.signal.throwIfAborted()
 }
 
 class NativeRun {
-  readonly #errand: ImportContext
+  readonly #context: ImportContext
   readonly #parts: NativeParts
   readonly #bounds: NativeBounds
   readonly #pace = new Throttle()
 
-  constructor (errand: ImportContext, parts: NativeParts) {
-    this.#errand = errand
+  constructor (context: ImportContext, parts: NativeParts) {
+    this.#context = context
     this.#parts = parts
     this.#bounds = parts.bounds ?? usualBounds
   }
 
   /** Waits for what an earlier run began; its files are nowhere now, so what was not fetched then never is. */
   async takeUp (): Promise<void> {
-    const { work: { files } } = this.#errand
+    const { work: { files } } = this.#context
     // Not noted whole: then nothing was offered yet either.
     if (!await files.size(begunFile)) return
     const { job } = await json(files.read(begunFile)) as { readonly job: string }
@@ -72,34 +72,34 @@ class NativeRun {
 
   /** @returns false when there is too little left to hand over, or the datastore takes nothing */
   async next (): Promise<boolean> {
-    const { index, signal, work: { files } } = this.#errand
+    const { index, signal, work: { files } } = this.#context
     if (!await this.#areEnough()) return false
     const before = index.counts.processed
-    const portion = new NativeBatch(files)
+    const chunk = new NativeBatch(files)
     try {
-      await this.#gather(portion)
-      if (portion.lines.length === 0) return index.counts.processed > before
-      if (!await this.#handOver(portion)) return false
-      await this.#readBack(portion.tickets)
+      await this.#gather(chunk)
+      if (chunk.lines.length === 0) return index.counts.processed > before
+      if (!await this.#handOver(chunk)) return false
+      await this.#readBack(chunk.reservations)
       await files.remove(begunFile)
       return true
     } finally {
-      await portion.clear({ isOurs: !signal.aborted })
+      await chunk.clear({ isOurs: !signal.aborted })
     }
   }
 
   async #areEnough (): Promise<boolean> {
-    const { fewest } = this.#bounds
+    const { min } = this.#bounds
     let found = 0
-    for await (const lines of this.#ready(fewest)) if ((found += lines.length) >= fewest) return true
+    for await (const lines of this.#ready(min)) if ((found += lines.length) >= min) return true
     return false
   }
 
   /** Lines that can be handed over, in parts; between two of them everybody else has a turn. */
   async * #ready (most: number): AsyncGenerator<readonly IndexedLine[]> {
-    const { index, signal } = this.#errand
+    const { index, signal } = this.#context
     for (let after: number | undefined = 0; after !== undefined;) {
-      const look = index.ready({ after, longest: longestLine, most })
+      const look = index.ready({ after, max: maxLine, most })
       after = look.after
       if (look.lines.length > 0) yield look.lines
       await breathe()
@@ -107,47 +107,47 @@ class NativeRun {
     }
   }
 
-  async #gather (portion: NativeBatch): Promise<void> {
+  async #gather (chunk: NativeBatch): Promise<void> {
     const { most } = this.#bounds
     const part = Math.min(together, most)
     for await (const lines of this.#ready(part)) {
-      await this.#sort(lines, portion)
-      if (portion.lines.length + part > most || portion.bytes >= mostBytes) return
+      await this.#sort(lines, chunk)
+      if (chunk.lines.length + part > most || chunk.bytes >= maxBytes) return
     }
   }
 
   /** Adds the lines that are new to the portion; the others are written at once. */
-  async #sort (lines: readonly IndexedLine[], portion: NativeBatch): Promise<void> {
-    const errand = this.#errand
-    const { tickets, refused } = reserveQuota(errand, lines)
-    const held = new Set(tickets.values())
+  async #sort (lines: readonly IndexedLine[], chunk: NativeBatch): Promise<void> {
+    const context = this.#context
+    const { reservations, refused } = reserveQuota(context, lines)
+    const held = new Set(reservations.values())
     const others: IndexedLine[] = []
     try {
-      recordOutcomes(errand, refused)
-      const entries = await withRetry(errand, this.#pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
+      recordOutcomes(context, refused)
+      const entries = await withRetry(context, this.#pace, () => prepareAll(context, lines.filter(({ line }) => reservations.has(line)), reservations))
       const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
-      recordOutcomes(errand, ends)
-      for (const { ticket } of ends) held.delete(ticket)
+      recordOutcomes(context, ends)
+      for (const { reservation } of ends) held.delete(reservation)
       const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
       const texts = await this.#texts(open.filter(({ plan }) => plan === 'created'))
-      for (const { line, ticket } of open) {
+      for (const { line, reservation } of open) {
         const text = texts.get(line.line)
         if (text === undefined) {
           others.push(line)
           continue
         }
-        await portion.add({ ...line, text, ticket })
-        held.delete(ticket)
+        await chunk.add({ ...line, text, reservation })
+        held.delete(reservation)
       }
     } finally {
-      for (const ticket of held) ticket?.refund()
+      for (const reservation of held) reservation?.refund()
     }
-    if (others.length > 0) await writeBatch(errand, others, this.#pace)
+    if (others.length > 0) await writeBatch(context, others, this.#pace)
   }
 
   /** What is to be stored of new lines, by their numbers; of those that can't be, nothing. */
   async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
-    const refused = await withRetry(this.#errand, this.#pace, () => this.#errand.store.refused(entries.map(({ record }) => record)))
+    const refused = await withRetry(this.#context, this.#pace, () => this.#context.store.refused(entries.map(({ record }) => record)))
     return new Map(entries.flatMap(({ line, record }, at) => refused.has(at) ? [] : [[line.line, record.text]]))
   }
 
@@ -155,16 +155,16 @@ class NativeRun {
    * Hands a portion over, and waits for its end. Before the datastore can have a byte of it, it is noted where it tells of its
    * import and which lines are in it: whoever takes the job up later knows both.
    */
-  async #handOver (portion: NativeBatch): Promise<boolean> {
-    const { index } = this.#errand
+  async #handOver (chunk: NativeBatch): Promise<boolean> {
+    const { index } = this.#context
     const { store, offers } = this.#parts
-    const offer = offers.offer(await portion.whole())
+    const offer = offers.offer(await chunk.whole())
     try {
       const job = await store.begin(offer)
       if (job === undefined) return false
       await this.#noteBegun(job)
-      for (let at = 0; at < portion.lines.length; at += together) {
-        index.send(portion.lines.slice(at, at + together).map(line => ({ line, plan: 'created' })))
+      for (let at = 0; at < chunk.lines.length; at += together) {
+        index.send(chunk.lines.slice(at, at + together).map(line => ({ line, plan: 'created' })))
         await breathe()
       }
       offer.open()
@@ -176,7 +176,7 @@ class NativeRun {
   }
 
   async #noteBegun (job: string): Promise<void> {
-    const writer = await this.#errand.work.files.write(begunFile)
+    const writer = await this.#context.work.files.write(begunFile)
     try {
       await writer.write(Buffer.from(JSON.stringify({ job })))
     } finally {
@@ -185,31 +185,31 @@ class NativeRun {
   }
 
   async #ended (job: string): Promise<void> {
-    const { signal, work: { log } } = this.#errand
+    const { signal, work: { log } } = this.#context
     const begunAt = performance.now()
     for (;;) {
-      if (await withRetry(this.#errand, this.#pace, () => this.#parts.store.hasEnded(job))) return
+      if (await withRetry(this.#context, this.#pace, () => this.#parts.store.hasEnded(job))) return
       const passed = performance.now() - begunAt
-      if (passed > longestMs) return log.warn('a datastore\'s native import did not finish; its lines are written with transactions')
-      await pause(Math.min(Math.max(passed * partOfTheTime, shortestPauseMs), longestPauseMs), undefined, { signal })
+      if (passed > maxMs) return log.warn('a datastore\'s native import did not finish; its lines are written with transactions')
+      await pause(Math.min(Math.max(passed * partOfTheTime, minPauseMs), maxPauseMs), undefined, { signal })
     }
   }
 
-  /** Looks which of the lines that were handed over are stored, and writes the others. @param tickets what their records took of the month */
-  async #readBack (tickets: RecordTickets): Promise<void> {
-    const { index, signal, quota } = this.#errand
-    const errand = { ...this.#errand, quota: { ...quota, take: () => tickets.pop() ?? quota.take() } }
+  /** Looks which of the lines that were handed over are stored, and writes the others. @param reservations what their records took of the month */
+  async #readBack (reservations: RecordReservations): Promise<void> {
+    const { index, signal, quota } = this.#context
+    const context = { ...this.#context, quota: { ...quota, take: () => reservations.pop() ?? quota.take() } }
     for (let after: number | undefined = 0; after !== undefined;) {
       const look = index.handedOver(after, together * this.#pace.limit)
       after = look.after
-      await Promise.all(chunksOf(look.lines).map(chunk => writeBatch(errand, chunk, this.#pace)))
+      await Promise.all(chunksOf(look.lines).map(chunk => writeBatch(context, chunk, this.#pace)))
       await breathe()
       signal.throwIfAborted()
     }
   }
 }
 
-type RecordTickets = NativeBatch['tickets']
+type RecordReservations = NativeBatch['reservations']
 
 function chunksOf<T> (items: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(items.length / together) }, (_, at) => items.slice(at * together, (at + 1) * together))

@@ -21,13 +21,13 @@ keeps running, and --job resumes it.
   clinigate bulk jobs --url https://api.example.org`
 
 /** Adds the commands that move records in bulk through a gateway. */
-export function addBulk (program: Command, surroundings: CliContext): void {
+export function addBulk (program: Command, context: CliContext): void {
   const bulk = program.command('bulk').description('export and import any number of records through a gateway').addHelpText('after', help)
   const add = (name: string, description: string): Command => bulk.command(name).description(description)
     .option('--url <url>', 'URL of the gateway (default: CLINIGATE_URL, or else http://127.0.0.1:8080)')
     .option('--json', 'print the result as JSON')
   const doing = (command: Command, { url, json }: PlaceOptions, work: (session: Session) => Promise<void>): Promise<void> =>
-    withRetry(command, () => untilSigint(signal => work(sessionIn(surroundings, { url, isJson: json === true, signal }))))
+    withRetry(command, () => untilSigint(signal => work(sessionIn(context, { url, isJson: json === true, signal }))))
 
   const exporting = add('export', 'export records to a directory, one NDJSON file per type')
     .requiredOption('--to <directory>', 'directory for the files, created if missing')
@@ -57,9 +57,9 @@ function following (command: Command): Command {
     .option('--cancel-on-interrupt', 'cancel the job when the command is interrupted; otherwise it keeps running')
 }
 
-interface SessionWish { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
+interface SessionOptions { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
 
-function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionWish): Session {
+function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionOptions): Session {
   const place = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
   const notice = (text: string): void => err(`${text}\n`)
   return { gateway: gatewayAt(place, { signal, notice }), afterwards: gatewayAt(place), signal, streams, out, err, isJson }

@@ -74,17 +74,17 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
 /** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
 async function more (gateway: Gateway, { path, version: { etag, bytes }, handle, place, onBytes }: Filling & { readonly handle: FileHandle, readonly place: number }): Promise<number> {
   const headers: Record<string, string> = place === 0 ? { 'accept-encoding': 'gzip' } : { 'accept-encoding': 'identity', range: `bytes=${place}-`, 'if-range': etag }
-  const answer = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
-  if (answer.statusCode !== 200 && answer.statusCode !== 206) throw await refusalOf(answer)
-  if (place > 0 && answer.statusCode === 200) {
+  const response = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
+  if (response.statusCode !== 200 && response.statusCode !== 206) throw await refusalOf(response)
+  if (place > 0 && response.statusCode === 200) {
     await handle.truncate(0)
-    if (answer.headers.etag !== etag) throw new CliError('The file changed while it was read. Run the command again.')
+    if (response.headers.etag !== etag) throw new CliError('The file changed while it was read. Run the command again.')
   }
-  const start = answer.statusCode === 206 ? place : 0
+  const start = response.statusCode === 206 ? place : 0
   let end = start
   try {
     // Written piece by piece and waited for, so that after a break it is known what is on the disk.
-    for await (const chunk of plain(answer.body, answer.headers['content-encoding'])) {
+    for await (const chunk of plain(response.body, response.headers['content-encoding'])) {
       if (end + chunk.length > bytes) throw new CliError('A file was longer than the gateway reported.')
       await handle.write(chunk, 0, chunk.length, end)
       end += chunk.length

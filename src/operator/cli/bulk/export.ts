@@ -33,17 +33,17 @@ interface Fetched { readonly file: string, readonly resourceType: string, readon
 const noteFile = 'export.json'
 
 /** Exports records into a directory, a file for each type; with a job, goes on with what an earlier run began. */
-export async function runExport (session: Session, wish: ExportOptions): Promise<void> {
-  const { to, job: begun, force } = wish
+export async function runExport (session: Session, options: ExportOptions): Promise<void> {
+  const { to, job: begun, force } = options
   if (begun !== undefined) await requireKind(session, begun, 'export')
   ensureDirectory(to)
   if (force !== true) await requireFree(to, begun)
-  const jobId = begun ?? await start(session, wish)
+  const jobId = begun ?? await start(session, options)
   await note(to, { jobId })
-  const place = wish.url === undefined ? '' : ` --url ${shellQuote(wish.url)}`
+  const place = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
   const again = `clinigate bulk export --job ${jobId} --to ${shellQuote(to)}${place}`
-  await following(session, { jobId, again, cancelOnInterrupt: wish.cancelOnInterrupt === true }, async () => {
-    await finish(session, await waitForJob(session, jobId), wish)
+  await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
+    await finish(session, await waitForJob(session, jobId), options)
   })
 }
 
@@ -76,26 +76,26 @@ async function start ({ gateway, err }: Session, { types, since, format }: Expor
   return jobId
 }
 
-async function finish (session: Session, job: BulkJob, wish: ExportOptions): Promise<void> {
+async function finish (session: Session, job: BulkJob, options: ExportOptions): Promise<void> {
   const { out, err, isJson } = session
   const { id: jobId, status, createdAt, failure } = job
-  const { to: directory } = wish
+  const { to: directory } = options
   if (status !== 'completed') {
     if (isJson) out(`${JSON.stringify({ jobId, status, directory, ...failure && { failure } })}\n`)
     err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
     throw new ExitWithFindings()
   }
   const files: Fetched[] = []
-  for (const file of job.files) files.push(await fetched(session, { file, jobId, wish }))
+  for (const file of job.files) files.push(await fetched(session, { file, jobId, options }))
   await note(directory, { jobId, createdAt, files })
   const records = files.reduce((sum, { count }) => sum + count, 0)
   if (isJson) out(`${JSON.stringify({ jobId, status, createdAt, directory, records, files })}\n`)
   else out(files.map(({ file, count }) => `${file}  ${formatInteger(count)}\n`).join('') + `${formatInteger(records)} records in ${directory}\n`)
 }
 
-interface Wanted { readonly file: BulkJob['files'][number], readonly jobId: string, readonly wish: ExportOptions }
+interface Wanted { readonly file: BulkJob['files'][number], readonly jobId: string, readonly options: ExportOptions }
 
-async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, wish }: Wanted): Promise<Fetched> {
+async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, options }: Wanted): Promise<Fetched> {
   // The name alone: the URL may be one that only others reach, and the key is for the place that it was given for.
   const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
   if (name === undefined) throw new CliError('The gateway used a file name that this version does not understand.')
@@ -104,9 +104,9 @@ async function fetched ({ gateway, streams }: Session, { file: { resourceType, c
   try {
     const bytes = await download(gateway, {
       path: `/bulk/jobs/${jobId}/files/${name}`,
-      to: join(wish.to, name),
+      to: join(options.to, name),
       count,
-      isForced: wish.force === true,
+      isForced: options.force === true,
       onBytes: (bytes, total) => meter.show((standing ??= withProgress(name, total))(bytes))
     })
     return { file: name, resourceType, count, bytes }

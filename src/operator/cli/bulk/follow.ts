@@ -14,7 +14,7 @@ interface Followed {
 }
 
 const firstPauseMs = 250
-const longestPauseMs = 5_000
+const maxPauseMs = 5_000
 
 /** @throws {CliError} where there is no such job, or it is one of the other command */
 export async function requireKind ({ gateway }: Session, jobId: string, kind: BulkJob['type']): Promise<void> {
@@ -26,8 +26,8 @@ export async function requireKind ({ gateway }: Session, jobId: string, kind: Bu
 export async function waitForJob ({ gateway, streams }: Session, jobId: string): Promise<BulkJob> {
   const meter = progressBar(streams.stderr)
   try {
-    for (let ms = firstPauseMs; ; ms = Math.min(longestPauseMs, ms * 1.5)) {
-      const job = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`, { patienceMs: requestTimeoutMs })
+    for (let ms = firstPauseMs; ; ms = Math.min(maxPauseMs, ms * 1.5)) {
+      const job = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`, { timeoutMs: requestTimeoutMs })
       if (job.status !== 'pending' && job.status !== 'processing') return job
       meter.show(progressText(job))
       await gateway.pause(ms)

@@ -18,7 +18,7 @@ interface GatewayOptions {
 interface Asked {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly body?: object
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
 }
 
 /** One attempt of a request whose answer is for the caller to read. */
@@ -27,7 +27,7 @@ type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'head
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
   /** Resolves with the `data` of the answer. @throws {ApiError} {Trouble} */
-  readonly ask: <T>(path: string, asked?: Asked) => Promise<T>
+  readonly ask: <T>(path: string, requested?: Asked) => Promise<T>
   /** One attempt; rejects when there is no answer. */
   readonly attempt: (path: string, attempt?: Attempt) => Promise<Dispatcher.ResponseData>
   /** Pauses before something is tried again; rejects when the command is to end. */
@@ -40,11 +40,11 @@ export class ApiError extends CliError {
 }
 
 /** For how long it is tried to reach a gateway that was never seen. */
-const shortPatienceMs = 10_000
+const shortTimeoutMs = 10_000
 /** For how long a gateway that is away is waited for while a job is under way. */
 export const requestTimeoutMs = 10 * 60_000
 
-const answerMs = 60_000
+const responseTimeoutMs = 60_000
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 const standing = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 
@@ -63,7 +63,7 @@ export function pathOf (url: string, key: string | undefined): Place {
 export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
   const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', signal: own, ...rest } = {}) => {
     const signals = [signal, own].filter(each => each !== undefined)
-    return await request(`${url}/v1${path}`, { headersTimeout: answerMs, bodyTimeout: answerMs, ...rest, method, headers: { accept: 'application/json', 'x-api-key': key, ...headers }, ...signals.length > 0 && { signal: AbortSignal.any(signals) } })
+    return await request(`${url}/v1${path}`, { headersTimeout: responseTimeoutMs, bodyTimeout: responseTimeoutMs, ...rest, method, headers: { accept: 'application/json', 'x-api-key': key, ...headers }, ...signals.length > 0 && { signal: AbortSignal.any(signals) } })
   }
   const once = async <T>(path: string, { method = 'GET', body }: Asked): Promise<T> => await dataOf<T>(await attempt(path, {
     method,
@@ -73,14 +73,14 @@ export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: G
   return {
     attempt,
     pause: wait,
-    ask: async (path, asked = {}) => {
-      const end = performance.now() + (asked.patienceMs ?? shortPatienceMs)
+    ask: async (path, requested = {}) => {
+      const end = performance.now() + (requested.timeoutMs ?? shortTimeoutMs)
       for (let tries = 1; ; tries++) {
         try {
-          return await once(path, asked)
+          return await once(path, requested)
         } catch (error) {
           signal?.throwIfAborted()
-          const ms = retryDelayMs(error, { tries, isSafe: asked.method !== 'POST' })
+          const ms = retryDelayMs(error, { tries, isSafe: requested.method !== 'POST' })
           if (ms === undefined || performance.now() + ms > end) throw inWords(error)
           if (tries === 3) notice('The gateway does not respond correctly; trying again.')
           await wait(ms)
@@ -101,23 +101,23 @@ export function retryDelayMs (error: unknown, { tries, isSafe }: { readonly trie
 }
 
 /** The `data` of an answer. @throws {ApiError} */
-export async function dataOf<T> (answer: Dispatcher.ResponseData): Promise<T> {
-  if (answer.statusCode >= 300) throw await refusalOf(answer)
-  const read = await answer.body.json().catch(error => { if (error instanceof SyntaxError) return undefined; throw error }) as { readonly data?: T } | undefined
-  if (read?.data === undefined || read.data === null) throw notAGateway(answer)
+export async function dataOf<T> (response: Dispatcher.ResponseData): Promise<T> {
+  if (response.statusCode >= 300) throw await refusalOf(response)
+  const read = await response.body.json().catch(error => { if (error instanceof SyntaxError) return undefined; throw error }) as { readonly data?: T } | undefined
+  if (read?.data === undefined || read.data === null) throw notAGateway(response)
   return read.data
 }
 
 /** An answer that is no success, in the words of the gateway, which never repeat a value. */
-export async function refusalOf (answer: Dispatcher.ResponseData): Promise<ApiError> {
-  const read = await answer.body.json().catch(() => undefined) as { message?: unknown, issues?: ReadonlyArray<{ diagnostics: string, expression?: readonly string[] }> } | undefined
-  if (typeof read?.message !== 'string') return notAGateway(answer)
+export async function refusalOf (response: Dispatcher.ResponseData): Promise<ApiError> {
+  const read = await response.body.json().catch(() => undefined) as { message?: unknown, issues?: ReadonlyArray<{ diagnostics: string, expression?: readonly string[] }> } | undefined
+  if (typeof read?.message !== 'string') return notAGateway(response)
   const lines = (read.issues ?? []).map(({ diagnostics, expression: [field] = [] }) => `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`)
-  return new ApiError(read.message + lines.join(''), answer.statusCode, retryAfterOf(answer))
+  return new ApiError(read.message + lines.join(''), response.statusCode, retryAfterOf(response))
 }
 
-const notAGateway = (answer: Dispatcher.ResponseData): ApiError =>
-  new ApiError(`The server at the URL is not a gateway (status ${answer.statusCode}). Check --url.`, answer.statusCode, retryAfterOf(answer))
+const notAGateway = (response: Dispatcher.ResponseData): ApiError =>
+  new ApiError(`The server at the URL is not a gateway (status ${response.statusCode}). Check --url.`, response.statusCode, retryAfterOf(response))
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'no connection'
 

@@ -23,16 +23,16 @@ export interface ImportOptions {
 }
 
 /** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
-export async function runImport (session: Session, file: string | undefined, wish: ImportOptions): Promise<void> {
-  const { job: begun, force } = wish
+export async function runImport (session: Session, file: string | undefined, options: ImportOptions): Promise<void> {
+  const { job: begun, force } = options
   if ((begun === undefined) === (file === undefined)) throw new CliError('Name the file to import, or the import to resume with --job.')
-  const results = wish.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
+  const results = options.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
   if (force !== true && existsSync(results)) throw new CliError(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
   if (begun !== undefined) await requireKind(session, begun, 'import')
-  const jobId = begun ?? await start(session, file!, wish)
-  const place = wish.url === undefined ? '' : ` --url ${shellQuote(wish.url)}`
+  const jobId = begun ?? await start(session, file!, options)
+  const place = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
   const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${place}${force === true ? ' --force' : ''}`
-  await following(session, { jobId, again, cancelOnInterrupt: wish.cancelOnInterrupt === true }, async () => {
+  await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
     const job = await waitForJob(session, jobId)
     report(session, { job, outcome: await fetchResults(session.gateway, jobId, results), results })
   })

@@ -19,7 +19,7 @@ export interface Outcome {
   readonly failures: readonly LineResult[]
 }
 
-const mostFailures = 10
+const maxFailures = 10
 
 /** Fetches the results of an import into a file, which has its name only when it is whole. */
 export async function fetchResults (gateway: Gateway, jobId: string, to: string): Promise<Outcome> {
@@ -31,12 +31,12 @@ export async function fetchResults (gateway: Gateway, jobId: string, to: string)
 
 /** They have no ranges, since they grow: after a break they are read from the beginning. */
 async function fetchOnce (gateway: Gateway, jobId: string, part: string): Promise<Outcome> {
-  const answer = await gateway.attempt(`/bulk/jobs/${jobId}/results`, { headers: { accept: 'application/x-ndjson, application/json;q=0.5', 'accept-encoding': 'gzip' } })
-  if (answer.statusCode !== 200) throw await refusalOf(answer)
+  const response = await gateway.attempt(`/bulk/jobs/${jobId}/results`, { headers: { accept: 'application/x-ndjson, application/json;q=0.5', 'accept-encoding': 'gzip' } })
+  if (response.statusCode !== 200) throw await refusalOf(response)
   const handle = await open(part, 'w', 0o600)
   const tally = new Tally()
   try {
-    for await (const chunk of plain(answer.body, answer.headers['content-encoding'])) {
+    for await (const chunk of plain(response.body, response.headers['content-encoding'])) {
       await handle.writeFile(chunk)
       tally.add(chunk)
     }
@@ -68,7 +68,7 @@ class Tally {
   #count ({ line, status, code, message, field }: LineResult): void {
     this.#lines++
     this.#counts[status] = (this.#counts[status] ?? 0) + 1
-    const isTold = status === 'failed' && this.#failures.length < mostFailures
+    const isTold = status === 'failed' && this.#failures.length < maxFailures
     if (isTold) this.#failures.push({ line, status, ...code !== undefined && { code }, ...message !== undefined && { message }, ...field !== undefined && { field } })
   }
 }

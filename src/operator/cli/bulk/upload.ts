@@ -21,8 +21,8 @@ interface Uploading {
   readonly onBytes: (bytes: number) => void
 }
 
-const pieceBytes = 262_144
-const mostTries = 5
+const segmentBytes = 262_144
+const maxTries = 5
 /** An upload that does not move for so long will not move any more. */
 const stallMs = 120_000
 
@@ -34,7 +34,7 @@ export async function sourceOf (file: string, stdin: Readable): Promise<Source> 
   const isZipped = /\.gz$/i.test(file)
   if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
   // What is appended meanwhile is not of this import.
-  return { open: () => createReadStream(file, { highWaterMark: pieceBytes, ...facts.size > 0 && { end: facts.size - 1 } }), size: facts.size, isRepeatable: true, isZipped }
+  return { open: () => createReadStream(file, { highWaterMark: segmentBytes, ...facts.size > 0 && { end: facts.size - 1 } }), size: facts.size, isRepeatable: true, isZipped }
 }
 
 const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', ENOTDIR: 'it does not exist' }
@@ -57,7 +57,7 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
       await gateway.pause(0)
       const ms = error instanceof CliError && !(error instanceof ApiError) ? undefined : retryDelayMs(error, { tries, isSafe })
       if (ms === undefined) throw error
-      if (!source.isRepeatable || tries >= mostTries) throw error instanceof CliError ? error : new CliError('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
+      if (!source.isRepeatable || tries >= maxTries) throw error instanceof CliError ? error : new CliError('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
       await gateway.pause(ms)
     }
   }
@@ -76,8 +76,8 @@ async function once (gateway: Gateway, source: Source, { query, onBytes, sent }:
   try {
     const headers = { 'content-type': 'application/x-ndjson', ...source.isZipped && { 'content-encoding': 'gzip' } }
     // Whoever fills a pipe may take any time; a connection that takes nothing is found by the watch.
-    const answer = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
-    return (await dataOf<{ readonly jobId: string }>(answer)).jobId
+    const response = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
+    return (await dataOf<{ readonly jobId: string }>(response)).jobId
   } catch (error) {
     if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')
     throw error
@@ -94,7 +94,7 @@ class Counter extends Transform {
   #bytes = 0
   #seen = -1
 
-  constructor (private readonly onBytes: (bytes: number) => void) { super({ highWaterMark: pieceBytes }) }
+  constructor (private readonly onBytes: (bytes: number) => void) { super({ highWaterMark: segmentBytes }) }
 
   override _transform (chunk: Buffer, _: BufferEncoding, done: (error: null, chunk: Buffer) => void): void {
     this.#bytes += chunk.length

@@ -21,9 +21,9 @@ export interface LineError {
 }
 
 /** What POST would refuse a value for before it asks a datastore; undefined when it would go on to that. */
-export function faultOf (mapping: Mapping, value: Value, occasion: CreateContext): LineError | undefined {
+export function faultOf (mapping: Mapping, value: Value, createContext: CreateContext): LineError | undefined {
   try {
-    buildResource(mapping, validateCreate(mapping, parsed(value), occasion))
+    buildResource(mapping, validateCreate(mapping, parsed(value), createContext))
     return undefined
   } catch (error) {
     if (error instanceof Failure) return placed(error, value)
@@ -45,17 +45,17 @@ function placed ({ code, title, message, issues }: Failure, { line, bytes, isDoc
   const text = isDocument && bytes !== undefined ? Buffer.from(bytes) : undefined
   const tree = text && treeOf(text.toString())
   const lineOf = (issue: Issue): number => text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)
-  const begin = text !== undefined && code === 'INVALID_JSON' ? unreadableLine(text, tree?.mistake) : line
+  const begin = text !== undefined && code === 'INVALID_JSON' ? unreadableLine(text, tree?.error) : line
   return { line: begin, code, error: title, message, issues: issues.map(issue => ({ ...issue, line: lineOf(issue) })) }
 }
 
-interface Tree { readonly root?: Node | undefined, readonly mistake?: number | undefined }
+interface Tree { readonly root?: Node | undefined, readonly error?: number | undefined }
 
 /** A document with the places of its parts, and the place where it stops being JSON. */
 function treeOf (text: string): Tree {
   const errors: ParseError[] = []
   try {
-    return { root: parseTree(text, errors, { disallowComments: true }), mistake: errors[0]?.offset }
+    return { root: parseTree(text, errors, { disallowComments: true }), error: errors[0]?.offset }
   } catch (error) {
     // Of a document that is nested too deep for this parser nobody needs to know more than that.
     if (error instanceof RangeError) return {}
@@ -65,10 +65,10 @@ function treeOf (text: string): Tree {
 
 const lineAt = (text: string, offset = 0): number => text.slice(0, offset).split('\n').length
 
-function unreadableLine (document: Buffer, mistake: number | undefined): number {
+function unreadableLine (document: Buffer, error: number | undefined): number {
   const lines = document.toString('latin1').split('\n')
   const garbled = lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1')))
-  return garbled < 0 ? lineAt(document.toString(), mistake) : garbled + 1
+  return garbled < 0 ? lineAt(document.toString(), error) : garbled + 1
 }
 
 /** The part of a document that an expression such as `name[0].given` names, or what there is of the way to it. */

@@ -29,14 +29,14 @@ export function addValidate (program: Command, { streams, now }: CliContext): vo
     .addHelpText('after', help)
   command.action(async (mapping: Mapping, file: string, options: Options) => {
     const input = await inputFrom(file, streams.stdin, command)
-    const occasion: CreateContext = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
-    const faulty = await validate(input, { mapping, occasion, streams, longest, isJson: options.json === true, isNdjson: options.ndjson === true })
+    const createContext: CreateContext = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
+    const faulty = await validate(input, { mapping, createContext, streams, max, isJson: options.json === true, isNdjson: options.ndjson === true })
     if (faulty) throw new ExitWithFindings()
   })
 }
 
 /** The largest body of a POST, as the gateway has it unless it is told otherwise. */
-const { default: longest } = configSchema.properties.limits.properties.bodyBytes as unknown as { readonly default: number }
+const { default: max } = configSchema.properties.limits.properties.bodyBytes as unknown as { readonly default: number }
 
 function mappingOf (path: string): Mapping {
   const mapping = mappings.find(mapping => mapping.path === path)

@@ -15,7 +15,7 @@ export interface Value {
 /** How an input is read. */
 interface Reading {
   /** The longest value, in bytes. */
-  readonly longest: number
+  readonly max: number
   /** Whether every line is a value by itself, whatever the first one looks like. */
   readonly isNdjson: boolean
 }
@@ -24,12 +24,12 @@ interface Reading {
  * One JSON document, or NDJSON: a value a line, lines of white space aside. It is a document when its first line that is
  * not empty is no JSON by itself, and either ends where only a document goes on (`{`, `[`, `,` or `:`) or the whole is JSON.
  */
-export async function * valuesOf (chunks: Chunks, { longest, isNdjson }: Reading): AsyncGenerator<Value> {
+export async function * valuesOf (chunks: Chunks, { max, isNdjson }: Reading): AsyncGenerator<Value> {
   const reader = chunks[Symbol.asyncIterator]()
   try {
-    const head: Head = isNdjson ? noHead : await readHead(reader, longest)
+    const head: Head = isNdjson ? noHead : await readHead(reader, max)
     if (isDocument(head)) yield { line: 1, bytes: head.isWhole ? head.bytes : undefined, isDocument: true }
-    else yield * linesOf(joined(head, reader), longest)
+    else yield * linesOf(joined(head, reader), max)
   } finally {
     await reader.return?.()
   }
@@ -48,8 +48,8 @@ interface Head {
 const nothing = Buffer.alloc(0)
 const noHead: Head = { bytes: nothing, more: nothing, first: undefined, isWhole: false }
 
-async function readHead (reader: AsyncIterator<Uint8Array>, longest: number): Promise<Head> {
-  const room = Buffer.allocUnsafe(longest + 1)
+async function readHead (reader: AsyncIterator<Uint8Array>, max: number): Promise<Head> {
+  const room = Buffer.allocUnsafe(max + 1)
   let size = 0
   let first: Buffer | undefined
   while (true) {
@@ -100,19 +100,19 @@ async function * joined ({ bytes, more, isWhole }: Head, reader: AsyncIterator<U
   for (let next = await reader.next(); next.done !== true; next = await reader.next()) yield next.value
 }
 
-async function * linesOf (chunks: Chunks, longest: number): AsyncGenerator<Value> {
+async function * linesOf (chunks: Chunks, max: number): AsyncGenerator<Value> {
   let line: Line = { number: 1, parts: [], length: 0 }
   for await (const chunk of chunks) {
     let start = 0
     for (let end; (end = chunk.indexOf(newline, start)) >= 0; start = end + 1) {
-      const value = valueOn(extended(line, chunk.subarray(start, end), longest), longest)
+      const value = valueOn(extended(line, chunk.subarray(start, end), max), max)
       if (value !== undefined) yield value
       line = { number: line.number + 1, parts: [], length: 0 }
     }
-    line = extended(line, chunk.subarray(start), longest)
+    line = extended(line, chunk.subarray(start), max)
   }
   // The last line may have no newline behind it.
-  const value = valueOn(line, longest)
+  const value = valueOn(line, max)
   if (value !== undefined) yield value
 }
 
@@ -122,16 +122,16 @@ interface Line { readonly number: number, readonly parts: readonly Uint8Array[],
 /** Where lines end with CRLF, a line has one byte more than its value. */
 const carriageReturn = 0x0D
 
-function extended ({ number, parts, length }: Line, part: Uint8Array, longest: number): Line {
+function extended ({ number, parts, length }: Line, part: Uint8Array, max: number): Line {
   const whole = length + part.length
-  return { number, parts: whole > longest + 1 ? [] : [...parts, part], length: whole }
+  return { number, parts: whole > max + 1 ? [] : [...parts, part], length: whole }
 }
 
 /** The value on a line; undefined where there is only white space. */
-function valueOn ({ number, parts, length }: Line, longest: number): Value | undefined {
+function valueOn ({ number, parts, length }: Line, max: number): Value | undefined {
   const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   const bytes = all.at(-1) === carriageReturn ? all.subarray(0, -1) : all
-  const isTooLong = bytes.length > longest || length > longest + 1
+  const isTooLong = bytes.length > max || length > max + 1
   if (!isTooLong && isBlank(bytes)) return undefined
   return { line: number, bytes: isTooLong ? undefined : bytes, isDocument: false }
 }

@@ -13,10 +13,10 @@ export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly si
 /** How it is checked, and how that is told. */
 interface Validation {
   readonly mapping: Mapping
-  readonly occasion: CreateContext
+  readonly createContext: CreateContext
   readonly streams: Pick<Streams, 'stdout' | 'stderr'>
   /** The longest value, in bytes. */
-  readonly longest: number
+  readonly max: number
   readonly isJson: boolean
   readonly isNdjson: boolean
 }
@@ -50,10 +50,10 @@ async function * counted (chunks: Input['chunks'], count: Count, progress: Progr
   }
 }
 
-async function * reportOf (chunks: Input['chunks'], { mapping, occasion, count, progress, ...how }: Validation & { count: Count, progress: Progress }): AsyncGenerator<string> {
+async function * reportOf (chunks: Input['chunks'], { mapping, createContext, count, progress, ...how }: Validation & { count: Count, progress: Progress }): AsyncGenerator<string> {
   for await (const value of valuesOf(chunks, how)) {
     count.values++
-    const fault = faultOf(mapping, value, occasion)
+    const fault = faultOf(mapping, value, createContext)
     if (fault === undefined) continue
     count.faulty++
     if (how.streams.stdout.isTTY === true) progress.stepAside()
