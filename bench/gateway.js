@@ -5,7 +5,7 @@ import { destination, pino } from 'pino'
 import { loadConfig } from '../dist/config/load.js'
 import { logOptions } from '../dist/http/log.js'
 import { buildGateway } from '../dist/app.js'
-import { Closers } from '../dist/bootstrap/disposables.js'
+import { Disposables } from '../dist/bootstrap/disposables.js'
 import { openControlSide } from '../dist/bootstrap/control-plane.js'
 import { openGatewaySide } from '../dist/bootstrap/gateway.js'
 
@@ -24,7 +24,7 @@ const leftOut = {
 const config = loadConfig(process.env)
 const log = pino(logOptions(config.logLevel), destination(2))
 const parts = { environment: process.env, version: '0.0.0', now: () => new Date(), log }
-const closers = new Closers()
+const closers = new Disposables()
 const control = await openControlSide(config, parts, closers)
 const { options } = await openGatewaySide(config, { ...parts, link: control.link }, closers)
 const steps = without === '' ? [] : without.split(',')

@@ -7,8 +7,8 @@ import { parseArgs } from 'node:util'
 import { buildGateway } from '../dist/app.js'
 import { Readiness } from '../dist/http/readiness.js'
 import { UsageLedger } from '../dist/limits/usage-ledger/ledger.js'
-import { MonthCounts } from '../dist/limits/usage-ledger/month-counts.js'
-import { Places } from '../dist/limits/concurrency-limiter.js'
+import { MonthlyUsage } from '../dist/limits/usage-ledger/month-counts.js'
+import { FairConcurrencyLimiter } from '../dist/limits/concurrency-limiter.js'
 
 const { values } = parseArgs({ options: { organizations: { type: 'string', default: '200000' }, steps: { type: 'string', default: '4' } } })
 const [organizations, steps] = [values.organizations, values.steps].map(Number)
@@ -29,8 +29,8 @@ const app = await buildGateway({
   failedAttemptsPerMinute: 300,
   plans: { pro: { requestsPerMinute: 1_000, requestsPerMonth: 600_000, overage: true } },
   countUsage: (use, at) => ledger.record(use, at),
-  months: new MonthCounts({ ledger }),
-  places: new Places({ places: 32 }),
+  months: new MonthlyUsage({ ledger }),
+  places: new FairConcurrencyLimiter({ places: 32 }),
   bodyBytes: 1_024,
   fhir: async () => {},
   fhirOptions: async () => {},

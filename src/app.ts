@@ -38,7 +38,7 @@ interface TraceOptions { readonly trace?: FastifyPluginCallback }
 
 /** What needs no API key: health, and the control plane's routes if this process has one. */
 interface ControlPlaneOptions extends ServerDependencies, HealthOptions, MeasureRequestsOptions, TraceOptions {
-  /** Each below one of the paths of {@link apart}, with its own parsers, error handlers and authentication. */
+  /** Each below one of the paths of {@link separate}, with its own parsers, error handlers and authentication. */
   readonly control?: readonly FastifyPluginAsync[]
 }
 
@@ -49,7 +49,7 @@ export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, Do
   readonly failedAttemptsPerMinute: number
   readonly plans: Plans
   /** Limits how many requests are processed concurrently. */
-  readonly places: FairConcurrencyLimiter
+  readonly concurrency: FairConcurrencyLimiter
   /** How much of its month each organization has used. */
   readonly months: MonthlyUsage
   /** Counts that several gateways share; absent if each counts alone. */
@@ -71,7 +71,7 @@ export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, Do
 const closed = '/v1'
 
 /** The control plane's paths: after the first steps, the gateway applies nothing of its own to them. */
-const apart = ['/control', '/dashboard']
+const separate = ['/control', '/dashboard']
 
 /** THE PIPELINE: every step of a request, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
@@ -98,7 +98,7 @@ async function commonHooks (options: ServerDependencies & MeasureRequestsOptions
   app.server.maxConnections = options.connections ?? Infinity
   // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a header may be ignored instead.
   app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
-  const paths = new RouteTable(app, { closed, apart })
+  const paths = new RouteTable(app, { closed, separate })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)

@@ -16,11 +16,11 @@ Messages for people are written to standard output. The log is written to standa
 
 try {
   requireSupportedNode()
-  const { values: { help, version: isVersionAsked, ...options } } = parseArgs({
+  const { values: { help, version: showVersion, ...options } } = parseArgs({
     options: { role: { type: 'string' }, config: { type: 'string' }, version: { type: 'boolean' }, help: { type: 'boolean' } }
   })
   if (help) process.stdout.write(usage)
-  else if (isVersionAsked) process.stdout.write(`${version}\n`)
+  else if (showVersion) process.stdout.write(`${version}\n`)
   else {
     requireOpenFiles()
     const { startProcess } = await import('./bootstrap/process.js')

@@ -81,7 +81,7 @@ t.test('undefined members are not printed', async t => {
 })
 
 function refused (t: Test, body: string | Uint8Array, reason: RegExp, name?: string): void {
-  t.throws(() => parseStrict(typeof body === 'string' ? bytes(body) : body), { name: 'JsonRefused', reason }, name ?? JSON.stringify(body).slice(0, 40))
+  t.throws(() => parseStrict(typeof body === 'string' ? bytes(body) : body), { name: 'JsonSyntaxError', reason }, name ?? JSON.stringify(body).slice(0, 40))
 }
 
 t.test('a name that stands twice in one object is refused, however it is written', async t => {

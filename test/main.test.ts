@@ -127,11 +127,11 @@ t.test('a gateway without a control plane, or with a database of its own, does n
 
 t.test('clinigate start is the same start, in every role', async t => {
   const data = dataDirectory(t)
-  const control = startFile(t, 'cli/index.js', { CLINIGATE_DATA: data }, ['start', '--role', 'control'])
+  const control = startFile(t, 'operator/cli/index.js', { CLINIGATE_DATA: data }, ['start', '--role', 'control'])
   const address = await control.address()
   t.equal(keysIn(control.said.out).length, 2)
   t.match(control.said.out, `The dashboard is at ${address}/dashboard`)
-  const gateway = startFile(t, 'cli/index.js', { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' }, ['start', '--role', 'gateway'])
+  const gateway = startFile(t, 'operator/cli/index.js', { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' }, ['start', '--role', 'gateway'])
   const gatewayAddress = await gateway.address()
   t.equal((await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status, 503, 'no key is taken while none is known')
   t.strictSame([(await fetch(`${gatewayAddress}/health/ready`)).status, (await fetch(`${gatewayAddress}/health`)).status], [503, 200], 'so no requests are to be sent there')
@@ -139,7 +139,7 @@ t.test('clinigate start is the same start, in every role', async t => {
   while (!gateway.said.err.includes('rejected this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
   t.notMatch(gateway.said.err, 'not a token')
   t.strictSame([await gateway.stop(), await control.stop()], [0, 0])
-  const wrong = startFile(t, 'cli/index.js', {}, ['start', '--role', 'both'])
+  const wrong = startFile(t, 'operator/cli/index.js', {}, ['start', '--role', 'both'])
   t.equal(await wrong.ended, 2)
   t.match(wrong.said.err, /all, gateway, control/)
 })

@@ -30,7 +30,7 @@ export class Breaker {
   #looking: BackgroundTask | undefined
   #lookedAt = -Infinity
   #waiting = 0
-  #heardAt = 0
+  #lastResponseAt = 0
   #listening: NodeJS.Timeout | undefined
 
   constructor (parts: BreakerParts) {
@@ -95,21 +95,21 @@ export class Breaker {
   }
 
   #begin (): void {
-    if (this.#waiting++ === 0) this.#heardAt = performance.now()
+    if (this.#waiting++ === 0) this.#lastResponseAt = performance.now()
     this.#listening ??= setTimeout(() => this.#listen(), this.#parts.silenceMs).unref()
   }
 
   #end (wasFailing: boolean): void {
     this.#waiting--
     if (wasFailing) this.#look()
-    else this.#heardAt = performance.now()
+    else this.#lastResponseAt = performance.now()
   }
 
   #listen (): void {
     this.#listening = undefined
     if (this.#waiting === 0) return
     const { silenceMs } = this.#parts
-    const silentMs = performance.now() - this.#heardAt
+    const silentMs = performance.now() - this.#lastResponseAt
     if (silentMs >= silenceMs) this.#look()
     this.#listening = setTimeout(() => this.#listen(), silentMs >= silenceMs ? silenceMs : silenceMs - silentMs).unref()
   }
@@ -129,7 +129,7 @@ export class Breaker {
     const isNews = state !== this.#state
     this.#state = state
     if (state === 'closed') {
-      this.#heardAt = this.#lookedAt
+      this.#lastResponseAt = this.#lookedAt
       this.#looking?.stop().catch(() => {})
       this.#looking = undefined
     }

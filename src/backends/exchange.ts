@@ -8,7 +8,7 @@ type Headers = BackendResponse['headers']
 export class TransportError extends Error {
   constructor (readonly why: 'timeout' | 'reset' | 'unreadable', readonly sent: boolean, cause: unknown) {
     super(why, { cause })
-    this.name = 'ExchangeBroken'
+    this.name = 'TransportError'
   }
 }
 

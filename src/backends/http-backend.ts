@@ -86,9 +86,9 @@ export class HttpBackend implements Backend {
     const header = this.#options.authorization.header()
     // Awaited only if it is not available at once.
     const authorization = typeof header === 'object' ? await header : header
-    let response = await this.#answered({ request, authorization, due })
+    let response = await this.#sendAuthorized({ request, authorization, due })
     if (response.status === 401 && this.#options.authorization.refused(authorization)) {
-      response = await this.#answered({ request, authorization: await this.#options.authorization.header(), due })
+      response = await this.#sendAuthorized({ request, authorization: await this.#options.authorization.header(), due })
     }
     const failure = responseFailure(request, response)
     if (failure !== undefined) throw failure
@@ -107,7 +107,7 @@ export class HttpBackend implements Backend {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
       const budgetMs = Math.min(this.#options.connectTimeoutMs, maxProbeMs)
-      const response = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofAnswer: answer => answer.status === 401 })
+      const response = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofResponse: answer => answer.status === 401 })
       return responseFailure(request, response) === undefined
     } catch {
       return false
@@ -124,25 +124,25 @@ export class HttpBackend implements Backend {
     return await this.#authorized(authorization => {
       const headers = { ...this.#options.headers, ...options.headers as Record<string, string>, ...authorization !== undefined && { authorization } }
       return this.#pool.request({ ...options, headers, signal })
-    }, { ofAnswer: response => response.statusCode === 401, leave: response => response.body.dump() })
+    }, { ofResponse: response => response.statusCode === 401, leave: response => response.body.dump() })
   }
 
   /** Sends a request, and repeats it once if the credential was refused. That is safe for any request, since a 401 means that nothing was done. */
-  async #authorized<T> (ask: (authorization: string | undefined) => Promise<T>, { ofAnswer = () => false, ofError = () => false, leave }: Refusal<T>): Promise<T> {
+  async #authorized<T> (sendAuthorized: (authorization: string | undefined) => Promise<T>, { ofResponse = () => false, ofError = () => false, leave }: Refusal<T>): Promise<T> {
     const { authorization } = this.#options
     const header = await authorization.header()
     const isRefused = (refused: boolean) => refused && authorization.refused(header)
     try {
-      const response = await ask(header)
-      if (!isRefused(ofAnswer(response))) return response
+      const response = await sendAuthorized(header)
+      if (!isRefused(ofResponse(response))) return response
       await leave?.(response)
     } catch (error) {
       if (!isRefused(ofError(error))) throw error
     }
-    return await ask(await authorization.header())
+    return await sendAuthorized(await authorization.header())
   }
 
-  async #answered (attempt: Attempt): Promise<BackendResponse> {
+  async #sendAuthorized (attempt: Attempt): Promise<BackendResponse> {
     try {
       return await this.#triedTwice(attempt)
     } catch (error) {
@@ -190,7 +190,7 @@ interface Attempt {
 
 /** How to recognize a refused credential, from the response or from the failure. */
 interface Refusal<T> {
-  readonly ofAnswer?: (response: T) => boolean
+  readonly ofResponse?: (response: T) => boolean
   readonly ofError?: (error: unknown) => boolean
   /** Discards a response that is not read. */
   readonly leave?: (response: T) => Promise<unknown>

@@ -16,35 +16,35 @@ export interface Exchange {
   readonly ms: number
 }
 
-type Tell = (exchange: Exchange) => void
+type ReportRequest = (exchange: Exchange) => void
 
 /** The same datastore with a callback after each exchange. */
-export function measuredBackend (backend: Backend, tell: Tell): Backend {
+export function measuredBackend (backend: Backend, report: ReportRequest): Backend {
   const { name: datastore } = backend
   return decorateBackend(backend, {
-    send: request => timed({ datastore, way: 'sent', method: request.method, began: performance.now(), tell }, backend.send(request)),
-    stream: request => timed({ datastore, way: 'streamed', method: 'GET', began: performance.now(), tell }, backend.stream(request)),
-    upstream: measuredUpstream(backend, tell)
+    send: request => timed({ datastore, way: 'sent', method: request.method, began: performance.now(), report }, backend.send(request)),
+    stream: request => timed({ datastore, way: 'streamed', method: 'GET', began: performance.now(), report }, backend.stream(request)),
+    upstream: measuredUpstream(backend, report)
   })
 }
 
-interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly began: number, readonly tell: Tell }
+interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly began: number, readonly report: ReportRequest }
 
 /** Measures without delaying the response. */
-function timed<T extends { readonly status: number }> ({ datastore, way, method, began, tell }: Timing, response: Promise<T>): Promise<T> {
-  const ended = (outcome: Exchange['outcome']) => tell({ datastore, way, method, outcome, ms: performance.now() - began })
-  response.then(({ status }) => ended(outcomeOf(status)), error => ended(troubleOf(error)))
+function timed<T extends { readonly status: number }> ({ datastore, way, method, began, report }: Timing, response: Promise<T>): Promise<T> {
+  const ended = (outcome: Exchange['outcome']) => report({ datastore, way, method, outcome, ms: performance.now() - began })
+  response.then(({ status }) => ended(outcomeOf(status)), error => ended(toCredentialError(error)))
   return response
 }
 
-function measuredUpstream ({ name: datastore, upstream }: Backend, tell: Tell): Upstream {
+function measuredUpstream ({ name: datastore, upstream }: Backend, report: ReportRequest): Upstream {
   return {
     ...upstream,
     request: (options, upstreamResponse) => {
       const began = performance.now()
       upstream.request(options, (error, response) => {
-        const outcome = error === null ? outcomeOf(response.statusCode) : troubleOf(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
-        tell({ datastore, way: 'carried', method: String(options.method), outcome, ms: performance.now() - began })
+        const outcome = error === null ? outcomeOf(response.statusCode) : toCredentialError(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
+        report({ datastore, way: 'carried', method: String(options.method), outcome, ms: performance.now() - began })
         upstreamResponse(error, response)
       })
     }
@@ -58,7 +58,7 @@ function outcomeOf (status: number): Exchange['outcome'] {
 }
 
 /** The outcome of an error. What is not a Failure is an aborted wait, or a bug. */
-function troubleOf (error: unknown): Exchange['outcome'] {
+function toCredentialError (error: unknown): Exchange['outcome'] {
   if (!(error instanceof Failure)) return 'error'
   if (error.code === 'BACKEND_UNAVAILABLE') return 'unavailable'
   return error.code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'

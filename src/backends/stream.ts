@@ -12,7 +12,7 @@ interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
 
 /** One request and its response before the body has arrived. The body of an error is read and discarded, if it is short. */
 export async function sendStream (dispatcher: Dispatcher, { request, rebuilt, accept, signal }: Streaming): Promise<BackendStream> {
-  const { statusCode: status, headers, body } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => { throw troubleOf(request, error, signal) })
+  const { statusCode: status, headers, body } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => { throw toCredentialError(request, error, signal) })
   const failure = statusFailure(request, { status, headers }) ?? formFailure({ status, headers }, accept)
   if (failure === undefined && status === 200) return { status, headers, body: withError(body, request, signal) }
   await body.dump({ limit: maxDumped }).catch(() => {})
@@ -37,10 +37,10 @@ async function * withError (body: AsyncIterable<Buffer>, request: BackendRequest
   try {
     yield * body
   } catch (error) {
-    throw troubleOf(request, error as Error, signal)
+    throw toCredentialError(request, error as Error, signal)
   }
 }
 
-function troubleOf (request: BackendRequest, error: Error, signal: AbortSignal): unknown {
+function toCredentialError (request: BackendRequest, error: Error, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : transportFailure(request, toTransportError(error))
 }

@@ -52,7 +52,7 @@ function openAuditEvents (auditLog: AuditLog, { openTenantContext, log, now }: A
   return new AuditEvents({
     store: async (owner, events) => await storeAccessEvents(tenantContextOf(owner), events),
     datastoreOf: owner => nameOf(() => tenantContextOf(owner).backend),
-    tell: unsent => auditLog.add(unsent),
+    reportUnsent: unsent => auditLog.add(unsent),
     now,
     log
   })

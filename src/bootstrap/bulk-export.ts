@@ -4,7 +4,7 @@ import { beginExport } from '../jobs/export/begin-export.js'
 import { checkpointOf, transactionTimeOf } from '../jobs/export/checkpoint.js'
 import { runExport } from '../jobs/export/do-export.js'
 import { exportRoute } from '../jobs/export/routes.js'
-import { wholeRequest } from '../jobs/export/sealed-request.js'
+import { fullRequest } from '../jobs/export/sealed-request.js'
 import { isJobId, type ExportRequest, type Job } from '../jobs/model/job.js'
 import { presentJob } from '../jobs/present-job.js'
 import type { JobHandler } from '../jobs/job-context.js'
@@ -38,7 +38,7 @@ export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: 
     urlOf: async job => {
       const request = job.request as ExportRequest
       if (request.sealed !== undefined) requireLocalFile(job, spool)
-      return (await wholeRequest(spool.of(job), request)).url
+      return (await fullRequest(spool.of(job), request)).url
     },
     filesOf: job => presentJob(job, { url, now: now() }).files
   }
@@ -49,7 +49,7 @@ export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: 
     exports,
     end: async job => {
       try {
-        await exportFor(job, log).end(checkpointOf(job)?.place)
+        await exportFor(job, log).end(checkpointOf(job)?.position)
       } catch (error) {
         log.warn({ err: error }, 'the datastore\'s native export could not be cancelled')
       }

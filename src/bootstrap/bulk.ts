@@ -40,18 +40,18 @@ const noticedFailures = 7
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
 export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
-  const { link: { jobs: kept }, keys, url, now, log } = parts
+  const { link: { jobs: jobs }, keys, url, now, log } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
   const spool = new Spool({ directory, organizationBytes, reserveBytes })
   const listeners: JobListeners = {}
-  const bulk: Bulk = { ...parts, spool, jobs: withJobEvents(kept, listeners, job => deleteUnbegun(job, { spool, log })) }
+  const bulk: Bulk = { ...parts, spool, jobs: withJobEvents(jobs, listeners, job => deleteUnbegun(job, { spool, log })) }
   const { exports, end, ...ofExports } = exportParts(bulk)
   listeners.end = end
   const ofImports = importParts(config, bulk)
   const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
-  const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
+  const runner = closers.add(new JobRunner({ jobs: jobs, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
   listeners.runner = runner
-  closers.add(new Sweeper({ jobs: kept, spool, now, log }))
+  closers.add(new Sweeper({ jobs: jobs, spool, now, log }))
   return {
     routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
     fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
@@ -83,22 +83,22 @@ interface JobListeners {
 }
 
 /** The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants any more. */
-function withJobEvents (jobs: Jobs, told: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
-  const unwanted = (job: Job): void => {
-    told.runner?.look(job.id)
-    if (job.request.kind === 'export') told.end?.(job)
+function withJobEvents (jobs: Jobs, listeners: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
+  const onCancelled = (job: Job): void => {
+    listeners.runner?.look(job.id)
+    if (job.request.kind === 'export') listeners.end?.(job)
   }
   return {
     // One by one, since they may be methods of a class.
     create: async draft => {
       const job = await jobs.create(draft)
-      told.runner?.wake()
+      listeners.runner?.wake()
       return job
     },
     cancel: async (id, scope) => {
       const job = await jobs.cancel(id, scope)
       if (job?.status === 'cancelled') {
-        unwanted(job)
+        onCancelled(job)
         await deleteUnbegun(job)
       }
       return job
@@ -106,7 +106,7 @@ function withJobEvents (jobs: Jobs, told: JobListeners, deleteUnbegun: (job: Job
     discard: async (id, scope) => {
       const job = await jobs.find(id, scope)
       await jobs.discard(id, scope)
-      if (job?.status === 'pending' || job?.status === 'processing') unwanted(job)
+      if (job?.status === 'pending' || job?.status === 'processing') onCancelled(job)
     },
     find: (id, scope) => jobs.find(id, scope),
     list: (scope, page) => jobs.list(scope, page),

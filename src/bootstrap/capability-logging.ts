@@ -9,14 +9,14 @@ const dayMs = 86_400_000
 /** Asks each datastore in the background what it can do, so that the log tells it; one that is down is asked again. */
 export function logCapabilities (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
   const loops = backends.map(backend => {
-    let told = ''
+    let summary = ''
     return new BackgroundTask(async stopping => {
       const capabilities = await unlessLeft(requested(backend), stopping)
       if (capabilities === undefined) return retryMs
       const { software, fhirVersion, hasExport } = capabilities
       const text = JSON.stringify([software, fhirVersion, hasExport])
-      if (text !== told) tell(backend.name, capabilities, log)
-      told = text
+      if (text !== summary) logChange(backend.name, capabilities, log)
+      summary = text
       return dayMs
     })
   })
@@ -38,8 +38,8 @@ function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | und
   })
 }
 
-function tell (datastore: string, { software, fhirVersion, hasExport }: Capabilities, log: FastifyBaseLogger): void {
-  const said = { datastore, software, fhirVersion, hasExport }
-  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(said, 'a datastore reported its capabilities; clinigate doctor tests them')
-  else log.warn(said, 'a datastore does not report FHIR 4.0; run clinigate doctor')
+function logChange (datastore: string, { software, fhirVersion, hasExport }: Capabilities, log: FastifyBaseLogger): void {
+  const logged = { datastore, software, fhirVersion, hasExport }
+  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(logged, 'a datastore reported its capabilities; clinigate doctor tests them')
+  else log.warn(logged, 'a datastore does not report FHIR 4.0; run clinigate doctor')
 }

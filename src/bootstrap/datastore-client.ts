@@ -19,7 +19,7 @@ export interface ClientParts {
 /** A client with its certificates, headers and credentials. @throws {Error} whose message begins with the setting that is wrong */
 export async function openClient (name: string, datastore: DatastoreConfig, { environment, now, log, onAuthorization }: ClientParts): Promise<HttpBackend> {
   const connection = readConnection(datastore, environment)
-  if ('mistakes' in connection) throw new Error(connection.errors.map(error => `datastores.${name}.${error}`).join('; '))
+  if ('errors' in connection) throw new Error(connection.errors.map(error => `datastores.${name}.${error}`).join('; '))
   const authorization = await openAuthorization(connection, { name, now, log }).catch((error: Error) => { throw new Error(`datastores.${name}.auth: ${error.message}`) })
   onAuthorization?.(authorization)
   const { url, auth, caFile, clientCertFile, clientKeyFile, headers: _, ...bounds } = datastore

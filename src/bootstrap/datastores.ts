@@ -132,8 +132,8 @@ function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, de
 }
 
 async function checkOf (backends: readonly Backend[], { circuits, incidents }: States): Promise<Check> {
-  const answers = await Promise.all(backends.map(backend => backend.probe()))
+  const results = await Promise.all(backends.map(backend => backend.probe()))
   const circuit = backends.some(({ name }) => circuits[name]!.state === 'open') ? 'open' : 'closed'
   const isolation = backends.some(({ name }) => incidents.has(name)) ? 'incident' : 'ok'
-  return { status: answers.every(Boolean) && circuit === 'closed' && isolation === 'ok' ? 'ok' : 'degraded', circuit, isolation }
+  return { status: results.every(Boolean) && circuit === 'closed' && isolation === 'ok' ? 'ok' : 'degraded', circuit, isolation }
 }

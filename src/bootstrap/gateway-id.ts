@@ -7,8 +7,8 @@ const form = /^gateway-[a-z2-7]{26}$/
 /** The id of the gateway whose data directory this is: made at the first start, and never the same for two directories. */
 export function gatewayId (dataDirectory: string): string {
   const file = join(dataDirectory, 'gateway.id')
-  const kept = readIfThere(file)
-  if (form.test(kept)) return kept
+  const storedId = readIfThere(file)
+  if (form.test(storedId)) return storedId
   const made = `gateway-${randomString(base32, 26)}`
   writeFileSync(file, `${made}\n`, { mode: 0o600 })
   return made

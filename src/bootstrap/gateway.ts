@@ -39,8 +39,8 @@ export interface GatewayServices {
 /** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
 export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient }, closers: Disposables): Promise<GatewayServices> {
   const { environment, version, now, log, metrics, traces, isAcquainted } = parts
-  const news: { tell?: () => void } = {}
-  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
+  const news: { notify?: () => void } = {}
+  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.notify?.() }))
   const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
@@ -53,7 +53,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
   const bulk = openBulk(config, { link, openTenantContext, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
   const reporter = closers.add(openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log }))
-  news.tell = () => reporter.tell()
+  news.notify = () => reporter.tell()
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
   const readiness = new Readiness()
@@ -74,7 +74,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     failedAttemptsPerMinute: config.limits.failedAttemptsPerMinute,
     countUsage: usage.count,
     months: usage.months,
-    places: new FairConcurrencyLimiter({ places: config.limits.inFlightPerOrganization }),
+    concurrency: new FairConcurrencyLimiter({ permits: config.limits.inFlightPerOrganization }),
     checks: allChecks,
     ...documents(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
@@ -90,11 +90,11 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
 
 /** What the gateway tells of itself. */
 function documents (config: Config, { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
-  const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now(), fetchesImports: config.bulk.importHosts.length > 0 })
-  return { capabilityStatement: whole, fhirStatement: fhir, operations: supportedOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
+  const { full, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now(), fetchesImports: config.bulk.importHosts.length > 0 })
+  return { capabilityStatement: full, fhirStatement: fhir, operations: supportedOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
 }
 
 /** Who looks on at each request, as far as anybody does. */
-function observing ({ metrics, traces, audit }: Pick<ServiceParts, 'metrics' | 'traces'> & { readonly audit: OpenAuditLog | undefined }): Pick<GatewayOptions, 'onAnswered' | 'trace' | 'accounts'> {
-  return { onAnswered: metrics?.answered, trace: traces?.plugin, accounts: audit?.accounts }
+function observing ({ metrics, traces, audit }: Pick<ServiceParts, 'metrics' | 'traces'> & { readonly audit: OpenAuditLog | undefined }): Pick<GatewayOptions, 'onCompleted' | 'trace' | 'accounts'> {
+  return { onCompleted: metrics?.recordRequest, trace: traces?.plugin, accounts: audit?.accounts }
 }

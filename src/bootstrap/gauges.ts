@@ -31,7 +31,7 @@ export function gaugeSources ({ keys, ownership, usage, shared, bulk, audit, che
     ownership: ownership.counts,
     ledger: () => {
       const { status, ...counts } = usage.check()
-      return { isGood: status === 'ok', ...counts }
+      return { isOk: status === 'ok', ...counts }
     },
     ...shared && { areCountsShared: shared.isUsable },
     jobsRunning: bulk.running,

@@ -74,6 +74,6 @@ function isLatest ({ isSnapshot: startsOver, changes }: Batch): boolean {
 
 function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): KeysCheck {
   const ageSeconds = syncedAt && Math.round((now.getTime() - syncedAt.getTime()) / 1_000)
-  const isGood = isConnected && ageSeconds !== undefined && ageSeconds <= noticedAfterSeconds
-  return { status: isGood ? 'ok' : 'degraded', isConnected, ageSeconds: ageSeconds ?? null }
+  const isOk = isConnected && ageSeconds !== undefined && ageSeconds <= noticedAfterSeconds
+  return { status: isOk ? 'ok' : 'degraded', isConnected, ageSeconds: ageSeconds ?? null }
 }

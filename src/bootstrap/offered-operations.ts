@@ -6,7 +6,7 @@ import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities
 /** Nobody waits longer for a statement, because a datastore does not say what it can do. */
 const timeoutMs = 2_000
 /** How long an answer serves, so that a datastore that does not say it is not asked at each request. */
-const askedAgainMs = 10_000
+const refreshMs = 10_000
 
 type Known = ReadonlyArray<Capabilities | undefined>
 
@@ -15,25 +15,25 @@ export function supportedOperations (backends: readonly Backend[], now: () => Da
   let last: { readonly requestedAt: number, readonly offered: Promise<HasOperation> } | undefined
   let known: Known = []
   let offered: HasOperation = () => true
-  const ask = async (): Promise<HasOperation> => {
-    const told = await Promise.all(backends.map(toldBy))
+  const fetchOperations = async (): Promise<HasOperation> => {
+    const told = await Promise.all(backends.map(operationsOf))
     if (told.some((capabilities, i) => capabilities !== known[i])) offered = offeredBy(told)
     known = told
     return offered
   }
   return async () => {
     const at = now().getTime()
-    if (last === undefined || Math.abs(at - last.requestedAt) >= askedAgainMs) last = { requestedAt: at, offered: ask() }
+    if (last === undefined || Math.abs(at - last.requestedAt) >= refreshMs) last = { requestedAt: at, offered: fetchOperations() }
     return await last.offered
   }
 }
 
-async function toldBy (backend: Backend): Promise<Capabilities | undefined> {
+async function operationsOf (backend: Backend): Promise<Capabilities | undefined> {
   const over = new AbortController()
-  const patience = pause(timeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
-  const told = await Promise.race([getCapabilities(backend).catch(() => undefined), patience])
+  const timeout = pause(timeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
+  const capabilities = await Promise.race([getCapabilities(backend).catch(() => undefined), timeout])
   over.abort()
-  return told
+  return capabilities
 }
 
 function offeredBy (known: Known): HasOperation {

@@ -62,7 +62,7 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
     const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
     metrics?.watch({ checks: gaugeSource(checks, now) })
-    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes, pages }))
+    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onCompleted: metrics?.recordRequest, control: scopes, pages }))
     return { app, control: store, sandboxes: [], leave: () => readiness.beginShutdown(), catchUp: async () => {} }
   }
 }

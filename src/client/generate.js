@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mappings } from '../../dist/mappings/registry.js'
 import { openApiDocument } from '../../dist/api/openapi/document.js'
-import { nounOf } from '../../dist/api/openapi/resource-schemas.js'
+import { displayName } from '../../dist/api/openapi/resource-schemas.js'
 
 const beside = name => new URL(name, import.meta.url)
 const document = slimmed(openApiDocument(mappings, { version: '', url: '/' }))
@@ -61,7 +61,7 @@ async function types () {
 
 /** The types that people look for; the others are found in them. */
 function resourceNames () {
-  return mappings.flatMap(mapping => [nounOf(mapping), `${nounOf(mapping)}Create`, ...mapping.appendOnly ? [] : [`${nounOf(mapping)}Change`]])
+  return mappings.flatMap(mapping => [displayName(mapping), `${displayName(mapping)}Create`, ...mapping.appendOnly ? [] : [`${displayName(mapping)}Change`]])
 }
 
 function resourcePaths () {

@@ -11,7 +11,7 @@ type Group<N extends ResourceName> = paths[PathOf<N>]
 type One<N extends ResourceName> = `${PathOf<N>}/{id}` extends keyof paths ? paths[`${PathOf<N>}/{id}`] : never
 
 interface Json<T> { readonly content: { readonly 'application/json': T } }
-interface Answer<T> { readonly responses: { readonly 200: Json<{ readonly data: T }> } }
+interface DataResponse<T> { readonly responses: { readonly 200: Json<{ readonly data: T }> } }
 interface Searching<Q> { readonly parameters: { readonly query?: Q } }
 
 /** A record as the gateway shows it. */
@@ -26,12 +26,12 @@ type Loose<Q> = { readonly [K in keyof Q]: Q[K] extends ReadonlyArray<infer I> |
 /** The filters of a search, its order and the size of its pages. */
 export type SearchOf<N extends ResourceName> = Group<N>['get'] extends Searching<infer Q> ? Loose<NonNullable<Q>> : never
 
-type ReadAnswer<N extends ResourceName> = One<N> extends { get: Answer<infer T> } ? Exclude<T, components['schemas']['Bundle']> : never
+type ReadResponse<N extends ResourceName> = One<N> extends { get: DataResponse<infer T> } ? Exclude<T, components['schemas']['Bundle']> : never
 type ReadQuery<N extends ResourceName> = One<N> extends { get: Searching<infer Q> } ? NonNullable<Q> : never
 /** The resources whose records can come along with one. */
-export type IncludeOf<N extends ResourceName> = ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadAnswer<N> & string : never
+export type IncludeOf<N extends ResourceName> = ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadResponse<N> & string : never
 /** A record with the lists that were asked for; `incomplete` names those that do not hold everything. */
-export type WithIncludes<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never] ? RecordOf<N> : RecordOf<N> & Required<Pick<ReadAnswer<N>, I>> & { incomplete?: string[] }
+export type WithIncludes<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never] ? RecordOf<N> : RecordOf<N> & Required<Pick<ReadResponse<N>, I>> & { incomplete?: string[] }
 
 /** The records of a search that fit on one page. */
 export interface Page<T> {

@@ -32,12 +32,12 @@ export function withRetry (fetch: typeof globalThis.fetch, options: RetryOptions
       const pauseMs = isLast ? undefined : pauseAfter(outcome, request, jitter(attempt))
       if (pauseMs !== undefined && pauseMs <= maxPauseMs) await pause(pauseMs, request.signal)
       else if ('response' in outcome) return outcome.response
-      else throw new ClinigateError('NETWORK_ERROR', noAnswer, { cause: outcome.error })
+      else throw new ClinigateError('NETWORK_ERROR', noResponseMessage, { cause: outcome.error })
     }
   }
 }
 
-const noAnswer = 'The gateway did not answer. Whether the request was performed is not known.'
+const noResponseMessage = 'The gateway did not answer. Whether the request was performed is not known.'
 
 type Outcome = { readonly response: Response } | { readonly error: unknown }
 

@@ -24,7 +24,7 @@ export function createSender (http: FetchClient<paths>): Send {
   return async <T>({ method, path, id, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {
     if (id !== undefined) requireId(id)
     const init = { params: { path: { id }, query }, headers, ...body !== undefined && { body }, ...signal !== undefined && { signal } }
-    const { data, error, response } = await answered(() => request(method, path, init))
+    const { data, error, response } = await toResponse(() => request(method, path, init))
     if (data !== undefined && response.ok) return data.data as T
     throw errorOf(response, error)
   }
@@ -35,7 +35,7 @@ function requireId (id: string): void {
   if (id === '' || id === '.' || id === '..') throw new TypeError('expected the id of a record')
 }
 
-async function answered<T> (request: () => Promise<T>): Promise<T> {
+async function toResponse<T> (request: () => Promise<T>): Promise<T> {
   try {
     return await request()
   } catch (error) {

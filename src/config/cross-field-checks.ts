@@ -46,7 +46,7 @@ const isWithin = (path: string, setting: string): boolean => path === setting ||
 
 function datastoreErrors (name: string, { datastores }: Config, environment: Environment): string[] {
   const connection = readConnection(datastores[name]!, environment)
-  return 'mistakes' in connection ? connection.errors.map(error => `datastores.${name}.${error}`) : []
+  return 'errors' in connection ? connection.errors.map(error => `datastores.${name}.${error}`) : []
 }
 
 function routingErrors ({ datastores, routing }: Config): string[] {
@@ -62,8 +62,8 @@ function routingErrors ({ datastores, routing }: Config): string[] {
 }
 
 function cursorErrors ({ cursor }: Config): string[] {
-  const isGood = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
-  return isGood ? [] : ['cursor.secretFile: the file must contain 32 bytes in base64']
+  const isOk = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
+  return isOk ? [] : ['cursor.secretFile: the file must contain 32 bytes in base64']
 }
 
 function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] {

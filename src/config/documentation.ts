@@ -70,9 +70,9 @@ function shownWithUnit ({ unit }: PropertySchema, value: unknown): string {
 
 function meaningOf ({ schema }: Setting): string {
   const example = schema.examples?.[0]
-  const isTold = example !== undefined && JSON.stringify(example) !== JSON.stringify(schema.default)
+  const isIncluded = example !== undefined && JSON.stringify(example) !== JSON.stringify(schema.default)
   const choice = schema.enum ? ` One of: ${schema.enum.map(value => `\`${value}\``).join(', ')}.` : ''
-  return `${schema.description}.${choice}${isTold ? ` Example: ${shownWithUnit(schema, example)}` : ''}`.replaceAll('|', '\\|')
+  return `${schema.description}.${choice}${isIncluded ? ` Example: ${shownWithUnit(schema, example)}` : ''}`.replaceAll('|', '\\|')
 }
 
 function withoutDefaultedRequired (schema: unknown): unknown {

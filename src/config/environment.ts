@@ -74,13 +74,13 @@ function readInteger (text: string): number | string {
 
 /** False where the file has something else than an object on the way, which the check reports. */
 function write (tree: Record<string, unknown>, path: SettingPath, value: unknown): boolean {
-  let place: Record<string, unknown> | undefined = tree
+  let parent: Record<string, unknown> | undefined = tree
   for (const name of path.slice(0, -1)) {
-    place[name] ??= {}
-    place = asObject(place[name])
-    if (!place) return false
+    parent[name] ??= {}
+    parent = asObject(parent[name])
+    if (!parent) return false
   }
-  place[path.at(-1)!] = value
+  parent[path.at(-1)!] = value
   return true
 }
 

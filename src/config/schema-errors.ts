@@ -47,10 +47,10 @@ function isAddresses (text: string): boolean {
 function sentence (error: ErrorObject, path: string, variable: string | undefined): string {
   if (error.keyword === 'additionalProperties') return unknownName(error, path)
   if (error.keyword === 'required') return `${join(path, error.params.missingProperty)}: is missing`
-  return `${variable ?? (path || 'the file')}: ${demands[error.keyword]?.(error.params) ?? error.message}`
+  return `${variable ?? (path || 'the file')}: ${messages[error.keyword]?.(error.params) ?? error.message}`
 }
 
-const demands: Readonly<Record<string, (params: Record<string, unknown>) => string>> = {
+const messages: Readonly<Record<string, (params: Record<string, unknown>) => string>> = {
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
   type: ({ type }) => `must be ${[type].flat().join(' or ')}`,
   format: ({ format }) => format === 'addresses'

@@ -44,9 +44,9 @@ export const catalog = {
 export type FailureCode = keyof typeof catalog
 
 /** The most issues in a response. A request may have a hundred thousand. */
-const mostIssues = 100
+const maxListedIssues = 100
 /** Where checks can stop: one more than are listed, to tell that there are more. */
-export const maxIssues = mostIssues + 1
+export const maxIssues = maxListedIssues + 1
 
 /** A problem to correct. `expression` has the fields of the request; `diagnostics` never repeats a value. */
 export interface Issue {
@@ -98,10 +98,10 @@ function messageOf (code: FailureCode, { message, retryAfterSeconds }: FailureDe
 
 /** The issues that a response lists. If they are too many, the last one says so. */
 export function formatList<T extends Issue> (issues: readonly T[]): ReadonlyArray<T | Issue> {
-  return issues.length < maxIssues ? issues : [...issues.slice(0, mostIssues), moreIssues]
+  return issues.length < maxIssues ? issues : [...issues.slice(0, maxListedIssues), moreIssues]
 }
 
-const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${mostIssues} issues are listed. Correct them and send the request again to see the others.` }
+const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${maxListedIssues} issues are listed. Correct them and send the request again to see the others.` }
 
 /** What to do about a path with an empty segment, such as `/v1/patients/`. */
 export const slashError = 'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'

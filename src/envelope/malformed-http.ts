@@ -10,11 +10,11 @@ import { failureEnvelope } from './reply.js'
 
 /** Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request starts. */
 export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
-  return function (this: FastifyInstance, error: ParserError, socket: AnsweringSocket): void {
+  return function (this: FastifyInstance, error: ParserError, socket: RespondingSocket): void {
     this.log.debug({ code: error.code }, 'malformed HTTP')
     const form = formFor(urlOf(error, socket), pages)
-    if (!socket.writable || isAnsweringAnother(socket)) socket.destroy()
-    else socket.end(rawAnswer(failureOfParser(error), { now: now(), form }), () => socket.destroy())
+    if (!socket.writable || isRespondingToAnother(socket)) socket.destroy()
+    else socket.end(rawResponse(failureOfParser(error), { now: now(), form }), () => socket.destroy())
   }
 }
 
@@ -22,11 +22,11 @@ export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
 interface ParserError extends NodeJS.ErrnoException { readonly rawPacket?: unknown }
 
 /** A socket with the response in progress. */
-type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
+type RespondingSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
 /** The requested URL, as far as it was received. Undefined if the malformed bytes do not start with a request line. */
-function urlOf ({ rawPacket }: ParserError, { _httpMessage: answering }: AnsweringSocket): string | undefined {
-  if (answering != null) return answering.req.url
+function urlOf ({ rawPacket }: ParserError, { _httpMessage: activeResponse }: RespondingSocket): string | undefined {
+  if (activeResponse != null) return activeResponse.req.url
   return rawPacket instanceof Buffer ? /^[A-Z]+ (\/[^ ?]*)/.exec(rawPacket.subarray(0, 100).toString('latin1'))?.[1] : undefined
 }
 
@@ -70,7 +70,7 @@ function formFor (url: string | undefined, pages: RefusalPages | undefined): Ref
   return pages !== undefined && `${url?.split('?', 1)[0]}/`.startsWith(`${pages.below}/`) ? pages : envelopeForm
 }
 
-function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, readonly form: RefusalForm }): string {
+function rawResponse (failure: Failure, { now, form }: { readonly now: Date, readonly form: RefusalForm }): string {
   const requestId = uuidv7()
   const timestamp = now.toISOString()
   const body = form.body(failure, { requestId, timestamp })
@@ -91,7 +91,7 @@ function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, reado
  * Whether the malformed bytes follow a complete request whose response is pending or in progress. Another response would be taken for
  * that of the first request: a change that is made would seem to be refused.
  */
-function isAnsweringAnother (socket: AnsweringSocket): boolean {
+function isRespondingToAnother (socket: RespondingSocket): boolean {
   const response = socket._httpMessage
   return response != null && (response.headersSent || response.req.complete)
 }

@@ -3,10 +3,10 @@ import { distance } from 'fastest-levenshtein'
 /** The known name that is most like a misspelt one. Undefined if none is similar, or none is within `mostEdits` single-character edits. */
 export function nearest (name: string, known: readonly string[], maxEdits = Infinity): string | undefined {
   // The cost is the product of both lengths, and a client chooses one of them.
-  const wanted = name.slice(0, 64).toLowerCase()
-  const furthest = Math.min(maxEdits, Math.max(2, Math.floor(wanted.length / 3)))
+  const requested = name.slice(0, 64).toLowerCase()
+  const furthest = Math.min(maxEdits, Math.max(2, Math.floor(requested.length / 3)))
   const ranked = known
-    .map(candidate => ({ candidate, edits: distance(wanted, candidate.toLowerCase()) }))
+    .map(candidate => ({ candidate, edits: distance(requested, candidate.toLowerCase()) }))
     .sort((a, b) => a.edits - b.edits)
   return ranked[0] && ranked[0].edits <= furthest ? ranked[0].candidate : undefined
 }

@@ -35,7 +35,7 @@ export function failuresOf (codes: readonly FailureCode[]): JsonSchema {
 }
 
 /** The responses that operations refer to: 304, deletion, and one for each error status with all of its codes. */
-export function sharedAnswers (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
+export function sharedResponses (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
   const statuses = [...new Set([...codes].map(code => catalog[code].status))].sort()
   const failures = statuses.map(status => [nameOf(status), failureOf([...codes].filter(code => catalog[code].status === status))])
   return {

@@ -9,8 +9,8 @@ interface OperationOutcome {
 
 /** A failure as an OperationOutcome. It contains nothing of the cause or of the request. */
 export function outcomeOf ({ code, message, issues }: Failure): OperationOutcome {
-  const whole = { severity: 'error', code: catalog[code].issueType, diagnostics: message } as const
-  return { resourceType: 'OperationOutcome', issue: issues.length > 0 ? issues : [whole] }
+  const full = { severity: 'error', code: catalog[code].issueType, diagnostics: message } as const
+  return { resourceType: 'OperationOutcome', issue: issues.length > 0 ? issues : [full] }
 }
 
 /** An OperationOutcome that confirms a success, for a client that asks for one. */

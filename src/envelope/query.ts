@@ -34,8 +34,8 @@ export function parseQuery (search: string, max: number | ((name: string) => num
 }
 
 /** The failure of one query parameter. */
-export function invalidParameter (name: string, says: string): Failure {
-  return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
+export function invalidParameter (name: string, message: string): Failure {
+  return new Failure('BAD_REQUEST', { message: `${name}: ${message}`, issues: [fieldIssue(name, message)] })
 }
 
 /** What to do about a value that {@link beginsWithSpace}. */

@@ -4,10 +4,10 @@ export const idPattern = '[A-Za-z0-9.-]{1,64}'
 /** The name of a resource type, as an expression; it knows no list of them. */
 export const typePattern = '[A-Z][A-Za-z]{1,63}'
 
-const wholeId = new RegExp(`^${idPattern}$`)
+const idRegExp = new RegExp(`^${idPattern}$`)
 
 /** Whether a text is of the form of an id. `.` and `..` are, and would be steps in a path; the tenant guard's `isId` refuses them. */
-export const isValidId = (text: string): boolean => wholeId.test(text)
+export const isValidId = (text: string): boolean => idRegExp.test(text)
 
 /** The name of a resource type with its article, for messages: `a Patient`, `an Encounter`. */
 export const withArticle = (type: string): string => `${/^[AEIO]/.test(type) ? 'an' : 'a'} ${type}`

@@ -8,23 +8,23 @@ import { onResponseEnd } from './on-response-end.js'
  */
 export const accessLog = fp(async app => {
   app.addHook('onRequest', (request, reply, done) => {
-    onResponseEnd(request, reply, isAnswered => {
+    onResponseEnd(request, reply, isCompleted => {
       const { method, routeOptions, caller } = request
-      const status = isAnswered ? reply.statusCode : null
-      request.log[isGoodProbe(routeOptions.config, status) ? 'debug' : 'info']({
+      const status = isCompleted ? reply.statusCode : null
+      request.log[isSuccessfulProbe(routeOptions.config, status) ? 'debug' : 'info']({
         method,
         route: routeOptions.url ?? null,
         status,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         keyId: caller?.keyId,
         tenantId: caller?.tenantId
-      }, isAnswered ? 'answered' : 'the client disconnected before the response was complete')
+      }, isCompleted ? 'answered' : 'the client disconnected before the response was complete')
     })
     done()
   })
 }, { name: 'access-log', fastify: '5.x' })
 
-function isGoodProbe ({ isProbe }: FastifyContextConfig, status: number | null): boolean {
+function isSuccessfulProbe ({ isProbe }: FastifyContextConfig, status: number | null): boolean {
   return isProbe === true && status !== null && status >= 200 && status < 300
 }
 

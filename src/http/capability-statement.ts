@@ -16,7 +16,7 @@ interface StatementFacts {
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
 interface Statements {
   /** Of all routes below `/v1`: the simple resources, then raw FHIR. */
-  readonly whole: (hasOperation: HasOperation) => unknown
+  readonly full: (hasOperation: HasOperation) => unknown
   /** Of raw FHIR alone. */
   readonly fhir: (hasOperation: HasOperation) => unknown
 }
@@ -32,7 +32,7 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
   const raw = (hasOperation: HasOperation) => capabilityRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
   const about = 'Clinical records of the organization that owns the key'
   return {
-    whole: hasOperation => ({
+    full: hasOperation => ({
       ...headOf(facts),
       implementation: { description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`, url: `${facts.url}/v1` },
       format: ['application/json', 'application/fhir+json'],

@@ -31,7 +31,7 @@ function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): 
     tenantId,
     mode,
     keyId,
-    ...wordsOf(request),
+    ...labelsOf(request),
     outcome: outcomeOf(status),
     isCounted: counts,
     isOverage: counts && request.quota?.isOverage === true
@@ -44,15 +44,15 @@ function outcomeOf (status: number): UsageOutcome {
   return status >= 400 ? 'error' : 'ok'
 }
 
-type Words = Pick<UsageEvent, 'resource' | 'interaction'>
+type FhirLabels = Pick<UsageEvent, 'resource' | 'interaction'>
 
-const unknown: Words = { resource: 'other', interaction: 'other' }
+const unknown: FhirLabels = { resource: 'other', interaction: 'other' }
 
 /** By the pattern of the route, such as `/v1/patients/:id`, which contains nothing from the client. */
-function wordsOf (request: FastifyRequest): Words {
+function labelsOf (request: FastifyRequest): FhirLabels {
   const [, , resource, ...rest] = (request.routeOptions.url ?? '').split('/')
   if (resource === undefined) return unknown
-  if (resource === 'fhir') return fhirWordsOf(request)
+  if (resource === 'fhir') return fhirLabelsOf(request)
   if (resource === 'usage') return { resource, interaction: 'read' }
   if (resource === 'bulk') return { resource, interaction: bulkInteractionOf(rest, request.method) }
   const interactions = rest.length === 0 ? onGroup : rest.length === 1 && rest[0] === ':id' ? onRecord : {}
@@ -70,7 +70,7 @@ function bulkInteractionOf ([what, ...rest]: readonly string[], method: string):
 }
 
 /** A request that was not understood counts under its type, if that is one of R4. */
-function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
+function fhirLabelsOf ({ understood, raw, routeOptions }: FastifyRequest): FhirLabels {
   if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[interactionCodes[understood.kind].restful] }
   const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
   return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }

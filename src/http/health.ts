@@ -22,7 +22,7 @@ export interface HealthOptions {
 }
 
 /** How long a result is used, and how long a request waits for a new one. */
-const goodForMs = 5_000
+const lifetimeMs = 5_000
 const timeoutMs = 1_000
 
 const probe = { config: { isProbe: true } }
@@ -36,10 +36,10 @@ export async function health (scope: FastifyInstance, { version, checks, now, re
   const requested = cached(checks, now)
   scope.get('/health', probe, async (_, reply) => {
     const results = await resultsOf(requested)
-    const isGood = Object.values(results).every(({ status }) => status === 'ok')
+    const isOk = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
     return {
-      status: isGood ? 'ok' : 'degraded',
+      status: isOk ? 'ok' : 'degraded',
       version,
       uptimeSeconds: Math.floor((now().getTime() - startedAt) / 1_000),
       checks: results
@@ -70,12 +70,12 @@ function remember (check: () => Check | Promise<Check>, now: () => Date): () => 
   let latest: { readonly at: number, readonly result: Promise<Check> } | undefined
   return () => {
     const at = now().getTime()
-    if (latest === undefined || at - latest.at >= goodForMs) latest = { at, result: answerOf(check) }
+    if (latest === undefined || at - latest.at >= lifetimeMs) latest = { at, result: toHealthResponse(check) }
     return withTimeout(latest.result)
   }
 }
 
-async function answerOf (check: () => Check | Promise<Check>): Promise<Check> {
+async function toHealthResponse (check: () => Check | Promise<Check>): Promise<Check> {
   try {
     return await check()
   } catch {

@@ -14,7 +14,7 @@ interface Prefixes {
   /** Below it a request needs a key, even if the path leads nowhere. */
   readonly closed: string
   /** Below these, others answer requests that lead nowhere. */
-  readonly apart: readonly string[]
+  readonly separate: readonly string[]
 }
 
 /** The methods of every path that some route has, to tell a wrong method from a wrong path. */
@@ -57,8 +57,8 @@ export class RouteTable {
   /** Whether the gateway may tell anyone, even without a key, what is at the path of a request. */
   isOpen (request: FastifyRequest): boolean {
     const path = pathOf(request)
-    const { closed, apart } = this.#prefixes
-    if (apart.some(prefix => isBelow(path, prefix))) return false
+    const { closed, separate } = this.#prefixes
+    if (separate.some(prefix => isBelow(path, prefix))) return false
     return !isBelow(path, closed) || this.#routes.some(route => !route.needsKey && leadsTo(route, path))
   }
 }

@@ -15,11 +15,11 @@ export function logDestination (fd: number, now: () => Date): { readonly write: 
   let isCut = false
   return {
     write: line => {
-      const told = lost === 0 ? '' : `${isCut ? '\n' : ''}${JSON.stringify({ level: 40, time: now().getTime(), lines: lost, msg: 'log lines before this one could not be written' })}\n`
-      const bytes = Buffer.from(told + line)
+      const summary = lost === 0 ? '' : `${isCut ? '\n' : ''}${JSON.stringify({ level: 40, time: now().getTime(), lines: lost, msg: 'log lines before this one could not be written' })}\n`
+      const bytes = Buffer.from(summary + line)
       const written = write(fd, bytes, lost === 0 ? maxTries : 0)
       if (written > 0) isCut = written < bytes.length && bytes[written - 1] !== newline
-      if (written < Buffer.byteLength(told)) lost++
+      if (written < Buffer.byteLength(summary)) lost++
       else lost = written < bytes.length ? 1 : 0
     }
   }

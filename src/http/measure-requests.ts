@@ -3,36 +3,36 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '../keys/authenticate.js'
 import type {} from '../limits/in-flight.js'
 import type {} from '../limits/monthly-quota.js'
-import type { AnsweredRequest, Refusal } from '../observability/metrics/measurements.js'
+import type { CompletedRequest, Refusal } from '../observability/metrics/measurements.js'
 import type {} from '../api/passthrough/allowed.js'
 import { BackendTimer } from './backend-time.js'
 import { onResponseEnd } from './on-response-end.js'
 
 /** Where requests are measured; absent if they are not. */
-export interface MeasureRequestsOptions { readonly onAnswered?: (request: AnsweredRequest) => void }
+export interface MeasureRequestsOptions { readonly onCompleted?: (request: CompletedRequest) => void }
 
 /** Measures each request once, when its answer is sent or its client has left. Labels come from our routes and R4, never from the URL, headers or body. */
-export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswered }) => {
-  if (onAnswered === undefined) return
+export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onCompleted }) => {
+  if (onCompleted === undefined) return
   app.decorateRequest('waiting')
   app.addHook('onRequest', (request, reply, done) => {
     request.waiting = new BackendTimer()
-    onResponseEnd(request, reply, isAnswered => onAnswered(told(request, reply, isAnswered)))
+    onResponseEnd(request, reply, isCompleted => onCompleted(completed(request, reply, isCompleted)))
     done()
   })
 }, { name: 'measure-requests', fastify: '5.x' })
 
-function told (request: FastifyRequest, reply: FastifyReply, isAnswered: boolean): AnsweredRequest {
+function completed (request: FastifyRequest, reply: FastifyReply, isCompleted: boolean): CompletedRequest {
   const { method, routeOptions: { url: route }, understood, caller, waiting } = request
   const common = { method, route, interaction: understood?.kind, mode: caller?.mode, ms: reply.elapsedTime }
-  if (!isAnswered) return common
+  if (!isCompleted) return common
   const { statusCode: status } = reply
   const waited = waiting?.datastore === undefined ? undefined : { datastore: waiting.datastore, ms: waiting.ms }
   return { ...common, status, refusal: refusalOf(request, status), waited }
 }
 
 /** Why the pipeline refused a request; undefined for any other, and for what the control plane refuses. */
-function refusalOf ({ caller, place, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
+function refusalOf ({ caller, permit: place, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
   if ((status !== 401 && status !== 403 && status !== 429) || raw.url?.startsWith('/v1') !== true) return undefined
   if (status === 401) return 'key'
   if (status === 403) return 'scope'

@@ -21,11 +21,11 @@ export interface MetadataOptions {
 
 /** `/v1/metadata`, in the envelope or bare for a client that would rather have FHIR, and `/v1/fhir/metadata`. */
 export async function metadata (scope: FastifyInstance, { capabilityStatement, fhirStatement, operations }: MetadataOptions): Promise<void> {
-  const whole = new ServedDocument(capabilityStatement, operations)
+  const full = new ServedDocument(capabilityStatement, operations)
   const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', async (request, reply) => {
-    if (preferredType(request) === 'application/fhir+json') return await whole.send(request, reply, { type: fhirType, vary })
-    return await sendText(reply.header('vary', vary), await whole.text())
+    if (preferredType(request) === 'application/fhir+json') return await full.send(request, reply, { type: fhirType, vary })
+    return await sendText(reply.header('vary', vary), await full.text())
   })
   await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, operations) })
 }
@@ -36,13 +36,13 @@ async function fhirMetadata (scope: FastifyInstance, { document }: { readonly do
   scope.setErrorHandler(fhirErrorHandler)
   scope.get(url, async (request, reply) => {
     preferredType(request)
-    requireWholeStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
+    requireFullStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
     return await document.send(request, reply, { type: fhirType })
   })
   scope.route({ method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url, handler: async () => { throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } }) } })
 }
 
 /** `mode` asks for other documents, which a client must not take this one for: http://hl7.org/fhir/R4/http.html#capabilities */
-function requireWholeStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
+function requireFullStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
   if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw invalidParameter('mode', 'expected full; no other mode is supported')
 }

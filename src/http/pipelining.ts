@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 
 /** The most requests on one connection that may wait for an answer. */
-const maxUnanswered = 256
+const maxPipelined = 256
 
 /**
  * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and since answers keep
@@ -12,16 +12,16 @@ const maxUnanswered = 256
 export const limitPipelining = fp(async app => {
   const connections = new WeakMap<Socket, Set<ServerResponse>>()
   app.addHook('onRequest', ({ socket }, reply, done) => {
-    const unanswered = connections.get(socket) ?? endedWith(socket)
-    connections.set(socket, unanswered)
-    if (unanswered.size === maxUnanswered) socket.destroy()
+    const pending = connections.get(socket) ?? endedWith(socket)
+    connections.set(socket, pending)
+    if (pending.size === maxPipelined) socket.destroy()
     // Requests that were read before their connection ended have nobody to answer.
     if (socket.destroyed) {
       end(reply.raw)
       return reply.hijack()
     }
-    unanswered.add(reply.raw)
-    reply.raw.once('close', () => unanswered.delete(reply.raw))
+    pending.add(reply.raw)
+    reply.raw.once('close', () => pending.delete(reply.raw))
     done()
   })
 }, { name: 'bound-pipelining', fastify: '5.x' })
@@ -33,9 +33,9 @@ function end (response: ServerResponse): void {
 
 /** Answers that end with the connection. */
 function endedWith (socket: Socket): Set<ServerResponse> {
-  const unanswered = new Set<ServerResponse>()
+  const pending = new Set<ServerResponse>()
   socket.once('close', () => {
-    for (const response of unanswered) end(response)
+    for (const response of pending) end(response)
   })
-  return unanswered
+  return pending
 }

@@ -83,7 +83,7 @@ export class IdempotencyStore {
 
   #claim (request: IdempotentRequest, name: string): IdempotencyClaim {
     const fingerprint = fingerprintOf(request)
-    const row = noted(() => this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() }))
+    const row = storeClaim(() => this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() }))
     if (row.fingerprint !== fingerprint) throw new Failure('IDEMPOTENCY_KEY_REUSED')
     if (this.#underWay.has(name)) throw underWay()
     this.#underWay.add(name)
@@ -94,7 +94,7 @@ export class IdempotencyStore {
       ...row.result_id !== null && { result: { id: row.result_id, ...row.result_version !== null && { version: row.result_version } } },
       ...row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } },
       digestOf: content => digest('content', request.key, content),
-      intend: intent => { noted(() => this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name)) },
+      intend: intent => { storeClaim(() => this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name)) },
       finish: result => this.#finish(name, result)
     }
   }
@@ -147,7 +147,7 @@ function prepare (database: Database.Database) {
 }
 
 /** Stores something before the request is performed. @throws {Failure} BACKEND_UNAVAILABLE */
-function noted<T> (note: () => T): T {
+function storeClaim<T> (note: () => T): T {
   try {
     return note()
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Trace } from '../tenant-guard/interaction.js'
 import { lifetimeMs, type IdempotencyClaim, type Intent } from './keyed-requests.js'
 
 /** Where to look for versions of a record. */
-interface TracePlace { readonly store: Pick<TenantStore, 'vread'>, readonly type: string }
+interface WriteIntentContext { readonly store: Pick<TenantStore, 'vread'>, readonly type: string }
 
 /** What identifies a create that must happen once. */
 export function createIntents ({ marks, firstSeenAt }: IdempotencyClaim) {
@@ -13,10 +13,10 @@ export function createIntents ({ marks, firstSeenAt }: IdempotencyClaim) {
 }
 
 /** How a change leaves a trace, and is recognized by it. */
-export function writeIntentOf (place: TracePlace, claim: IdempotencyClaim): Trace {
+export function writeIntentOf (intentContext: WriteIntentContext, claim: IdempotencyClaim): Trace {
   const { intent: open } = claim
   return {
-    found: async before => open && await madeBefore(place, before, open, claim),
+    found: async before => open && await madeBefore(intentContext, before, open, claim),
     leave: async (resource, version, write) => {
       claim.intend({ version, content: claim.digestOf(contentOf(resource)) })
       try {
@@ -34,16 +34,16 @@ export function writeIntentOf (place: TracePlace, claim: IdempotencyClaim): Trac
  * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not have accepted
  * it elsewhere. Undefined while that version is still the latest.
  */
-async function madeBefore (place: TracePlace, before: StoredResource, { version, content }: Intent, claim: IdempotencyClaim): Promise<StoredResource | undefined> {
+async function madeBefore (intentContext: WriteIntentContext, before: StoredResource, { version, content }: Intent, claim: IdempotencyClaim): Promise<StoredResource | undefined> {
   if (before.meta.versionId === version) return undefined
-  const next = await versionAfter(place, before, version)
+  const next = await versionAfter(intentContext, before, version)
   if (next !== undefined && claim.digestOf(contentOf(next)) === content) return next
   throw new Failure('CONFLICT', {
     message: 'The gateway can no longer tell whether this change was made, because others have changed the record since. Read the record, and send what is missing with a new Idempotency-Key.'
   })
 }
 
-async function versionAfter ({ store, type }: TracePlace, before: StoredResource, version: string): Promise<StoredResource | undefined> {
+async function versionAfter ({ store, type }: WriteIntentContext, before: StoredResource, version: string): Promise<StoredResource | undefined> {
   const next = /^\d{1,15}$/.test(version) ? String(Number(version) + 1) : before.meta.versionId
   if (before.meta.versionId === next) return before
   return next === undefined ? undefined : await ifExists(store.vread({ kind: 'vread', type, id: before.id, version: next }))

@@ -30,7 +30,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     url: '/bulk/jobs/:id/files/:name',
     // A HEAD that is made of the GET would read the whole file.
     exposeHeadRoute: false,
-    config: { mediaTypes: ndjsonTypes, staysOpen: true },
+    config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
     handler: async (request: WithName, reply) => {
       if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
       const job = await jobOf(jobs, request)
@@ -82,8 +82,8 @@ function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyRe
   return request.method === 'HEAD' ? reply.send() : reply.send(fileFor(reply, read({ start, end })))
 }
 
-function typeFor ({ request: wish }: Job, request: FastifyRequest): string {
-  const isFhir = wish.kind === 'export' && wish.format === 'fhir'
+function typeFor ({ request: jobRequest }: Job, request: FastifyRequest): string {
+  const isFhir = jobRequest.kind === 'export' && jobRequest.format === 'fhir'
   const types = isFhir ? [...ndjsonTypes] : ndjsonTypes.toReversed()
   const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
   return typeof preferred === 'string' ? preferred : types[0]!

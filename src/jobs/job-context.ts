@@ -66,7 +66,7 @@ export interface JobContext {
 export class JobInterrupted extends Error {
   constructor (readonly why: 'cancelled' | 'revoked' | 'lost' | 'stopping') {
     super(`work on the job stopped: ${why}`)
-    this.name = 'WorkLeft'
+    this.name = 'JobInterrupted'
   }
 }
 

@@ -58,14 +58,14 @@ function refuseQuery ({ raw }: FastifyRequest): void {
 }
 
 function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> } {
-  const given = new Map<string, string>()
+  const query = new Map<string, string>()
   for (const [name, value] of parseQuery(rawQuery(raw.url))) {
     if (name !== 'count' && name !== 'cursor') throw invalidParameter(safeName(name), 'no such parameter; the list of jobs takes count and cursor')
-    if (given.has(name)) throw invalidParameter(name, 'is given twice')
-    given.set(name, value)
+    if (query.has(name)) throw invalidParameter(name, 'is given twice')
+    query.set(name, value)
   }
-  const cursor = given.get('cursor')
-  return { count: readCount(given.get('count')), ...cursor !== undefined && { before: readCursor(cursor) } }
+  const cursor = query.get('cursor')
+  return { count: readCount(query.get('count')), ...cursor !== undefined && { before: readCursor(cursor) } }
 }
 
 function readCount (text = String(defaultCount)): number {
@@ -81,7 +81,7 @@ function cursorOf ({ id, createdAt }: Job): string {
 
 function readCursor (cursor: string): Pick<Job, 'id' | 'createdAt'> {
   const [createdAt = '', id = '', ...more] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
-  const isGood = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(createdAt) && !Number.isNaN(Date.parse(createdAt)) && isJobId(id) && more.length === 0
-  if (isGood) return { createdAt, id }
+  const isOk = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(createdAt) && !Number.isNaN(Date.parse(createdAt)) && isJobId(id) && more.length === 0
+  if (isOk) return { createdAt, id }
   throw new Failure('INVALID_CURSOR')
 }

@@ -3,10 +3,10 @@ import type { JobKind, Progress } from './model/job.js'
 import type { Measurements } from '../observability/metrics/measurements.js'
 import { PermanentFailure, type JobHandler } from './job-context.js'
 
-type Told = Pick<Measurements, 'workEnded' | 'recordsDone'>
+type JobReporters = Pick<Measurements, 'workEnded' | 'recordsDone'>
 
 /** The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the work up again. */
-export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: Told): JobHandler {
+export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: JobReporters): JobHandler {
   return async work => {
     let before: Progress = work.job.progress
     const save: typeof work.save = async change => {
@@ -20,7 +20,7 @@ export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, reco
       work.signal.throwIfAborted()
       workEnded({ kind, outcome: 'completed' })
     } catch (error) {
-      workEnded({ kind, outcome: work.signal.aborted ? 'left' : isForGood(error) ? 'failed' : 'trouble' })
+      workEnded({ kind, outcome: work.signal.aborted ? 'left' : isFinal(error) ? 'failed' : 'trouble' })
       throw error
     }
   }
@@ -28,6 +28,6 @@ export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, reco
 
 const since = (before: number, now: number): number => Math.max(0, now - before)
 
-function isForGood (error: unknown): boolean {
+function isFinal (error: unknown): boolean {
   return error instanceof PermanentFailure || failureOf(error).status < 500
 }

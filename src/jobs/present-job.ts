@@ -29,9 +29,9 @@ interface PresentedJob {
 /** The job as the contract has it, with what can be told of its speed; `url` is the gateway's own, before `/v1`. */
 export function presentJob (job: Job, { url, now }: { readonly url: string, readonly now: Date }): PresentedJob {
   const { id, status, request: { kind }, progress: { total, processed, failed }, errors, failure, createdAt, startedAt, completedAt, expiresAt } = job
-  const place = `${url}/v1/bulk/jobs/${id}`
-  const files = filesOf(job).map(({ name, resourceType, count }) => ({ resourceType, count, url: `${place}/files/${name}` }))
-  const downloadUrl = kind === 'import' ? `${place}/results` : files.length === 1 ? files[0]!.url : undefined
+  const path = `${url}/v1/bulk/jobs/${id}`
+  const files = filesOf(job).map(({ name, resourceType, count }) => ({ resourceType, count, url: `${path}/files/${name}` }))
+  const downloadUrl = kind === 'import' ? `${path}/results` : files.length === 1 ? files[0]!.url : undefined
   return {
     id,
     type: kind,

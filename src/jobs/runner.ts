@@ -66,8 +66,8 @@ export class JobRunner {
     const left = [...this.#running.values()]
     for (const running of left) running.stop()
     const all = new AbortController()
-    const patience = pause(leavingMs, undefined, { signal: all.signal }).catch(() => {})
-    await Promise.race([Promise.all(left.map(running => running.done)), patience])
+    const timeout = pause(leavingMs, undefined, { signal: all.signal }).catch(() => {})
+    await Promise.race([Promise.all(left.map(running => running.done)), timeout])
     all.abort()
   }
 

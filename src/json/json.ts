@@ -143,9 +143,9 @@ const maxDigits = 400
  * way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
  */
 export function isOutOfRange (text: string): boolean {
-  const [number, whole = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const [number, full = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
   if (number === undefined) return false
-  return whole.length + fraction.length + Math.abs(Number(exponent)) > maxDigits || !Number.isFinite(Number(text))
+  return full.length + fraction.length + Math.abs(Number(exponent)) > maxDigits || !Number.isFinite(Number(text))
 }
 
 // Nobody outside knows it, so no text that was sent or stored begins with it.

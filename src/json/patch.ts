@@ -45,8 +45,8 @@ export function namesIn (body: readonly unknown[]): readonly string[] {
   return [...new Set(changing.flatMap(({ op, path, from }) => op === 'move' ? [path, from] : [path]).map(pointer => tokensOf(pointer)[0]!))]
 }
 
-function refusal (at: number, says: string): Failure {
-  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(`[${at}]`, says, 'processing')] })
+function refusal (at: number, message: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(`[${at}]`, message, 'processing')] })
 }
 
 function isOperation (item: unknown): item is Operation {
@@ -88,7 +88,7 @@ const apply = {
 
 function put (draft: Draft, pointer: string, value: unknown): void {
   startList(draft, pointer)
-  const { holder, token } = placeOf(draft, pointer)
+  const { holder, token } = getPosition(draft, pointer)
   if (Array.isArray(holder)) {
     const at = token === '-' ? holder.length : isIndex(token) ? Number(token) : Infinity
     require(at <= holder.length)
@@ -105,7 +105,7 @@ function put (draft: Draft, pointer: string, value: unknown): void {
 function startList (draft: Draft, pointer: string): void {
   const list = /^(.+)\/-$/.exec(pointer)?.[1]
   if (list === undefined) return
-  const { holder, token } = placeOf(draft, list)
+  const { holder, token } = getPosition(draft, list)
   if (!Array.isArray(holder) && !holds(holder, token)) put(draft, list, [])
 }
 
@@ -128,12 +128,12 @@ function valueAt (draft: Draft, pointer: string): unknown {
 
 /** A place where there is something. */
 function filled (draft: Draft, pointer: string): Place {
-  const place = placeOf(draft, pointer)
+  const place = getPosition(draft, pointer)
   require(holds(place.holder, place.token))
   return place
 }
 
-function placeOf ({ root }: Draft, pointer: string): Place {
+function getPosition ({ root }: Draft, pointer: string): Place {
   const tokens = tokensOf(pointer)
   const last = tokens.pop()!
   const holder = tokens.reduce<unknown>((here, token) => holds(here, token) ? here[token as never] : undefined, root)

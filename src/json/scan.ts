@@ -19,7 +19,7 @@ export class JsonBudget {
 export class JsonSyntaxError extends Error {
   constructor (readonly reason: string) {
     super(reason)
-    this.name = 'JsonRefused'
+    this.name = 'JsonSyntaxError'
   }
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { InvalidatedKeys, KeyRecord } from './replica.js'
 
-const goodForMs = 60_000
+const lifetimeMs = 60_000
 const unknownForMs = 5_000
 
 /** How a cache looks a key up when it doesn't hold it. */
@@ -20,7 +20,7 @@ interface KeyCacheOptions {
  */
 export class KeyCache {
   readonly #lookup: KeyLookup
-  readonly #good: LRUCache<string, KeyRecord>
+  readonly #validKeys: LRUCache<string, KeyRecord>
   readonly #unknown: LRUCache<string, true>
   #generation = 0
   #hits = 0
@@ -28,7 +28,7 @@ export class KeyCache {
 
   constructor ({ lookup, size = 10_000, clock }: KeyCacheOptions) {
     this.#lookup = lookup
-    this.#good = new LRUCache({ max: size, ttl: goodForMs, ttlResolution: 0, perf: clock })
+    this.#validKeys = new LRUCache({ max: size, ttl: lifetimeMs, ttlResolution: 0, perf: clock })
     this.#unknown = new LRUCache({ max: Math.ceil(size / 10), ttl: unknownForMs, ttlResolution: 0, perf: clock })
   }
 
@@ -39,7 +39,7 @@ export class KeyCache {
 
   /** The key with this hash; `now` is the wall clock's time, which its expiry is measured by. */
   async find (hash: string, now: Date): Promise<KeyRecord | undefined> {
-    const held = this.#good.get(hash)
+    const held = this.#validKeys.get(hash)
     if (held !== undefined || this.#unknown.has(hash)) {
       this.#hits++
       return held
@@ -56,12 +56,12 @@ export class KeyCache {
   evict (changed: InvalidatedKeys): void {
     this.#generation++
     if (changed === 'everything') {
-      this.#good.clear()
+      this.#validKeys.clear()
       this.#unknown.clear()
       return
     }
     for (const hash of changed) {
-      this.#good.delete(hash)
+      this.#validKeys.delete(hash)
       this.#unknown.delete(hash)
     }
   }
@@ -71,7 +71,7 @@ export class KeyCache {
       this.#unknown.set(hash, true)
       return
     }
-    const ttl = Math.min(goodForMs, (found.expiresAt ?? Infinity) - now.getTime())
-    if (ttl > 0) this.#good.set(hash, found, { ttl })
+    const ttl = Math.min(lifetimeMs, (found.expiresAt ?? Infinity) - now.getTime())
+    if (ttl > 0) this.#validKeys.set(hash, found, { ttl })
   }
 }

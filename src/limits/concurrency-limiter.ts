@@ -1,9 +1,9 @@
 import type { QuotaScope } from './usage.js'
 
 /** The limits of each pool. `clock` is monotonic, in milliseconds. */
-interface PlacesOptions {
+interface ConcurrencyOptions {
   /** The most concurrent requests. */
-  readonly places: number
+  readonly permits: number
   /** The most requests that wait for a place. The default is 32 per place. */
   readonly maxWaiting?: number
   /** The longest time that a request waits. */
@@ -19,7 +19,7 @@ export interface Permit {
   readonly leave: () => void
 }
 
-interface Waiting { readonly until: number, readonly answer: (isAdmitted: boolean) => void }
+interface Waiting { readonly until: number, readonly settle: (isAdmitted: boolean) => void }
 
 interface Held { readonly name: string, inFlight: number, hasBegun: boolean, readonly queue: Set<Waiting> }
 
@@ -35,15 +35,15 @@ const lookEveryMs = 250
  * of another pool by one request, not by a thousand. Only pools with requests take memory.
  */
 export class FairConcurrencyLimiter {
-  readonly #options: Required<PlacesOptions>
+  readonly #options: Required<ConcurrencyOptions>
   readonly #pools = new Map<string, Held>()
   #latest: string | undefined
   #sharedUntil = -Infinity
   #isTurnDue = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor ({ places, ...more }: PlacesOptions) {
-    this.#options = { places, maxWaiting: 32 * places, timeoutMs, clock: () => performance.now(), ...more }
+  constructor ({ permits, ...more }: ConcurrencyOptions) {
+    this.#options = { permits, maxWaiting: 32 * permits, timeoutMs, clock: () => performance.now(), ...more }
   }
 
   /** The number of pools that have requests, or had some a moment ago. */
@@ -68,7 +68,7 @@ export class FairConcurrencyLimiter {
   }
 
   #hasRoom ({ inFlight, hasBegun }: Held): boolean {
-    return inFlight < this.#options.places && !(hasBegun && this.#options.clock() < this.#sharedUntil)
+    return inFlight < this.#options.permits && !(hasBegun && this.#options.clock() < this.#sharedUntil)
   }
 
   #begin (held: Held): Permit {
@@ -88,21 +88,21 @@ export class FairConcurrencyLimiter {
   }
 
   #wait (held: Held): Permit {
-    let stay: Permit | undefined
+    let permit: Permit | undefined
     let waiting: Waiting
     const isAdmitted = new Promise<boolean>(resolve => {
       waiting = {
         until: this.#options.clock() + this.#options.timeoutMs,
-        answer: isAdmitted => {
+        settle: isAdmitted => {
           held.queue.delete(waiting)
-          stay = isAdmitted ? this.#begin(held) : refused
+          permit = isAdmitted ? this.#begin(held) : refused
           resolve(isAdmitted)
         }
       }
       held.queue.add(waiting)
     })
     this.#timer ??= setInterval(() => this.rejectExpired(), lookEveryMs)
-    return { isAdmitted, leave: () => stay === undefined ? waiting.answer(false) : stay.leave() }
+    return { isAdmitted, leave: () => permit === undefined ? waiting.settle(false) : permit.leave() }
   }
 
   #turnSoon (): void {
@@ -118,7 +118,7 @@ export class FairConcurrencyLimiter {
       held.hasBegun = false
       for (const first of held.queue) {
         if (!this.#hasRoom(held)) break
-        first.answer(true)
+        first.settle(true)
       }
       if (held.inFlight === 0 && held.queue.size === 0) this.#pools.delete(held.name)
     }
@@ -128,7 +128,7 @@ export class FairConcurrencyLimiter {
     const now = this.#options.clock()
     let areWaiting = false
     for (const { queue: line } of this.#pools.values()) {
-      for (const waiting of line) if (waiting.until <= now) waiting.answer(false)
+      for (const waiting of line) if (waiting.until <= now) waiting.settle(false)
       areWaiting ||= line.size > 0
     }
     if (areWaiting) return

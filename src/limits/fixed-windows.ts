@@ -6,7 +6,7 @@ const most = 100_000
 
 interface Window { readonly count: number, readonly endsAt: number }
 
-type Answer = Parameters<FastifyRateLimitStore['incr']>[1]
+type RateLimitCallback = Parameters<FastifyRateLimitStore['incr']>[1]
 
 /** In whole milliseconds: with fractions a window of a minute could seem to be longer by a rounding error, which is told as 61 seconds. */
 const wholeMs = (): number => Math.floor(performance.now())
@@ -16,18 +16,18 @@ export class FixedWindowCounter implements FastifyRateLimitStore {
   readonly #windows = new LRUCache<string, Window>({ max: most })
 
   /** Adds one to a count. */
-  incr (key: string, answer: Answer, windowMs: number): void {
+  incr (key: string, callback: RateLimitCallback, windowMs: number): void {
     const now = wholeMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now + windowMs }
     this.#windows.set(key, { count: count + 1, endsAt })
-    answer(null, { current: count + 1, ttl: endsAt - now })
+    callback(null, { current: count + 1, ttl: endsAt - now })
   }
 
   /** Reads a count. */
-  read (key: string, answer: Answer): void {
+  read (key: string, callback: RateLimitCallback): void {
     const now = wholeMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now }
-    answer(null, { current: count, ttl: endsAt - now })
+    callback(null, { current: count, ttl: endsAt - now })
   }
 
   /** Returns itself, since each limiter already has its own store. */

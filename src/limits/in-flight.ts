@@ -2,26 +2,26 @@ import fp from 'fastify-plugin'
 import type { FairConcurrencyLimiter, Permit } from './concurrency-limiter.js'
 
 /** `places` decides which requests may run. */
-interface InFlightOptions { readonly places: Pick<FairConcurrencyLimiter, 'acquire'> }
+interface InFlightOptions { readonly concurrency: Pick<FairConcurrencyLimiter, 'acquire'> }
 
 /**
  * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request keeps its place until
  * the response is complete or, if its client has disconnected, until its work has ended. A request without a place is refused by
  * the per-minute limit, without counting against it.
  */
-export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
+export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
   app.decorateRequest('place')
   app.addHook('onRequest', (request, { raw }, done) => {
-    const place = new Place(places.acquire(request.caller))
-    request.place = place
-    raw.once('close', () => place.close())
+    const permit = new Place(concurrency.acquire(request.caller))
+    request.permit = permit
+    raw.once('close', () => permit.close())
     // The client may have disconnected while its key was looked up.
-    if (raw.destroyed) place.close()
-    if (place.isAdmitted === undefined) place.settle().then(() => done(), done)
+    if (raw.destroyed) permit.close()
+    if (permit.isAdmitted === undefined) permit.settle().then(() => done(), done)
     else done()
   })
-  app.addHook('onSend', ({ place }, _, payload, done) => {
-    place?.answer()
+  app.addHook('onSend', ({ permit }, _, payload, done) => {
+    permit?.answer()
     done(null, payload)
   })
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
@@ -30,36 +30,36 @@ export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
 class Place {
   /** Undefined while it waits. */
   isAdmitted: boolean | undefined
-  readonly #stay: Permit
+  readonly #permit: Permit
   #isClosed = false
-  #isAnswered = false
+  #isCompleted = false
 
-  constructor (stay: Permit) {
-    this.#stay = stay
-    if (typeof stay.isAdmitted === 'boolean') this.isAdmitted = stay.isAdmitted
+  constructor (permit: Permit) {
+    this.#permit = permit
+    if (typeof permit.isAdmitted === 'boolean') this.isAdmitted = permit.isAdmitted
   }
 
   /** Resolves when it is decided whether there is a place. */
   async settle (): Promise<void> {
-    this.isAdmitted ??= await this.#stay.isAdmitted
+    this.isAdmitted ??= await this.#permit.isAdmitted
   }
 
   /** To be called when the response is complete, or the client has disconnected. */
   close (): void {
     this.#isClosed = true
-    if (this.#isAnswered || this.isAdmitted === undefined) this.#stay.leave()
+    if (this.#isCompleted || this.isAdmitted === undefined) this.#permit.leave()
   }
 
   /** To be called when the work has ended and the response starts. */
   answer (): void {
-    this.#isAnswered = true
-    if (this.#isClosed) this.#stay.leave()
+    this.#isCompleted = true
+    if (this.#isClosed) this.#permit.leave()
   }
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the hook of {@link inFlight}. */
-    place: Place | undefined
+    permit: Place | undefined
   }
 }

@@ -22,7 +22,7 @@ interface Quota {
 }
 
 /** Options of a route that shows or ends something already paid for. When the quota is used up, it is still served, and not counted. */
-export const quotaExempt = { config: { staysOpen: true } } as const
+export const quotaExempt = { config: { isQuotaExempt: true } } as const
 
 /** Options of a route that ends a job. It is served under overload too, since that job may be the cause. */
 export const cancelRouteOptions = { config: { ...quotaExempt.config, pressureHandler: () => {} } } as const
@@ -48,7 +48,7 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
       const taken = months.take(caller, month)
       const isPast = taken.used > limit
       const isServed = !isPast || allowsOverage(caller, plan)
-      const isFree = !isServed && config.staysOpen === true
+      const isFree = !isServed && config.isQuotaExempt === true
       request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
       if (isFree) taken.refund()
       else if (!isServed) throw exceeded(caller, plan, { 'retry-after': String(secondsUntil(request.quota.end, arrivedAt)) })
@@ -92,7 +92,7 @@ export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether a route is served when the monthly quota is used up. See {@link quotaExempt}. */
-    readonly staysOpen?: boolean
+    readonly isQuotaExempt?: boolean
   }
   interface FastifyRequest {
     /** Set by the hook of {@link monthlyQuota}, if the caller's plan has a quota. */

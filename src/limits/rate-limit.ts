@@ -26,7 +26,7 @@ export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windo
   const count = shared ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere) : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
   app.addHook('onRequest', async request => {
-    const isCrowded = request.place?.isAdmitted === false
+    const isCrowded = request.permit?.isAdmitted === false
     if (getPlan(plans, request.caller.plan).requestsPerMinute !== null) {
       const counted = await count(request, isCrowded ? { increment: false } : undefined)
       if (counted.isAllowed) throw new Error('the rate limiter has no allow list')

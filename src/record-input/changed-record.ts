@@ -13,7 +13,7 @@ export interface ChangedFields {
   /** Those that are to be shown otherwise; null removes one. */
   readonly changed: Fields
   /** Those that were sent as they are shown: no change, but what is changed beside them must not take them away. */
-  readonly kept: Fields
+  readonly stored: Fields
 }
 
 /**
@@ -26,9 +26,9 @@ export function changedFields (mapping: Mapping, sent: Fields, shown: Fields): C
   const named = Object.entries(mapping.named(sent)).map(([name, value]) => [name, mapWithShown(value, shown[name], withShownDigits)] as const)
   const isShown = ([name, value]: readonly [string, unknown]): boolean => Object.hasOwn(shown, name) && deepEqual(value, shown[name])
   const changed = Object.fromEntries(named.filter(field => !isShown(field)))
-  const kept = Object.fromEntries(named.filter(field => isShown(field) && isOfOwn(mapping, field[0])))
-  throwIfIssues(checkChange(mapping, { ...kept, ...changed }, shown))
-  return { changed, kept }
+  const stored = Object.fromEntries(named.filter(field => isShown(field) && isOfOwn(mapping, field[0])))
+  throwIfIssues(checkChange(mapping, { ...stored, ...changed }, shown))
+  return { changed, stored }
 }
 
 /** JavaScript makes 4.1 of 4.10: who has not changed a number does not change its digits. */

@@ -51,7 +51,7 @@ export async function mapErrorsToFields<T> (mapping: Mapping, fields: Fields, wr
 
 /** A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`, where there are any. */
 export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
-  const names = Object.keys(fields).flatMap(name => placesIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(place => name + place))
+  const names = Object.keys(fields).flatMap(name => positionsIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(path => name + path))
   const issues = names.slice(0, maxIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
   return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
 }
@@ -68,19 +68,19 @@ function heldBy (mapping: Mapping, name: string, value: unknown, references: rea
  * without each of its members, since only the mapping knows what becomes of them.
  * @param held how much is held where a value stands
  */
-function placesIn (value: unknown, held: (value: unknown) => number): string[] {
+function positionsIn (value: unknown, held: (value: unknown) => number): string[] {
   if (held(value) === 0) return []
-  const inner = Array.isArray(value) ? placesInList(value, held) : isElement(value) ? placesInObject(value, held) : []
+  const inner = Array.isArray(value) ? listPositions(value, held) : isElement(value) ? objectPositions(value, held) : []
   return inner.length > 0 ? inner : ['']
 }
 
-function placesInList (items: readonly unknown[], held: (value: unknown) => number): string[] {
-  return items.flatMap((item, place) => placesIn(item, value => held([value])).map(path => `[${place}]${path}`))
+function listPositions (items: readonly unknown[], held: (value: unknown) => number): string[] {
+  return items.flatMap((item, index) => positionsIn(item, value => held([value])).map(path => `[${index}]${path}`))
 }
 
-function placesInObject (object: FhirElement, held: (value: unknown) => number): string[] {
+function objectPositions (object: FhirElement, held: (value: unknown) => number): string[] {
   return Object.entries(object).flatMap(([name, member]) => {
     const others = held(withMember(object, name, undefined))
-    return placesIn(member, value => held({ ...object, [name]: value }) - others).map(path => `.${name}${path}`)
+    return positionsIn(member, value => held({ ...object, [name]: value }) - others).map(path => `.${name}${path}`)
   })
 }

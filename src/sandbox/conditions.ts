@@ -95,9 +95,9 @@ function contains (text: string): RowMatch {
 
 /** An accent alone would be nothing, and nothing is the beginning of everything. */
 function searchable (text: string): string {
-  const wanted = normalized(unescaped(text))
-  if (wanted === '') throw noValue()
-  return wanted
+  const requested = normalized(unescaped(text))
+  if (requested === '') throw noValue()
+  return requested
 }
 
 /** A value with its system: `undefined` is any, `null` is none. */
@@ -121,9 +121,9 @@ function bySystem (coded: readonly Coded[]): RowMatch[] {
   const systems = [...new Set(coded.map(({ system }) => system))]
   return atMost500(systems).flatMap(system => {
     const values = coded.filter(item => item.system === system).map(({ value }) => value)
-    const whole = system === undefined ? { sql: 'TRUE', args: [] } : { sql: 'system IS ?', args: [system] }
-    if (values.includes(undefined)) return [whole]
-    return [{ sql: `value IN (SELECT value FROM json_each(?)) AND ${whole.sql}`, args: [JSON.stringify(values), ...whole.args] }]
+    const full = system === undefined ? { sql: 'TRUE', args: [] } : { sql: 'system IS ?', args: [system] }
+    if (values.includes(undefined)) return [full]
+    return [{ sql: `value IN (SELECT value FROM json_each(?)) AND ${full.sql}`, args: [JSON.stringify(values), ...full.args] }]
   })
 }
 

@@ -14,8 +14,8 @@ export function dateRange (text: string): Range | undefined {
   const parts = [year, month ?? 1, day ?? 1, hour ?? 0, minute ?? 0, second ?? 0].map(Number) as [number, number, number, number, number, number]
   const low = utc(parts, Number((fraction ?? '').padEnd(3, '0').slice(0, 3)))
   if (low === undefined) return undefined
-  const given = [year, month, day, minute, second, fraction].filter(part => part !== undefined).length
-  return shifted({ low, high: fraction === undefined ? next(parts, given) - 1 : low }, zone)
+  const precision = [year, month, day, minute, second, fraction].filter(part => part !== undefined).length
+  return shifted({ low, high: fraction === undefined ? next(parts, precision) - 1 : low }, zone)
 }
 
 type Parts = readonly [year: number, month: number, day: number, hour: number, minute: number, second: number]
@@ -29,10 +29,10 @@ function utc ([year, month, day, hour, minute, second]: Parts, millisecond: numb
 }
 
 /** The start of the next year, month, day, minute or second, whichever the text ended with. */
-function next ([year, month, day, hour, minute, second]: Parts, given: number): number {
+function next ([year, month, day, hour, minute, second]: Parts, precision: number): number {
   const date = new Date(0)
-  date.setUTCFullYear(year + Number(given === 1), month - 1 + Number(given === 2), day + Number(given === 3))
-  return date.setUTCHours(hour, minute + Number(given === 4), second + Number(given === 5), 0)
+  date.setUTCFullYear(year + Number(precision === 1), month - 1 + Number(precision === 2), day + Number(precision === 3))
+  return date.setUTCHours(hour, minute + Number(precision === 4), second + Number(precision === 5), 0)
 }
 
 function shifted (range: Range, zone: string | undefined): Range {

@@ -17,10 +17,10 @@ export function projected (resource: StoredResource, { elements, summary }: Shap
 
 /** The resource with only the named elements; type, id and meta always stay, and meta says that the rest is missing. */
 function onlyElements (resource: StoredResource, names: readonly string[]): StoredResource {
-  const isWanted = (key: string) => names.some(name => key === name || (!(name in resource) && isChoice(key, name)))
+  const isSelected = (key: string) => names.some(name => key === name || (!(name in resource) && isChoice(key, name)))
   const { resourceType, id, meta } = resource
-  const kept = Object.fromEntries(Object.entries(resource).filter(([key]) => isWanted(key.replace(/^_/, ''))))
-  return { resourceType, id, ...kept, meta: { ...meta, tag: [...meta.tag ?? [], subsetted] } }
+  const stored = Object.fromEntries(Object.entries(resource).filter(([key]) => isSelected(key.replace(/^_/, ''))))
+  return { resourceType, id, ...stored, meta: { ...meta, tag: [...meta.tag ?? [], subsetted] } }
 }
 
 /** `valueQuantity` is a choice of `value`. */

@@ -81,8 +81,8 @@ type Reader = (reading: Reading) => Interaction
 
 const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
 const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
-  const isWhole = isStrict === true || sandbox.manners.unknownParameters === 'refused'
-  return { kind: 'search', type, query: isWhole ? query : supportedParameters(sandbox, type, query) }
+  const isComplete = isStrict === true || sandbox.manners.unknownParameters === 'refused'
+  return { kind: 'search', type, query: isComplete ? query : supportedParameters(sandbox, type, query) }
 }
 const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })
 const vread: Reader = ({ type, id, request: { path } }) => ({ kind: 'vread', type, id, version: Number(path[3]) })

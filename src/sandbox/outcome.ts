@@ -4,7 +4,7 @@ import type { FhirResource } from '../mappings/fhir.js'
 export class FhirError extends Error {
   constructor (readonly status: number, readonly code: string, message: string) {
     super(message)
-    this.name = 'Refused'
+    this.name = 'FhirError'
   }
 }
 

@@ -23,8 +23,8 @@ export function pageLinks (url: string, parameters: readonly QueryParameter[], {
   const self = link('self', url, parameters)
   if (count === 0 || offset + count >= total) return [self]
   const others = parameters.filter(([name]) => name !== pageParameters[pages] && name !== '_count')
-  const place = pages === 'offset' ? String(offset + count) : tokenOf(offset + count)
-  return [self, link('next', url, [...others, ['_count', String(count)], [pageParameters[pages], place]])]
+  const path = pages === 'offset' ? String(offset + count) : tokenOf(offset + count)
+  return [self, link('next', url, [...others, ['_count', String(count)], [pageParameters[pages], path]])]
 }
 
 /** The parameter that tells the place of a page. */
@@ -39,9 +39,9 @@ export function pageToken (requested: ReadonlyMap<string, string>, pages: Server
 /** A place as {@link pageLinks} wrote it. */
 export function parsePageToken (value: string, pages: ServerBehaviour['pages']): number {
   if (pages === 'offset') return parseNonNegativeInt(value)
-  const place = Buffer.from(value, 'base64url').toString()
-  if (!place.startsWith(tokenStart)) throw invalid('the continuation token is not one of this server')
-  return parseNonNegativeInt(place.slice(tokenStart.length))
+  const path = Buffer.from(value, 'base64url').toString()
+  if (!path.startsWith(tokenStart)) throw invalid('the continuation token is not one of this server')
+  return parseNonNegativeInt(path.slice(tokenStart.length))
 }
 
 const tokenStart = 'after '

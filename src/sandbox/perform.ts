@@ -116,14 +116,14 @@ function nothingDeleted (sandbox: Sandbox): SandboxResponse {
   return deleted(sandbox, outcome('warning', 'not-found', 'there was nothing to delete'))
 }
 
-function deleted ({ manners }: Sandbox, words: FhirResource): SandboxResponse {
-  return manners.deletes === 'silent' ? { status: 204, text: '' } : { status: 200, text: printJson(words) }
+function deleted ({ manners }: Sandbox, text: FhirResource): SandboxResponse {
+  return manners.deletes === 'silent' ? { status: 204, text: '' } : { status: 200, text: printJson(text) }
 }
 
 function checkVersion (current: Version | undefined, ifMatch: string | undefined): void {
   if (ifMatch === undefined) return
-  const wanted = /^(?:W\/)?"(\d+)"$/.exec(ifMatch)?.[1]
-  if (!current || current.method === 'DELETE' || wanted !== String(current.version)) {
+  const requested = /^(?:W\/)?"(\d+)"$/.exec(ifMatch)?.[1]
+  if (!current || current.method === 'DELETE' || requested !== String(current.version)) {
     throw new FhirError(412, 'conflict', 'If-Match names another version than the newest')
   }
 }

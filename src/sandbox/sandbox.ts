@@ -40,11 +40,11 @@ export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, n
   const store = new Store(file, manners.references === 'checked')
   const app = fastify({
     bodyLimit,
-    frameworkErrors: answerError,
+    frameworkErrors: sendError,
     logController: new LogController({ disableRequestLogging: true }),
     ...(log ? { loggerInstance: log } : { logger: false })
   })
-  app.setErrorHandler(answerError)
+  app.setErrorHandler(sendError)
   app.setNotFoundHandler(() => { throw new FhirError(404, 'not-found', 'the base URL ends in /fhir') })
   app.addHook('onClose', async () => { store.close() })
   readBodies(app, manners)
@@ -77,7 +77,7 @@ function readBodies (app: FastifyInstance, { json }: ServerBehaviour): void {
   })
 }
 
-function answerError (error: FastifyError | FhirError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError (error: FastifyError | FhirError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, code, message } = asRefused(error)
   if (status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
   return reply.status(status).type(fhirJson).send(printJson(outcome('error', code, message)))
@@ -113,8 +113,8 @@ function formQuery ({ manners }: Sandbox, url: readonly QueryParameter[], form: 
 }
 
 function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {
-  const answered = () => perform(sandbox, parseInteraction(sandbox, request))
-  return request.method === 'GET' ? answered() : sandbox.store.transaction(answered)
+  const respond = () => perform(sandbox, parseInteraction(sandbox, request))
+  return request.method === 'GET' ? respond() : sandbox.store.transaction(respond)
 }
 
 const fhirJson = 'application/fhir+json; charset=utf-8'

@@ -42,21 +42,21 @@ export function supportedParameters ({ manners: { pages } }: Searched, type: str
  */
 export function search (server: Searched, type: string, parameters: readonly QueryParameter[]): FhirResource {
   const { store, baseUrl, manners: { pages, totals } } = server
-  const wanted = readSearch(server, type, parameters)
-  const keys = store.find(type, wanted.conditions, wanted.order)
-  const page = keys.slice(wanted.offset, wanted.offset + wanted.count)
-  const included = [...new Set(wanted.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
+  const requested = readSearch(server, type, parameters)
+  const keys = store.find(type, requested.conditions, requested.order)
+  const page = keys.slice(requested.offset, requested.offset + requested.count)
+  const included = [...new Set(requested.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
   const entry = (mode: 'match' | 'include') => (version: Version) => ({
     fullUrl: `${baseUrl}/${version.type}/${version.id}`,
-    resource: projected(parseStored(version.text) as StoredResource, mode === 'match' ? wanted.shape : {}),
+    resource: projected(parseStored(version.text) as StoredResource, mode === 'match' ? requested.shape : {}),
     search: { mode }
   })
   const entries = [...store.load(page).map(entry('match')), ...store.load(included).map(entry('include'))]
   return {
     resourceType: 'Bundle',
     type: 'searchset',
-    ...(totals === 'on pages' || (totals === 'counted apart' && wanted.shape.summary === 'count')) && { total: keys.length },
-    link: pageLinks(`${baseUrl}/${type}`, parameters, { ...wanted, total: keys.length, pages }),
+    ...(totals === 'on pages' || (totals === 'counted apart' && requested.shape.summary === 'count')) && { total: keys.length },
+    link: pageLinks(`${baseUrl}/${type}`, parameters, { ...requested, total: keys.length, pages }),
     ...(entries.length > 0 && { entry: entries })
   }
 }

@@ -20,9 +20,9 @@ export async function storeAccessEvents (context: TenantContext, events: readonl
   const entry = events.map(event => ({ resource: tagForTenant(event, context.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
   const together = await send(context, 'transaction', entry)
   if (together.status === 200) return entry.map(() => 'stored')
-  const apart = await send(context, 'batch', entry)
-  if (apart.status === 200) return parseOutcomes(apart, events.length)
-  throw unexpectedResponse(apart, 'AuditEvents were not answered')
+  const separate = await send(context, 'batch', entry)
+  if (separate.status === 200) return parseOutcomes(separate, events.length)
+  throw unexpectedResponse(separate, 'AuditEvents were not answered')
 }
 
 function send (context: TenantContext, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendResponse> {

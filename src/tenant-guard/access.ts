@@ -19,10 +19,10 @@ export interface Access {
 /** Who records accesses; absent if nobody does. */
 interface Accounting { readonly onAccess?: (access: Access) => void }
 
-type Asked = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
+type AccessedRecords = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
 
 /** Performs an interaction and reports its outcome if accesses are recorded. */
-export async function withAccessReport<T> ({ onAccess }: Accounting, request: Asked, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
+export async function withAccessReport<T> ({ onAccess }: Accounting, request: AccessedRecords, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
   if (onAccess === undefined) return await perform()
   try {
     const result = await perform()
@@ -35,7 +35,7 @@ export async function withAccessReport<T> ({ onAccess }: Accounting, request: As
 }
 
 /** The access of an interaction that succeeded. */
-export function accessOf ({ kind, type, id }: Asked, shown: readonly string[]): Access {
+export function accessOf ({ kind, type, id }: AccessedRecords, shown: readonly string[]): Access {
   // A record that was created, or found by criteria, is the only one of the answer.
   const own = typeof id === 'string' ? id : !interactionCodes[kind].isList && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
   return { kind, type, ...own !== undefined && { id: own }, shown }

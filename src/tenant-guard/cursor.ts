@@ -27,9 +27,9 @@ export interface CursorContents {
 
 /** Makes and opens cursors, which are opaque, tamper-proof and valid for a limited time. */
 export interface Cursors {
-  seal (contents: CursorContents, place: CursorBinding): string
+  seal (contents: CursorContents, binding: CursorBinding): string
   /** @throws {Failure} INVALID_CURSOR, one text for forged, foreign and expired ones */
-  open (cursor: string, place: CursorBinding): CursorContents
+  open (cursor: string, binding: CursorBinding): CursorContents
 }
 
 interface CursorOptions {
@@ -50,16 +50,16 @@ export const maxCursor = 12_288
 export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
   if (key.length !== 32) throw new Error('the cursor key must have 32 bytes')
   return {
-    seal (contents, place) {
+    seal (contents, binding) {
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(place))
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(binding))
       const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
       const cursor = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
       if (cursor.length > maxCursor) throw tooLong()
       return cursor
     },
-    open (cursor, place) {
-      const { expires, ...contents } = unsealed(cursor, key, bytesOf(place))
+    open (cursor, binding) {
+      const { expires, ...contents } = unsealed(cursor, key, bytesOf(binding))
       if (expires <= now().getTime()) throw invalidCursor()
       return contents
     }
@@ -83,13 +83,13 @@ export function filtersHash (parameters: readonly SearchParameter[]): string {
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)
 }
 
-function unsealed (cursor: string, key: Uint8Array, place: Buffer): CursorContents & { expires: number } {
+function unsealed (cursor: string, key: Uint8Array, additionalData: Buffer): CursorContents & { expires: number } {
   const bytes = Buffer.from(cursor.slice(0, maxCursor), 'base64url')
   // The decoder ignores characters that it does not know, but a cursor has only one spelling.
   if (bytes.toString('base64url') !== cursor || bytes.length < nonceBytes + tagBytes) throw invalidCursor()
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
-    decipher.setAAD(place).setAuthTag(bytes.subarray(-tagBytes))
+    decipher.setAAD(additionalData).setAuthTag(bytes.subarray(-tagBytes))
     return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString())
   } catch {
     throw invalidCursor()

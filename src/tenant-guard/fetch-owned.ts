@@ -14,16 +14,16 @@ const idsOfOneSearch = 200
  * by type, with a few searches at once.
  */
 export async function filterOwned (context: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
-  const place = ownershipScope(context)
+  const scope = ownershipScope(context)
   const owned = new Set<string>()
   const unknown = new Map<string, Set<string>>()
   for (const record of records) {
     const [type, id] = record.split('/') as [string, string]
-    if (context.ownership.isKnown(place, record)) owned.add(record)
+    if (context.ownership.isKnown(scope, record)) owned.add(record)
     else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
   }
   const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
-  const found = await mapConcurrently(searches, async ({ type, chunk }) => (await storedOf(context, { type, ids: chunk, isWhole: false })).map(toReference))
+  const found = await mapConcurrently(searches, async ({ type, chunk }) => (await storedOf(context, { type, ids: chunk, isComplete: false })).map(toReference))
   for (const record of found.flat()) owned.add(record)
   return owned
 }
@@ -46,7 +46,7 @@ export interface RecordQuery {
   readonly type: string
   readonly ids: readonly string[]
   /** Whether whole records are needed, or only their identity. */
-  readonly isWhole: boolean
+  readonly isComplete: boolean
 }
 
 /** Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones. */
@@ -59,8 +59,8 @@ function chunksOf (ids: readonly string[]): string[][] {
   return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) => ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch))
 }
 
-async function storedOf (context: TenantContext, { type, ids, isWhole }: RecordQuery): Promise<StoredResource[]> {
-  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isWhole ? [] : identityElements(type) }, context.tenant)
+async function storedOf (context: TenantContext, { type, ids, isComplete }: RecordQuery): Promise<StoredResource[]> {
+  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isComplete ? [] : identityElements(type) }, context.tenant)
   const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')

@@ -49,10 +49,10 @@ export async function execute<K extends keyof Kinds> (context: TenantContext, in
   const { kind } = interaction
   // The record that criteria lead to is reported as if the client had named it.
   const request: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
-  const told = 'criteria' in interaction ? { ...context, onMatch: (id: string) => { request.id = id } } : context
+  const reportingContext = 'criteria' in interaction ? { ...context, onMatch: (id: string) => { request.id = id } } : context
   const work = async () => {
     authorize(interaction)
-    return await handlers[kind as K](told, interaction)
+    return await handlers[kind as K](reportingContext, interaction)
   }
   // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
   if (kind === 'batch') return await work()

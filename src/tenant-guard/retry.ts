@@ -21,15 +21,15 @@ const maxRepeats = 3
  * failed there. It does not wait for a datastore that has never answered.
  */
 export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => {} }: RetryOptions = {}): Send {
-  let hasAnswered = false
+  let hasResponded = false
   return async request => {
     for (let attempt = 1; ; attempt++) {
       try {
         const response = await backend.send(request)
-        hasAnswered = true
+        hasResponded = true
         return response
       } catch (error) {
-        const seconds = error instanceof Failure ? secondsToWait(error, { attempt, request, hasAnswered }) : undefined
+        const seconds = error instanceof Failure ? secondsToWait(error, { attempt, request, hasResponded }) : undefined
         if (seconds === undefined) throw error
         onBusy()
         await pause(seconds * 1_000)
@@ -49,11 +49,11 @@ export function mayHaveSucceeded (error: unknown): boolean {
   return error instanceof Failure && (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
 }
 
-interface Attempt { readonly attempt: number, readonly request: BackendRequest, readonly hasAnswered: boolean }
+interface Attempt { readonly attempt: number, readonly request: BackendRequest, readonly hasResponded: boolean }
 
-function secondsToWait (failure: Failure, { attempt, request, hasAnswered }: Attempt): number | undefined {
+function secondsToWait (failure: Failure, { attempt, request, hasResponded }: Attempt): number | undefined {
   if (failure.code === 'BACKEND_UNAVAILABLE') {
-    const isThere = hasAnswered || statusOf(failure) !== undefined
+    const isThere = hasResponded || statusOf(failure) !== undefined
     return isThere && attempt <= maxWaits ? Math.min(Number(failure.headers['retry-after']), maxWaitSeconds) : undefined
   }
   const isWorthwhile = request.method === 'GET' && failure.code === 'BACKEND_ERROR' && isOfTheServer(failure) && !isResponseTooLarge(failure)

@@ -34,26 +34,26 @@ function fold (text: string): string {
  * Character by character, as far as the text is alike: what is kept of each does not depend on its neighbours. Normalization
  * makes eighteen characters of some, and a client may send five million of those.
  */
-function foldsTo (text: string, wanted: string): boolean {
+function foldsTo (text: string, requested: string): boolean {
   let found = 0
   for (const character of text) {
-    const kept = foldedCharacter(character)
-    if (!wanted.startsWith(kept, found)) return false
-    found += kept.length
+    const stored = foldedCharacter(character)
+    if (!requested.startsWith(stored, found)) return false
+    found += stored.length
   }
-  return found === wanted.length
+  return found === requested.length
 }
 
 /** What is kept of the characters that were met, so that each is normalized once: nothing of most of Unicode, a text of a few thousand. */
 const isDropped = new Uint8Array(0x110000)
-const keptOf = new Map<number, string>()
+const storedTagOf = new Map<number, string>()
 
 function foldedCharacter (character: string): string {
   const code = character.codePointAt(0)!
-  const known = isDropped[code] === 1 ? '' : keptOf.get(code)
+  const known = isDropped[code] === 1 ? '' : storedTagOf.get(code)
   if (known !== undefined) return known
-  const kept = fold(character)
-  if (kept === '') isDropped[code] = 1
-  else keptOf.set(code, kept)
-  return kept
+  const stored = fold(character)
+  if (stored === '') isDropped[code] = 1
+  else storedTagOf.set(code, stored)
+  return stored
 }

@@ -69,7 +69,7 @@ async function stored ({ control }: TestGateway): Promise<string> {
 t.test('every operation answers an operator with what the document says', { timeout: 300_000 }, async t => {
   const { operator, one } = await world(t)
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } })
-  for (const { id, method, path, answer, body } of [...operations].sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
+  for (const { id, method, path, responseSchema: answer, body } of [...operations].sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
     t.equal(body === undefined, bodies[id] === undefined, `${id}: the test has a body where the operation has one`)
     // A key that was revoked takes no other change, so each operation on keys has one of its own.
     const { body: { data: { keyId } } } = await operator.send('POST', `organizations/${one.ids.tenantId}/keys`, { name: id, mode: 'test' })

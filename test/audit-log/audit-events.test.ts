@@ -110,7 +110,7 @@ const event = (id: number): AccessEvent => ({ resourceType: 'AuditEvent', id: St
 function opened (parts: Pick<AuditEventsParts, 'store'> & Partial<AuditEventsParts>) {
   const told: AuditBacklogEntry[] = []
   const log = { info () {}, warn () {}, error () {} }
-  const events = new AuditEvents({ datastoreOf: ({ tenantId }) => tenantId.slice(0, 1), tell: async unsent => { told.push(unsent) }, now: () => new Date(0), log, pauseMs: 1, ...parts })
+  const events = new AuditEvents({ datastoreOf: ({ tenantId }) => tenantId.slice(0, 1), reportUnsent: async unsent => { told.push(unsent) }, now: () => new Date(0), log, pauseMs: 1, ...parts })
   return { events, told }
 }
 

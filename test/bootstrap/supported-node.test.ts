@@ -18,7 +18,7 @@ t.test('package.json and the check say the same of Node', async t => {
 /** A Node that says it is old, and crashes as an old one does where a driver is loaded. */
 const old = "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.20.2'});process.dlopen=()=>process.abort()"
 
-for (const file of ['main.js', 'cli/index.js']) {
+for (const file of ['main.js', 'operator/cli/index.js']) {
   for (const args of [[], ['start'], ['orgs', 'list'], ['--version']]) {
     t.test(`on an old Node \`${[file, ...args].join(' ')}\` says which one is needed, before it loads the database driver`, async t => {
       const ended = spawnSync(process.execPath, ['--import', old, join(dirname(buildMain()), file), ...args], { encoding: 'utf8' })

@@ -10,7 +10,7 @@ import { buildMain } from '../harness/built.js'
 let built: string | undefined
 
 /** The path of the command, built for this process. */
-export const cli = (): string => (built ??= join(dirname(buildMain()), 'cli', 'index.js'))
+export const cli = (): string => (built ??= join(dirname(buildMain()), 'operator', 'cli', 'index.js'))
 
 // Nothing of a configuration: a wrong one would stop every other command.
 export const env = { PATH: process.env.PATH, CLINIGATE_CONFIG: '/nowhere/config.json', CLINIGATE_DATA: '/dev/null/data' }

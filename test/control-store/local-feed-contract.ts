@@ -16,7 +16,7 @@ import { buildMain } from '../harness/built.js'
 import type { MakeDatabase } from './databases.js'
 
 const now = () => new Date()
-const cli = join(dirname(buildMain()), 'cli', 'index.js')
+const cli = join(dirname(buildMain()), 'operator', 'cli', 'index.js')
 const log = { info () {}, warn () {} }
 /** So long that nothing which comes sooner can have come by it. */
 const neverMs = 60_000

@@ -40,11 +40,11 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.notOk(Object.hasOwn(operator!, 'tenantId'))
     t.same(await control.members.whoHas('op@example.org', password), [])
     t.same(await control.members.whoHas('nobody@example.org', first!.password), [])
-    await t.rejects(control.members.changePassword(operator!.memberId, { current: password, wanted: password }), { name: 'ControlRefused', reason: 'invalid' })
-    await t.rejects(control.members.changePassword(operator!.memberId, { current: first!.password, wanted: 'short' }), { name: 'ControlRefused', reason: 'invalid' })
-    await control.members.changePassword(operator!.memberId, { current: first!.password, wanted: password })
+    await t.rejects(control.members.changePassword(operator!.memberId, { current: password, requested: password }), { name: 'ControlError', reason: 'invalid' })
+    await t.rejects(control.members.changePassword(operator!.memberId, { current: first!.password, requested: 'short' }), { name: 'ControlError', reason: 'invalid' })
+    await control.members.changePassword(operator!.memberId, { current: first!.password, requested: password })
     t.match(await control.members.whoHas('op@example.org', password), [{ mustChangePassword: false }])
-    await t.rejects(control.members.remove(operator!.memberId, 'test'), { name: 'ControlRefused', reason: 'conflict' }, 'the last operator stays')
+    await t.rejects(control.members.remove(operator!.memberId, 'test'), { name: 'ControlError', reason: 'conflict' }, 'the last operator stays')
   })
 
   await t.test('an invitation serves once, to one person, for a week', async t => {
@@ -53,11 +53,11 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.match(await control.invitations.findByToken(token), { invitationId, email: 'ann@example.org', role: 'viewer' })
     const twin = await control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test')
     t.equal(await control.invitations.findByToken(invitationId), undefined)
-    await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), { name: 'ControlRefused', reason: 'invalid' })
+    await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), { name: 'ControlError', reason: 'invalid' })
     const [one, two] = await Promise.allSettled([1, 2].map(() => control.invitations.accept(token, { name: 'Ann', password })))
     t.same([one!.status, two!.status].sort(), ['fulfilled', 'rejected'])
     t.match(await control.members.list(tenantId), [{ email: 'ann@example.org', name: 'Ann', role: 'viewer', mustChangePassword: false }])
-    const conflict = { name: 'ControlRefused', reason: 'conflict' }
+    const conflict = { name: 'ControlError', reason: 'conflict' }
     await t.rejects(control.invitations.accept(twin.token, { name: 'Ann', password }), conflict, 'not by another invitation either')
     await t.rejects(control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test'), conflict, 'a member is not invited')
     await control.invitations.withdraw(twin.invitationId, 'test')
@@ -67,7 +67,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.same((await control.invitations.list(tenantId)).map(({ email }) => email), ['bob@example.org'])
     pass(7 * dayMs)
     t.same(await control.invitations.list(tenantId), [])
-    for (const gone of [late.token, back.token]) await t.rejects(control.invitations.accept(gone, { name: 'x', password }), { name: 'ControlRefused', reason: 'missing' })
+    for (const gone of [late.token, back.token]) await t.rejects(control.invitations.accept(gone, { name: 'x', password }), { name: 'ControlError', reason: 'missing' })
   })
 
   await t.test('one person may belong to several organizations, each with a password of its own', async t => {
@@ -81,7 +81,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const device = await control.members.newDevice([there.memberId])
     t.match(await control.members.knownDevice('ann@example.org', device), { name: device.slice(0, 22), memberIds: [there.memberId] })
     t.equal(await control.members.knownDevice('bob@example.org', device), undefined)
-    await control.members.changePassword(there.memberId, { current: password, wanted: 'another long password' })
+    await control.members.changePassword(there.memberId, { current: password, requested: 'another long password' })
     t.match(await control.members.whoHas('ann@example.org', password), [{ memberId: here.memberId, tenantId }])
     t.equal(await control.members.knownDevice('ann@example.org', device), undefined, 'with the password ends what a browser is known by')
     const still = await Promise.all(shown.map(one => control.members.findOpened(one)))
@@ -128,10 +128,10 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.ok(await control.sessions.find('session-a'))
     t.match(await control.members.fromProvider({ ...identity, role: 'admin' }), { memberId: made.memberId, role: 'admin' })
     t.equal(await control.sessions.find('session-a'), undefined, 'another role ends what was open')
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), { name: 'ControlRefused', reason: 'missing' })
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }), { name: 'ControlRefused', reason: 'invalid' }, 'only operators belong to no organization')
-    await t.rejects(control.members.resetPassword(made.memberId, 'test'), { name: 'ControlRefused', reason: 'conflict' })
-    await t.rejects(control.members.changeRole(made.memberId, 'viewer', 'test'), { name: 'ControlRefused', reason: 'conflict' })
+    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), { name: 'ControlError', reason: 'missing' })
+    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }), { name: 'ControlError', reason: 'invalid' }, 'only operators belong to no organization')
+    await t.rejects(control.members.resetPassword(made.memberId, 'test'), { name: 'ControlError', reason: 'conflict' })
+    await t.rejects(control.members.changeRole(made.memberId, 'viewer', 'test'), { name: 'ControlError', reason: 'conflict' })
     t.same(await control.members.whoHas('ann@example.org', ''), [])
   })
 

@@ -53,7 +53,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   await t.test('a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing', async t => {
     const { store } = await opened(t)
     const [first, second] = [newIdempotencyToken(), newIdempotencyToken()]
-    const refused = { name: 'ControlRefused', reason: 'conflict' }
+    const refused = { name: 'ControlError', reason: 'conflict' }
     const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
     const other = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
     const wishes = [first, second].flatMap((once): Array<() => Promise<unknown>> => [
@@ -70,7 +70,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
       t.same(await store.auditTrail({ limit: 100 }), written)
     }
     await t.rejects(store.organizations.create({ name: 'Another', plan: 'pro', once: first }, 'ann'), refused)
-    await t.rejects(store.organizations.create({ name: 'Clinic', plan: 'pro', once: 'short' }, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
+    await t.rejects(store.organizations.create({ name: 'Clinic', plan: 'pro', once: 'short' }, 'ann'), { name: 'ControlError', reason: 'invalid' })
     t.equal((await store.keys.list(tenantId)).length, 2)
     t.equal((await store.organizations.list()).length, 2)
   })
@@ -78,24 +78,24 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   await t.test('the keys of each organization that open something are counted: neither revoked nor expired ones', async t => {
     const { store, pass, tenantId, keyId } = await withKey(t)
     await store.keys.create({ tenantId, mode: 'test', name: 'until soon', expiresAt: new Date(start + hourMs) }, 'ann')
-    t.same(await store.keys.countGood(), new Map([[tenantId, 2]]))
+    t.same(await store.keys.countActive(), new Map([[tenantId, 2]]))
     pass(hourMs)
-    t.same(await store.keys.countGood(), new Map([[tenantId, 1]]))
+    t.same(await store.keys.countActive(), new Map([[tenantId, 1]]))
     await store.keys.revoke(keyId, 'ann')
-    t.same(await store.keys.countGood(), new Map())
+    t.same(await store.keys.countActive(), new Map())
   })
 
   await t.test('an unknown plan, a name that can\'t be seen and an unknown tenant are refused and nothing is written', async t => {
     const { store } = await opened(t)
-    await t.rejects(store.organizations.create({ name: 'x', plan: 'gold' }, 'ann'), { name: 'ControlRefused', reason: 'invalid', message: /sandbox, pro/ })
+    await t.rejects(store.organizations.create({ name: 'x', plan: 'gold' }, 'ann'), { name: 'ControlError', reason: 'invalid', message: /sandbox, pro/ })
     for (const name of ['', '   ', 'a\nb', 'a\u202eb', 'x'.repeat(201)]) {
-      await t.rejects(store.organizations.create({ name, plan: 'pro' }, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
+      await t.rejects(store.organizations.create({ name, plan: 'pro' }, 'ann'), { name: 'ControlError', reason: 'invalid' })
     }
-    await t.rejects(store.organizations.find('org-x'), { name: 'ControlRefused', reason: 'missing' })
-    await t.rejects(store.organizations.change('org-x', {}, 'ann'), { name: 'ControlRefused', reason: 'missing' })
-    await t.rejects(store.keys.create({ tenantId: 'org-x', mode: 'test', name: 'x' }, 'ann'), { name: 'ControlRefused', reason: 'missing' })
-    await t.rejects(store.keys.list('org-x'), { name: 'ControlRefused', reason: 'missing' })
-    for (const request of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) await t.rejects(request as () => Promise<unknown>, { name: 'ControlRefused', reason: 'missing' })
+    await t.rejects(store.organizations.find('org-x'), { name: 'ControlError', reason: 'missing' })
+    await t.rejects(store.organizations.change('org-x', {}, 'ann'), { name: 'ControlError', reason: 'missing' })
+    await t.rejects(store.keys.create({ tenantId: 'org-x', mode: 'test', name: 'x' }, 'ann'), { name: 'ControlError', reason: 'missing' })
+    await t.rejects(store.keys.list('org-x'), { name: 'ControlError', reason: 'missing' })
+    for (const request of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) await t.rejects(request as () => Promise<unknown>, { name: 'ControlError', reason: 'missing' })
     t.same((await store.changesAfter(nothing, 10)).changes, [])
   })
 
@@ -116,7 +116,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     await make({ scopes: ['write', 'read', 'read'], expiresAt: new Date(start + hourMs) })
     t.match((await store.keys.list(tenantId)).find(key => key.mode === 'test'), { scopes: ['read', 'write'], expiresAt: '2030-01-01T01:00:00.000Z' })
     for (const draft of [{ scopes: [] }, { scopes: ['admin'] }, { expiresAt: new Date(start) }, { expiresAt: new Date(NaN) }, { mode: 'prod' }, { name: '' }]) {
-      await t.rejects(make(draft), { name: 'ControlRefused', reason: 'invalid' })
+      await t.rejects(make(draft), { name: 'ControlError', reason: 'invalid' })
     }
   })
 
@@ -126,8 +126,8 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     pass(hourMs)
     t.strictSame(await store.keys.revoke(keyId, 'bob'), first)
     t.equal((await store.auditTrail({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
-    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), { name: 'ControlRefused', reason: 'conflict', message: /revoked/ })
-    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), { name: 'ControlRefused', reason: 'conflict' })
+    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), { name: 'ControlError', reason: 'conflict', message: /revoked/ })
+    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), { name: 'ControlError', reason: 'conflict' })
   })
 
   await t.test('a rolled key goes on for the overlap, and its successor is like it', async t => {
@@ -137,7 +137,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.match((await states(store)).get(keyId), { expiresAt: '2030-01-01T01:00:00.000Z' })
     t.match((await store.keys.list(tenantId)).find(key => key.keyId === successor.keyId), { name: 'app', mode: 'live', scopes: ['read'], expiresAt: undefined })
     t.same(readSecret(successor.secret), { mode: 'live' })
-    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), { name: 'ControlRefused', reason: 'conflict', message: /already rolled/ })
+    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), { name: 'ControlError', reason: 'conflict', message: /already rolled/ })
   })
 
   await t.test('an overlap never makes a key last longer than it would have, and none ends it at once', async t => {
@@ -148,16 +148,16 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.equal(successor.expiresAt, '2030-01-01T04:00:00.000Z', 'a key that was made for three hours is followed by one for three hours')
     const ended = await store.keys.roll(successor.keyId, 0, 'ann')
     t.equal(ended.previous.revokedAt, '2030-01-01T01:00:00.000Z')
-    for (const overlap of [-1, NaN]) await t.rejects(store.keys.roll(ended.keyId, overlap, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
+    for (const overlap of [-1, NaN]) await t.rejects(store.keys.roll(ended.keyId, overlap, 'ann'), { name: 'ControlError', reason: 'invalid' })
   })
 
   await t.test('the expiry of a key can be set while it is good, and nothing revives it after', async t => {
     const { store, keyId, pass } = await withKey(t)
     t.equal((await store.keys.change(keyId, { expiresAt: new Date(start + hourMs) }, 'ann')).expiresAt, '2030-01-01T01:00:00.000Z')
-    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start) }, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
+    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start) }, 'ann'), { name: 'ControlError', reason: 'invalid' })
     pass(hourMs)
     for (const request of [() => store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), () => store.keys.roll(keyId, hourMs, 'ann')]) {
-      await t.rejects(request as () => Promise<unknown>, { name: 'ControlRefused', reason: 'conflict', message: /expired/ })
+      await t.rejects(request as () => Promise<unknown>, { name: 'ControlError', reason: 'conflict', message: /expired/ })
     }
   })
 

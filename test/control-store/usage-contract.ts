@@ -152,13 +152,13 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     const store = await (await place(t))()
     const ask = (from: string, to: string) => store.usage.totals({ tenantId: 'org-a', from: new Date(from), to: new Date(to), by: 'hour' })
     t.equal((await ask('2030-01-01T00:00:00Z', '2030-02-11T16:00:00Z')).totals.length, 1_000)
-    await t.rejects(ask('2030-01-01T00:00:00Z', '2030-02-11T17:00:00Z'), { name: 'ControlRefused', reason: 'invalid' })
-    await t.rejects(ask('2030-01-01T00:00:00Z', '2030-01-01T00:00:00Z'), { name: 'ControlRefused', reason: 'invalid' })
-    await t.rejects(ask('nonsense', '2030-01-01T00:00:00Z'), { name: 'ControlRefused', reason: 'invalid' })
+    await t.rejects(ask('2030-01-01T00:00:00Z', '2030-02-11T17:00:00Z'), { name: 'ControlError', reason: 'invalid' })
+    await t.rejects(ask('2030-01-01T00:00:00Z', '2030-01-01T00:00:00Z'), { name: 'ControlError', reason: 'invalid' })
+    await t.rejects(ask('nonsense', '2030-01-01T00:00:00Z'), { name: 'ControlError', reason: 'invalid' })
     for (let number = 1; number <= 6; number++) {
       await store.usage.apply(batch(number, Array.from({ length: 2_000 }, (_, i) => line({ keyId: `key-${number}-${i}` }))), 'one')
     }
-    const { totals, isWhole } = await store.usage.totals({ tenantId: 'org-a', ...day, per: 'keyId' })
+    const { totals, isComplete: isWhole } = await store.usage.totals({ tenantId: 'org-a', ...day, per: 'keyId' })
     t.equal(totals.length, 10_000)
     t.equal(isWhole, false)
   })

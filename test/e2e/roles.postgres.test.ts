@@ -20,7 +20,7 @@ function shellIn (t: Test): Shell {
   const cwd = temporary(t)
   const npx = join(cwd, 'bin', 'npx')
   mkdirSync(dirname(npx))
-  writeFileSync(npx, `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(dirname(buildMain()), 'cli', 'index.js')}" "$@"\n`)
+  writeFileSync(npx, `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(dirname(buildMain()), 'operator', 'cli', 'index.js')}" "$@"\n`)
   chmodSync(npx, 0o755)
   return { cwd, env: { HOME: process.env.HOME, PATH: `${dirname(npx)}:${process.env.PATH}` } }
 }

@@ -19,7 +19,7 @@ export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
   writeFileSync(config, JSON.stringify({ overload: { eventLoopDelayMs: null, heapPercent: null } }))
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
   const env = { ...inherited, CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, CLINIGATE_CONFIG: config, HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: 'error', ...fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } }
-  const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(dist, 'cli', 'index.js'), ...args], { env }))
+  const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(dist, 'operator', 'cli', 'index.js'), ...args], { env }))
   const { tenantId } = command('orgs', 'create', '--name', 'fuzzer', '--plan', 'unlimited')
   const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')
   const child = spawn(process.execPath, [join(dist, 'main.js')], { env, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -157,7 +157,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     failedAttemptsPerMinute: 300,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     countUsage: () => {},
-    places: new FairConcurrencyLimiter({ places: 32 }),
+    concurrency: new FairConcurrencyLimiter({ permits: 32 }),
     months: new MonthlyUsage({ ledger: { monthOf: () => ({ own: 0, others: 0 }) } }),
     bodyBytes: 1_024,
     fhir: async () => {},

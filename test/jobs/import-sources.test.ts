@@ -23,7 +23,7 @@ test('a source must be https at a host that the operator allowed, without creden
   const rules = { importHosts: ['files.example.org', 'other.example.org:8443'] }
   for (const url of ['https://files.example.org/a?b=c', 'https://FILES.example.org/a', 'https://other.example.org:8443/']) t.ok(sourceUrl(url, rules), url)
   for (const url of ['http://files.example.org/a', 'https://files.example.org:8443/', 'https://other.example.org/', 'https://u:p@files.example.org/', 'https://files.example.org.evil.example/', 'https://evil.example/files.example.org', 'https://127.0.0.1/', 'https://[::1]/', 'file:///etc/passwd', 'https://files.example.org@evil.example/', 'x']) {
-    t.throws(() => sourceUrl(url, rules), { name: 'SourceRefused' }, url)
+    t.throws(() => sourceUrl(url, rules), { name: 'SourceError' }, url)
   }
 })
 

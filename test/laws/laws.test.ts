@@ -139,7 +139,7 @@ for (const mapping of mappings) {
         fc.pre(hasPlaceFor(mapping, resource, { [name]: value }))
         const rivals = Object.keys(before).filter(other => other !== name && areRivals(mapping.fields, name, other))
         const sent = plainNumbers({ ...before, ...Object.fromEntries(rivals.map(other => [other, null])), [name]: value })
-        const { changed, kept } = changedFields(mapping, sent, before)
+        const { changed, stored: kept } = changedFields(mapping, sent, before)
         const after: Simple = mapping.toSimple(mapping.patch(resource, { ...kept, ...changed }))
         refuse(Object.keys(before).filter(other => other !== name && !isSameContent(mapping.fields, name, other) && !deepEqual(after[other], before[other])).map(other => `${other} was not to change`))
       }), parameters)

@@ -135,7 +135,7 @@ t.test('a client that is gone keeps its place until its work has ended, and one 
 })
 
 t.test('an answer that is streamed keeps its place until it is out, or its client has left, or it breaks', async t => {
-  const places = new FairConcurrencyLimiter({ places: 1 })
+  const places = new FairConcurrencyLimiter({ permits: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify()
   t.teardown(() => app.close())
@@ -143,7 +143,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
     scope.decorateRequest('caller')
     scope.addHook('onRequest', async request => { request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] } })
   }, { name: 'authenticate' }))
-  await app.register(inFlight, { places })
+  await app.register(inFlight, { concurrency: places })
   let source = new PassThrough()
   app.get('/', async (_, reply) => reply.send(source))
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -169,7 +169,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
 })
 
 t.test('a client that is gone before it is known who it is keeps no place', async t => {
-  const places = new FairConcurrencyLimiter({ places: 1 })
+  const places = new FairConcurrencyLimiter({ permits: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify()
   t.teardown(() => app.close())
@@ -183,7 +183,7 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
       request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] }
     })
   }, { name: 'authenticate' }))
-  await app.register(inFlight, { places })
+  await app.register(inFlight, { concurrency: places })
   const worked = new Promise<void>(resolve => app.get('/', async () => {
     resolve()
     return 'done'
@@ -222,7 +222,7 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
 
 t.test('who waits too long for a place has none', async t => {
   let clock = 0
-  const places = new FairConcurrencyLimiter({ places: 1, timeoutMs: 5_000, clock: () => clock })
+  const places = new FairConcurrencyLimiter({ permits: 1, timeoutMs: 5_000, clock: () => clock })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const first = places.acquire(pool)
   const second = places.acquire(pool)
@@ -244,7 +244,7 @@ t.test('who waits too long for a place has none', async t => {
 })
 
 t.test('while others are there, one request of an organization begins in a turn, and all of them do', async t => {
-  const places = new FairConcurrencyLimiter({ places: 100 })
+  const places = new FairConcurrencyLimiter({ permits: 100 })
   places.acquire({ tenantId: 'b', mode: 'test' }).leave()
   const begun: string[] = []
   const enter = async (tenantId: string) => {
@@ -260,7 +260,7 @@ t.test('while others are there, one request of an organization begins in a turn,
 })
 
 t.test('only organizations with a request under way take memory', async t => {
-  const places = new FairConcurrencyLimiter({ places: 2 })
+  const places = new FairConcurrencyLimiter({ permits: 2 })
   for (let i = 0; i < 100_000; i++) {
     places.acquire({ tenantId: `org-${i}`, mode: 'test' }).leave()
     if (i % 1_000 === 0) await new Promise(setImmediate)

@@ -128,7 +128,7 @@ test('ten thousand organizations and as many URLs and methods of the protocol le
   const metrics = prometheusMetrics({ version: '0', role: 'all' })
   const app = fastify()
   t.after(() => app.close())
-  await app.register(measureRequests, { onAnswered: metrics.answered })
+  await app.register(measureRequests, { onCompleted: metrics.recordRequest })
   app.decorateRequest('caller')
   app.addHook('onRequest', async request => { request.caller = { tenantId: randomUUID(), keyId: randomUUID(), mode: 'live' } as Caller })
   app.get('/v1/patients/:id', async () => ({}))
@@ -164,7 +164,7 @@ test('a metric is served once, with its help and type, whether it has series or 
     for (const [name, { type }] of Object.entries(declarations)) t.same(text.split('\n').filter(line => line.startsWith(`# TYPE ${name} `)), [`# TYPE ${name} ${type}`])
     t.match(text, /[^\n]\n$/)
     t.notMatch(text, /\n\n\n/)
-    metrics.answered({ method: 'GET', ms: 0 })
+    metrics.recordRequest({ method: 'GET', ms: 0 })
   }
 })
 

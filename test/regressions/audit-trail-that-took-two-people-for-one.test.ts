@@ -20,7 +20,7 @@ test('the audit trail tells people with the same address apart, in all that they
   const browser = visitor(gateway)
   await browser.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
   await browser.post('/dashboard/choose-organization', { member: memberId }, '/dashboard/choose-organization')
-  await control.members.changePassword(memberId, { current: password, wanted: 'another sentence of mine' })
+  await control.members.changePassword(memberId, { current: password, requested: 'another sentence of mine' })
   t.same((await control.auditTrail({ entity: memberId, limit: 10 })).map(({ actor, action }) => `${actor}: ${action}`), [
     `member:${email} (${memberId}): password changed`, `member:${email} (${memberId}): signed in`, `member:${email} (${memberId}): member added`
   ])

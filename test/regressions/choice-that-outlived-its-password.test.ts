@@ -20,7 +20,7 @@ test('a choice between organizations opens none whose password was changed since
     return { thief, _csrf: await thief.token(page) }
   }
   const thieves = [await choosing(), await choosing(), await choosing()] as const
-  await control.members.changePassword(changed, { current: password, wanted: 'another sentence of mine' })
+  await control.members.changePassword(changed, { current: password, requested: 'another sentence of mine' })
   await control.members.resetPassword(reset, 'test')
   await control.members.remove(removed, 'test')
   for (const [at, member] of [changed, reset, removed].entries()) {

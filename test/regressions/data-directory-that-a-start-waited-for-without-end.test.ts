@@ -22,7 +22,7 @@ t.test('a data directory that cannot be made ends the start at once, and what to
   for (const place of places) {
     t.match(start(place), { status: 1, signal: null, stderr: /^clinigate: \/.* (?:must be|cannot be made) a directory.* CLINIGATE_DATA\n$/ }, place.slice(0, 100))
   }
-  if (existsSync('/proc/self')) t.match(start('/proc/x', join(dirname(main), 'cli', 'index.js'), 'orgs', 'list'), { status: 1, signal: null, stderr: /^clinigate: \/proc\/x cannot be made/ })
+  if (existsSync('/proc/self')) t.match(start('/proc/x', join(dirname(main), 'operator', 'cli', 'index.js'), 'orgs', 'list'), { status: 1, signal: null, stderr: /^clinigate: \/proc\/x cannot be made/ })
 })
 
 t.test('a directory is made with those above it, once, and for this user alone', async t => {

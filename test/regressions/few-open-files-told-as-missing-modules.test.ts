@@ -18,7 +18,7 @@ async function limited (files: number, args: readonly string[], env: Record<stri
 t.test('a start or a command that may open too few files says so', async t => {
   const env = { CLINIGATE_DATA: t.testdir(), PORT: '1' }
   for (const files of [100, 200, 300]) {
-    for (const args of [['main.js'], ['cli/index.js', 'orgs', 'list']]) {
+    for (const args of [['main.js'], ['operator/cli/index.js', 'orgs', 'list']]) {
       t.equal(await limited(files, [join(built, args[0]!), ...args.slice(1)], env),
         `clinigate: this process may have only ${files} files open, and needs at least 512; raise its limit (ulimit -n, LimitNOFILE)\n`, `${args[0]} with ${files}`)
     }

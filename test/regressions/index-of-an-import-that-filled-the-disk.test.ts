@@ -42,7 +42,7 @@ t.test('an import without room reads no more than a part, and goes on when there
   t.equal(scene.written(), outOfOrder.length, 'each line once')
 })
 
-for (const step of ['link', 'order', 'placeAsRead'] as const) {
+for (const step of ['link', 'order', 'orderAsRead'] as const) {
   t.test(`an import that runs out of room with a step of its order (${step}) does no further one, and goes on when there is room`, async t => {
     const before = IndexFile.prototype[step] as (...args: unknown[]) => unknown
     t.after(() => { Object.assign(IndexFile.prototype, { [step]: before }) })
@@ -54,7 +54,7 @@ for (const step of ['link', 'order', 'placeAsRead'] as const) {
         return before.apply(this, args)
       }
     })
-    const lines = step === 'placeAsRead' ? [...Array(1_500).fill({ resourceType: 'Patient' }), { resourceType: 'Observation', subject: { reference: 'Patient/nobody' } }] : outOfOrder
+    const lines = step === 'orderAsRead' ? [...Array(1_500).fill({ resourceType: 'Patient' }), { resourceType: 'Observation', subject: { reference: 'Patient/nobody' } }] : outOfOrder
     const scene = await startScene(t, () => isFull, { lines, dryRun: true })
     await t.rejects(scene.run(), isWaiting)
     t.equal(done, 1)

@@ -16,7 +16,7 @@ t.test('a record counts in the month and hour in which it took its place, though
   const early = [quota.take(), quota.take(), quota.take()]
   now = '2030-02-01T00:00:00.200Z'
   const late = quota.take()
-  quota.count([...early, late].map(reservation => ({ ticket: reservation, type: 'Patient', interaction: 'create', status: 201 })))
+  quota.count([...early, late].map(reservation => ({ reservation, type: 'Patient', interaction: 'create', status: 201 })))
   await ledger.flush()
   t.strictSame(new Set(ledgerLines(file).map(({ hour, isOverage, count, lastAt }) => ({ hour, isOverage, count, lastAt }))), new Set([
     { hour: '2030-01-31T23:00:00Z', isOverage: false, count: 2, lastAt: '2030-01-31T23:59:59.900Z' },

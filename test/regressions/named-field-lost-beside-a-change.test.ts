@@ -64,7 +64,7 @@ t.test('a record in which two fields show the same can be changed in either of t
   // No client can make it so, and R4 does not allow it: another system stored both.
   const both = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, valueString: 'a', valueInteger: 5 }
   const shown = observations.toSimple(both)
-  const { changed, kept } = changedFields(observations as never, { ...shown, status: 'amended' }, shown)
+  const { changed, stored: kept } = changedFields(observations as never, { ...shown, status: 'amended' }, shown)
   t.strictSame(observations.patch(both, { ...kept, ...changed }), { ...both, status: 'amended' })
   t.throws(() => changedFields(observations as never, { ...shown, valueString: 'b' }, shown), { code: 'VALIDATION_ERROR' }, 'of which the other would undo the change')
 })

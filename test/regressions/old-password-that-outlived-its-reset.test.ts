@@ -92,7 +92,7 @@ test('of two changes of a password at once, one is done and the other one told',
   const gateway = await startGateway(t)
   const memberId = await join(gateway)
   const wishes = ['one sentence of mine', 'another sentence of mine']
-  const changes = await Promise.allSettled(wishes.map(async wanted => await gateway.control.members.changePassword(memberId, { current: password, wanted })))
+  const changes = await Promise.allSettled(wishes.map(async wanted => await gateway.control.members.changePassword(memberId, { current: password, requested: wanted })))
   t.same(changes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const kept = changes.findIndex(({ status }) => status === 'fulfilled')
   t.match(await gateway.control.members.whoHas(email, wishes[kept]!), [{ memberId }])

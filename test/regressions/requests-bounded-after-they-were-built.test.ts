@@ -30,7 +30,7 @@ t.test('16 MiB of what is refused is refused in little memory', async t => {
     } catch (error) {
       console.log(error.name)
     }`
-  for (const [request, refusal] of Object.entries({ numbers: 'JsonRefused', objects: 'JsonRefused', names: 'Failure', values: 'Failure', keys: 'Failure' })) {
+  for (const [request, refusal] of Object.entries({ numbers: 'JsonSyntaxError', objects: 'JsonSyntaxError', names: 'Failure', values: 'Failure', keys: 'Failure' })) {
     const { stdout, signal } = spawnSync(process.execPath, ['--max-old-space-size=96', '--import', './test/harness/typescript.js', '--input-type=module', '--eval', script, request], { encoding: 'utf8' })
     t.match({ stdout, signal }, { stdout: refusal, signal: null }, request)
   }
@@ -39,7 +39,7 @@ t.test('16 MiB of what is refused is refused in little memory', async t => {
 t.test('a body holds two million values, and a hundred thousand numbers that keep their text', async t => {
   for (const [item, most] of [['1', maxValues], ['1.0', maxExact]] as const) {
     t.equal((parseStrict(Buffer.from(list(item, most))) as unknown[]).length, most)
-    t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), { name: 'JsonRefused', reason: /^at most 2000000 values, of which 100000 may be/ })
+    t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), { name: 'JsonSyntaxError', reason: /^at most 2000000 values, of which 100000 may be/ })
   }
   const send = await senderOf(t)
   isRefused(t, await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', maxExact + 1)}}`), { status: 413, code: 'too-long', diagnostics: /^Send less at once: / }, 'told as too large')

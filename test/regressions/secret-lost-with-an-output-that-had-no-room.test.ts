@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { buildMain } from '../harness/built.js'
 
-const cli = join(dirname(buildMain()), 'cli', 'index.js')
+const cli = join(dirname(buildMain()), 'operator', 'cli', 'index.js')
 
 // It ended with the stack of an uncaught error and the code by which an audit tells of findings.
 t.test('a command whose output finds no room says so, and that what it did is done', async t => {

@@ -180,7 +180,7 @@ function isRival (fields: Mapping['fields'], a: string, b: string): boolean {
 /** What a merge makes of a stored record. */
 export function patchedBy (mapping: Mapping, stored: StoredResource, merge: Body): StoredResource {
   const shown: Body = mapping.toSimple(stored)
-  const { changed, kept } = changedFields(mapping, changesOf(merge, shown), shown)
+  const { changed, stored: kept } = changedFields(mapping, changesOf(merge, shown), shown)
   return mapping.patch(stored, { ...kept, ...changed })
 }
 

@@ -34,7 +34,7 @@ t.test('all groups that refer to a record can come along at once', async t => {
 })
 
 t.test('every include that the capability statement promises is understood', async t => {
-  const { rest: [{ resource }] } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false }).whole(() => true) as { rest: [{ resource: Array<{ type: string, searchInclude?: string[], searchRevInclude?: string[] }> }] }
+  const { rest: [{ resource }] } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false }).full(() => true) as { rest: [{ resource: Array<{ type: string, searchInclude?: string[], searchRevInclude?: string[] }> }] }
   for (const [at, { type, searchInclude = [], searchRevInclude = [] }] of resource.entries()) {
     const requested = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
     for (const query of requested) t.match(parseInclude(mappings[at]!, () => new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)

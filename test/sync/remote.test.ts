@@ -129,7 +129,7 @@ t.test('a message without end is cut off before it fills the memory', async t =>
     }
   })
   const { lines } = following(t, linkTo(t, url).feed)
-  await until(() => lines.some(line => line.includes('LinkFailed')))
+  await until(() => lines.some(line => line.includes('ControlPlaneError')))
   t.ok(written < 20e6, `${written} bytes were taken`)
 })
 
@@ -219,7 +219,7 @@ const usage: UsageBatch = { ledgerId: 'ledger-1', number: 1, batchId: 'batch-1',
 t.test('a receipt that is none, or that has no end, is not believed', async t => {
   for (const answer of ['', 'nonsense', '{}', '{"number":"1","batchId":"batch-1"}', '{"number":1,"batchId":"batch-1","isFinal":true}', 'x'.repeat(1e6)]) {
     const url = await standIn(t, (_, response) => response.end(answer))
-    await t.rejects(linkTo(t, url).sendUsage(usage, new AbortController().signal), { name: 'LinkFailed' })
+    await t.rejects(linkTo(t, url).sendUsage(usage, new AbortController().signal), { name: 'ControlPlaneError' })
   }
 })
 

@@ -97,7 +97,7 @@ async function alone (t: Test, baseUrl: string): Promise<void> {
     const searches = [server.search('Observation'), server.search('Patient')].map(search => ({ type: search.slice(0, search.indexOf('?')), criteria: [...new URLSearchParams(search.slice(search.indexOf('?') + 1))] }))
     const expected = [`foreign-reference ${reference(third)} ${reference(foreign)}`, `untagged-reference ${reference(second)} ${reference(nobodys)}`]
     for (const isDryRun of [true, false]) {
-      const { faults } = await adoptOf(backend, 't-told', server.search('Patient'), { wanted: searches, isDryRun })
+      const { faults } = await adoptOf(backend, 't-told', server.search('Patient'), { criteria: searches, isDryRun })
       t.same(faults.sort(), expected)
     }
   })

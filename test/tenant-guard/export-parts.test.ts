@@ -26,7 +26,7 @@ t.test('the members of a small group are conditions of each search; those of a l
   t.strictSame(observations!.searches, [[['subject', 'Patient/a,Patient/b']], [['performer', 'Patient/a,Patient/b']]])
   const large = searchesOf(request, ['Observation'], Array.from({ length: 51 }, (_, at) => `p${at}`))
   t.strictSame(large[0]!.searches, [[]])
-  t.strictSame(['p3', 'p51'].map(id => large[0]!.isWanted!({ subject: { reference: `Patient/${id}` } })), [true, false])
+  t.strictSame(['p3', 'p51'].map(id => large[0]!.isSelected!({ subject: { reference: `Patient/${id}` } })), [true, false])
   t.strictSame(searchesOf(request, ['Patient'], []), [], 'a group without members has no records')
 })
 

@@ -73,7 +73,7 @@ export async function auditOf (backend: Backend, types: readonly string[], more:
 /** Adopts what a search finds, and says what became of each record. */
 export async function adoptOf (backend: Backend, tenantId: string, search: string, more: Partial<AdoptParts> = {}): Promise<{ states: Record<string, string>, faults: string[] }> {
   const ledger = new ScanIndex()
-  await adopt({ backend, tenant: { id: tenantId, system: tenantSystem }, wanted: [readCriteria(search)], isDryRun: false, parallel: 4, ledger, ...more })
+  await adopt({ backend, tenant: { id: tenantId, system: tenantSystem }, criteria: [readCriteria(search)], isDryRun: false, parallel: 4, ledger, ...more })
   const everyState = [...new Set(ledger.recordCounts().map(({ state }) => state))]
   const states = Object.fromEntries([...ledger.records(everyState)].map(({ type, id, state }: ScannedRecord) => [`${type}/${id}`, state]))
   const faults = [...ledger.faults()].map(({ finding, source, target = '-' }) => `${finding} ${source} ${target}`)

@@ -13,7 +13,7 @@ const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description:
 const fileName: JsonSchema = { name: 'name', in: 'path', required: true, description: 'The name of the file, as in the URL that the job lists.', schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' } }
 const count = (description: string): JsonSchema => ({ type: 'integer', minimum: 0, description })
 const time = (description: string): JsonSchema => ({ type: 'string', format: 'date-time', description })
-const said = { code: { type: 'string', enum: Object.keys(catalog) }, message: { type: 'string' } }
+const issueProperties = { code: { type: 'string', enum: Object.keys(catalog) }, message: { type: 'string' } }
 const file: JsonSchema = { type: 'object', properties: { resourceType: { type: 'string' }, count: count('Lines.'), url: { type: 'string' } }, required: ['resourceType', 'count', 'url'] }
 
 /** What the operations of jobs refer to. */
@@ -36,8 +36,8 @@ export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
       secondsLeft: count('Estimated at that rate; absent if unknown.'),
       downloadUrl: { type: 'string', description: 'The results of an import, or the file of an export that has only one.' },
       files: { type: 'array', items: file, description: 'The files of a completed export.' },
-      errors: { type: 'array', maxItems: 100, items: { type: 'object', properties: { line: count('Line number, from 1.'), ...said }, required: ['line', 'code', 'message'] }, description: 'The first failed lines of an import.' },
-      failure: { type: 'object', properties: said, required: ['code', 'message'], description: 'Why the job as a whole failed.' },
+      errors: { type: 'array', maxItems: 100, items: { type: 'object', properties: { line: count('Line number, from 1.'), ...issueProperties }, required: ['line', 'code', 'message'] }, description: 'The first failed lines of an import.' },
+      failure: { type: 'object', properties: issueProperties, required: ['code', 'message'], description: 'Why the job as a whole failed.' },
       createdAt: time('When the job was requested.'),
       startedAt: time('When the job started to run.'),
       completedAt: time('When the job ended, with any status.'),

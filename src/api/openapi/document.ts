@@ -1,4 +1,4 @@
-import { envelopeSchemas, headerComponents, sharedAnswers, type JsonSchema } from '../../envelope/openapi-responses.js'
+import { envelopeSchemas, headerComponents, sharedResponses, type JsonSchema } from '../../envelope/openapi-responses.js'
 import { catalog, type FailureCode } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
@@ -33,7 +33,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
       headers: headerComponents,
       parameters,
-      responses: sharedAnswers(documented),
+      responses: sharedResponses(documented),
       schemas: schemasOf(mappings)
     }
   }

@@ -66,7 +66,7 @@ export function exampleFilter ({ fields, filters }: Mapping, name: string): unkn
   const { kind, types = [] } = filters[name]!
   if (kind === 'reference') return types.includes('any') ? `${types[0]}/1` : '1'
   if (kind === 'token') return fields[name]?.schema.enum?.[0] ?? texts[name] ?? 'active'
-  return filterSamples[kind] ?? texts[name] ?? words(name)
+  return filterSamples[kind] ?? texts[name] ?? text(name)
 }
 
 const filterSamples: Partial<Record<Filter['kind'], unknown>> = {
@@ -76,7 +76,7 @@ const filterSamples: Partial<Record<Filter['kind'], unknown>> = {
 /** The fields without which nothing is created; of one choice the first. */
 function required (fields: Mapping['fields']): string[] {
   const needed = Object.entries(fields).filter(([, { options }]) => options.required === true)
-  return needed.filter(([, { options }], place) => options.choice === undefined || needed.findIndex(([, other]) => other.options.choice === options.choice) === place).map(([name]) => name)
+  return needed.filter(([, { options }], index) => options.choice === undefined || needed.findIndex(([, other]) => other.options.choice === options.choice) === index).map(([name]) => name)
 }
 
 /** The fields that may be left out and that are easily read. */
@@ -120,7 +120,7 @@ const texts: Readonly<Record<string, string>> = {
 }
 
 /** `lotNumber` → `lot number`. */
-const words = (name: string): string => name.replace(/[A-Z]/g, capital => ` ${capital.toLowerCase()}`)
+const text = (name: string): string => name.replace(/[A-Z]/g, capital => ` ${capital.toLowerCase()}`)
 
 const fieldValue = (name: string, { schema, options }: Element): unknown => options.canonicalOf === undefined ? valueOf(name, schema) : samples['uri-reference']
 
@@ -139,7 +139,7 @@ function scalarOf (name: string, { type, format, minimum = 1, maxLength }: Schem
   if (type === 'boolean') return true
   if (type === 'number' || type === 'integer') return Math.max(1, minimum)
   if (format !== undefined && format !== 'text' && format !== 'words') return samples[format]
-  return (texts[name] ?? words(name)).slice(0, maxLength)
+  return (texts[name] ?? text(name)).slice(0, maxLength)
 }
 
 /** The required members, or the first one where none is. */

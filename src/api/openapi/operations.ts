@@ -113,6 +113,6 @@ const pascal = (path: string): string => path.split('-').map(word => word[0]!.to
 
 /** `a care team`, `an EOB` */
 function aRecord (mapping: Mapping): string {
-  const words = displayName(mapping).replace(/(?<=[a-z])[A-Z]/g, capital => ` ${capital}`).replace(/[A-Z](?![A-Z])/g, capital => capital.toLowerCase())
-  return `${/^[aeio]/i.test(words) ? 'an' : 'a'} ${words}`
+  const text = displayName(mapping).replace(/(?<=[a-z])[A-Z]/g, capital => ` ${capital}`).replace(/[A-Z](?![A-Z])/g, capital => capital.toLowerCase())
+  return `${/^[aeio]/i.test(text) ? 'an' : 'a'} ${text}`
 }

@@ -89,7 +89,7 @@ function rivalsOf ({ fields }: Mapping): string[] {
 }
 
 /** Says which times must not be before others. */
-const ordersOf = ({ fields }: Mapping): string[] => orderRules(fields).map(({ says }) => `${says}.`)
+const ordersOf = ({ fields }: Mapping): string[] => orderRules(fields).map(({ message }) => `${message}.`)
 
 const isAlwaysThere = ({ fields }: Mapping, name: string): boolean => fields[name]!.options.required === true && fields[name]!.options.choice === undefined
 
@@ -97,8 +97,8 @@ function withDefault ({ fields }: Mapping, name: string, schema: JsonSchema): Js
   const value = fields[name]!.options.default
   if (value === undefined) return schema
   if (typeof value !== 'function') return { ...schema, default: value }
-  const words = createContexts.get(value)
-  return words === undefined ? schema : { ...schema, description: [schema.description, words].filter(part => part !== undefined).join(' ') }
+  const text = createContexts.get(value)
+  return text === undefined ? schema : { ...schema, description: [schema.description, text].filter(part => part !== undefined).join(' ') }
 }
 
 const createContexts = new Map<unknown, string>([[now, 'If absent, the time of the request.'], [newUrl, 'If absent, a new URL.']])

@@ -10,7 +10,7 @@ import type { Components } from './components.js'
 export type SchemaVariant = 'shown' | 'sent' | 'merged'
 
 /** Where a schema stands. */
-interface Place {
+interface SchemaUse {
   readonly form: SchemaVariant
   /** The resource to which definitions belong. */
   readonly noun: string
@@ -20,11 +20,11 @@ interface Place {
 }
 
 /** The schema of a field as a client reads it. What has a name of its own stands among the components. */
-export function toOpenApiSchema (schema: Schema, place: Place): JsonSchema {
-  if (place.form === 'merged' && !isMerged(schema)) return toOpenApiSchema(schema, { ...place, form: 'sent', name: place.name.replace('Change', 'Create') })
-  const { description, examples, ...own } = place.form === 'shown' ? { ...schema['x-shown'] ?? schema, $defs: schema.$defs, description: schema.description } : schema
-  const around = { ...description !== undefined && { description }, ...examples !== undefined && place.form !== 'shown' && { examples } }
-  const inner = withDefinitions(own, place)
+export function toOpenApiSchema (schema: Schema, use: SchemaUse): JsonSchema {
+  if (use.form === 'merged' && !isMerged(schema)) return toOpenApiSchema(schema, { ...use, form: 'sent', name: use.name.replace('Change', 'Create') })
+  const { description, examples, ...own } = use.form === 'shown' ? { ...schema['x-shown'] ?? schema, $defs: schema.$defs, description: schema.description } : schema
+  const around = { ...description !== undefined && { description }, ...examples !== undefined && use.form !== 'shown' && { examples } }
+  const inner = withDefinitions(own, use)
   if (inner.$ref !== undefined) return { ...inner, ...around }
   return { ...inner, ...around, ...isString(inner.description) && isString(description) && { description: `${description} ${inner.description}` } }
 }
@@ -39,21 +39,21 @@ function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
   return anyOf.some(isMerged) && !anyOf.some(branch => branch.type === 'array')
 }
 
-function withDefinitions ({ $defs = {}, ...schema }: Schema, place: Place): JsonSchema {
-  const nameOf = (definition: string): string => place.noun + definition + suffixes[place.form]
-  for (const [name, definition] of Object.entries($defs)) place.components.named(nameOf(name), definition, () => bodyOf(definition, { ...place, name: nameOf(name) }))
+function withDefinitions ({ $defs = {}, ...schema }: Schema, use: SchemaUse): JsonSchema {
+  const nameOf = (definition: string): string => use.noun + definition + suffixes[use.form]
+  for (const [name, definition] of Object.entries($defs)) use.components.named(nameOf(name), definition, () => bodyOf(definition, { ...use, name: nameOf(name) }))
   if (schema.$ref !== undefined) return referTo(nameOf(schema.$ref.replace('#/$defs/', '')))
-  return named(schema, place)
+  return named(schema, use)
 }
 
-function named ({ title, ...schema }: Schema, place: Place): JsonSchema {
-  const { form, name, components } = place
+function named ({ title, ...schema }: Schema, use: SchemaUse): JsonSchema {
+  const { form, name, components } = use
   if (title !== undefined) {
     // Lengths do not bind what is shown.
     const datatype = (form === 'shown' ? title.replace(/\d+$/, '') : title) + suffixes[form]
-    return components.named(datatype, schema.properties ?? schema.anyOf, () => bodyOf(schema, { ...place, name: datatype }))
+    return components.named(datatype, schema.properties ?? schema.anyOf, () => bodyOf(schema, { ...use, name: datatype }))
   }
-  const body = bodyOf(schema, place)
+  const body = bodyOf(schema, use)
   if (schema.type === 'object' && form === 'sent') return components.shared(name, body)
   const scalar = scalarName(schema, form)
   return scalar === undefined ? body : components.shared(scalar, body)
@@ -71,39 +71,39 @@ function scalarName (schema: Schema, form: SchemaVariant): string | undefined {
   if (type !== 'string') return undefined
   if (types !== undefined) return types.length === 1 ? `${types[0]}Id${suffixes[form]}` : undefined
   const name = format && scalars[format]
-  if (name === undefined || pattern !== undefined || (form === 'shown' && !isTold(schema, form))) return undefined
+  if (name === undefined || pattern !== undefined || (form === 'shown' && !isDescribed(schema, form))) return undefined
   return name + (form === 'shown' || maxLength >= maxText ? '' : maxLength) + suffixes[form]
 }
 
-function bodyOf (schema: Schema, place: Place): JsonSchema {
+function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
   const expects = schema['x-expects']
-  const description = { ...expects !== undefined && isTold(schema, place.form) && { description: `${expects[0]!.toUpperCase()}${expects.slice(1)}.` } }
-  return { ...description, ...parts[place.form](schema, place) }
+  const description = { ...expects !== undefined && isDescribed(schema, use.form) && { description: `${expects[0]!.toUpperCase()}${expects.slice(1)}.` } }
+  return { ...description, ...parts[use.form](schema, use) }
 }
 
-const told: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
+const formats: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
 
 /** Whether a reader needs the words of what is expected beside the schema itself. */
-function isTold (schema: Schema, form: SchemaVariant): boolean {
+function isDescribed (schema: Schema, form: SchemaVariant): boolean {
   if (schema['x-references'] !== undefined) return true
-  if (form === 'shown') return schema.format !== undefined && told.includes(schema.format)
+  if (form === 'shown') return schema.format !== undefined && formats.includes(schema.format)
   if (schema.enum !== undefined) return false
   if (schema.type === 'string') return true
   if (schema.type === 'object') return schema.dependentRequired !== undefined || schema['x-ordered'] !== undefined
   return schema.anyOf !== undefined && schema['x-aliases'] !== undefined
 }
 
-const parts: Readonly<Record<SchemaVariant, (schema: Schema, place: Place) => JsonSchema>> = { shown: shownParts, sent: sentParts, merged: mergedParts }
+const parts: Readonly<Record<SchemaVariant, (schema: Schema, use: SchemaUse) => JsonSchema>> = { shown: shownParts, sent: sentParts, merged: mergedParts }
 
 /** Types and names alone: a stored value was not checked by this gateway. */
-function shownParts ({ type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema, place: Place): JsonSchema {
-  const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => toOpenApiSchema(branch, place)))
+function shownParts ({ type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema, use: SchemaUse): JsonSchema {
+  const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => toOpenApiSchema(branch, use)))
   if (forms.length === 1) return forms[0]!
   return {
     ...type && { type },
     ...values && { enum: values.filter(value => !Object.hasOwn(aliases, value)) },
-    ...items && { items: toOpenApiSchema(items, place) },
-    ...properties && { properties: membersOf(properties, place) },
+    ...items && { items: toOpenApiSchema(items, use) },
+    ...properties && { properties: membersOf(properties, use) },
     ...forms.length > 1 && { anyOf: forms }
   }
 }
@@ -115,37 +115,37 @@ const distinct = (schemas: readonly JsonSchema[]): JsonSchema[] =>
   [...new Map(schemas.map(schema => [JSON.stringify(schema), schema])).values()]
 
 /** Everything that is checked, with our formats said as patterns and our own keywords left out. */
-function sentParts (schema: Schema, place: Place): JsonSchema {
+function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
   const { 'x-expects': _, 'x-aliases': __, 'x-ordered': ___, 'x-references': ____, 'x-shown': _____, 'x-bound': ______, format, pattern, items, not, anyOf, properties, dependentSchemas, ...plain } = schema
   const form = pattern ?? (format && patterns[format])
   return {
     ...plain,
     ...form !== undefined && { pattern: form },
     ...pattern !== undefined && format !== undefined && { allOf: [{ pattern: patterns[format] }] },
-    ...items && { items: toOpenApiSchema(items, place) },
-    ...not && { not: toOpenApiSchema(not, place) },
+    ...items && { items: toOpenApiSchema(items, use) },
+    ...not && { not: toOpenApiSchema(not, use) },
     // Apart from the properties, or generators of types take the object for one form of several.
-    ...anyOf && (anyOf.every(isAboutNames) ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] } : { anyOf: distinct(anyOf.map(branch => toOpenApiSchema(branch, place))) }),
-    ...properties && { properties: membersOf(properties, place) },
+    ...anyOf && (anyOf.every(isAboutNames) ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] } : { anyOf: distinct(anyOf.map(branch => toOpenApiSchema(branch, use))) }),
+    ...properties && { properties: membersOf(properties, use) },
     ...dependentSchemas && {
       dependentSchemas: Object.fromEntries(Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) =>
-        [name, { ...sentParts(rest, place), ...Object.keys(properties).length > 0 && { properties: mapped(properties, member => sentParts(member, place)) } }]))
+        [name, { ...sentParts(rest, use), ...Object.keys(properties).length > 0 && { properties: mapped(properties, member => sentParts(member, use)) } }]))
     }
   }
 }
 
 /** What the result needs is checked on the result. */
-function mergedParts ({ properties, required = [], anyOf }: Schema, place: Place): JsonSchema {
-  if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => toOpenApiSchema(branch, place))) }
-  const members = Object.entries(membersOf(properties, place)).map(([name, member]) => [name, required.includes(name) ? member : nullable(member)])
+function mergedParts ({ properties, required = [], anyOf }: Schema, use: SchemaUse): JsonSchema {
+  if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => toOpenApiSchema(branch, use))) }
+  const members = Object.entries(membersOf(properties, use)).map(([name, member]) => [name, required.includes(name) ? member : nullable(member)])
   return { type: 'object', properties: Object.fromEntries(members), additionalProperties: false }
 }
 
 /** The schema of a member that null removes. */
 export const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 
-const membersOf = (properties: Readonly<Record<string, Schema>>, place: Place): Record<string, JsonSchema> =>
-  mapped(properties, (member, name) => toOpenApiSchema(member, { ...place, name: `${place.name}.${name}` }))
+const membersOf = (properties: Readonly<Record<string, Schema>>, use: SchemaUse): Record<string, JsonSchema> =>
+  mapped(properties, (member, name) => toOpenApiSchema(member, { ...use, name: `${use.name}.${name}` }))
 
 function mapped (schemas: Readonly<Record<string, Schema>>, change: (schema: Schema, name: string) => JsonSchema): Record<string, JsonSchema> {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, change(schema, name)]))

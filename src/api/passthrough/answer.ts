@@ -10,7 +10,7 @@ import { maySeeWritten } from './allowed.js'
 import { sendContent, type Content } from './binary.js'
 import { parsePrefer } from './preferences.js'
 
-interface Answering {
+interface ResponseOptions {
   readonly interaction: FhirInteraction
   readonly fhirBase: string
   /** In place of the resource. */
@@ -18,20 +18,20 @@ interface Answering {
 }
 
 /** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
-export function sendFhirResponse (reply: FastifyReply, response: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
+export function sendFhirResponse (reply: FastifyReply, response: FhirAnswer, { interaction, fhirBase, content }: ResponseOptions): FastifyReply {
   const { status, record, body } = response
   reply.code(status).type(fhirType)
   if (record !== undefined) {
-    const place = `${fhirBase}/${placeOf(record)}`
+    const path = `${fhirBase}/${toLocation(record)}`
     // HAPI's client learns from Content-Location which record and version an update came to.
-    reply.headers({ ...headersOf(record), 'content-location': place, ...status === 201 && { location: place } })
+    reply.headers({ ...headersOf(record), 'content-location': path, ...status === 201 && { location: path } })
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
   // Decided here, after the check of whose it is.
   if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) return reply.code(304).removeHeader('content-type').send()
   if (content !== undefined) return sendContent(reply, content)
-  const wanted = isRead || body === undefined ? undefined : parsePrefer(reply.request).returns
-  const returns = wanted === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? wanted : 'minimal'
+  const preference = isRead || body === undefined ? undefined : parsePrefer(reply.request).returns
+  const returns = preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)
 }
@@ -45,7 +45,7 @@ function headersOf ({ meta: { versionId, lastUpdated } }: StoredResource): Reado
   }
 }
 
-function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): string {
+function toLocation ({ resourceType, id, meta: { versionId } }: StoredResource): string {
   return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
 }
 

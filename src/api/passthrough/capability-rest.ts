@@ -158,16 +158,16 @@ function searching (type: string) {
   return omitEmpty({
     searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
     searchRevInclude: [...resourceTypes].filter(isTenantType).flatMap(from => leadingTo(type, from)),
-    searchParam: parameterNames(type).filter(name => isAnswered(type, name)).map(name => searchParameterOf(type, name))
+    searchParam: parameterNames(type).filter(name => isSupportedModifier(type, name)).map(name => searchParameterOf(type, name))
   })
 }
 
 /** HAPI answers no composite with one of these, although it states them all; other datastores may. */
-const unansweredParts = ['number', 'reference'] as const
+const unsupportedParts = ['number', 'reference'] as const
 
-function isAnswered (type: string, name: string): boolean {
+function isSupportedModifier (type: string, name: string): boolean {
   const { parts = [] } = parameterOf(type, name)!
-  return !unansweredParts.some(kind => parts.includes(kind))
+  return !unsupportedParts.some(kind => parts.includes(kind))
 }
 
 /** The search parameters of a type that may lead to another one, as `_revinclude` has them. */

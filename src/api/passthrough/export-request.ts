@@ -34,7 +34,7 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
     if (name === '_outputFormat' || name === '_since') addSingle(single, name, value)
     else if (narrowing.has(name) || (!known.has(name) && !request.isLenient)) throw invalidParameter(safeName(name), `an export takes ${[...known].join(', ')}`)
   }
-  const valuesOf = (wanted: string): string[] => pairs.filter(([name]) => name === wanted).map(([, value]) => value)
+  const valuesOf = (requested: string): string[] => pairs.filter(([name]) => name === requested).map(([, value]) => value)
   requireFormat(single.get('_outputFormat'))
   const since = readSince(single.get('_since'))
   const types = typesIn(level, valuesOf('_type'), request.isLenient)

@@ -3,7 +3,7 @@ import { versionsIn } from '../../envelope/preconditions.js'
 import { Failure, slashError } from '../../envelope/failures.js'
 import { parseQuery, invalidParameter, type QueryPair } from '../../envelope/query.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { formats, formatWords } from '../../mappings/core/formats.js'
+import { formats, formatDescriptions } from '../../mappings/core/formats.js'
 import { isElement } from '../../mappings/core/path.js'
 
 /** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
@@ -74,8 +74,8 @@ function isJsonFormat (value: string): boolean {
  * @throws {Failure} NOT_ACCEPTABLE for another form than JSON
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
-  const wanted = query.filter(([name]) => name === '_format')
-  if (!wanted.every(([, value]) => isJsonFormat(value))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
+  const requested = query.filter(([name]) => name === '_format')
+  if (!requested.every(([, value]) => isJsonFormat(value))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
@@ -105,7 +105,7 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
 export function readSince (text: string | undefined): string | undefined {
   // In a URL a plus sign that is not encoded is a space.
   const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
-  if (since !== undefined && !formats['fhir-instant'](since)) throw invalidParameter('_since', `expected ${formatWords['fhir-instant']}`)
+  if (since !== undefined && !formats['fhir-instant'](since)) throw invalidParameter('_since', `expected ${formatDescriptions['fhir-instant']}`)
   return since
 }
 

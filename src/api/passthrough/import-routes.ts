@@ -42,7 +42,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An import runs as a job after the response.' })
     const job = await imports.begin(request, inputsIn(request.body))
     reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
-    return told(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
+    return sendJobResponse(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
   })
   const found = async (request: WithId): Promise<Job> => {
     requireScope(request.caller, 'write')
@@ -56,11 +56,11 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
   })
   scope.delete('/_import/:id', cancelRouteOptions, async (request: WithId, reply) => {
     await imports.discard(request, (await found(request)).id)
-    return told(reply.code(202), 'The import was ended. Records that it wrote are kept.')
+    return sendJobResponse(reply.code(202), 'The import was ended. Records that it wrote are kept.')
   })
 }
 
-const told = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
+const sendJobResponse = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
 
 function requireNoQuery ({ raw }: FastifyRequest): void {
   if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
@@ -94,8 +94,8 @@ function requirePlainStorage (part: unknown): void {
 
 function inputOf ({ part }: FhirElement): ImportInput {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
-  const valueOf = (wanted: string): unknown => {
-    const found = parts.find(({ name }) => name === wanted)
+  const valueOf = (requested: string): unknown => {
+    const found = parts.find(({ name }) => name === requested)
     return found?.valueCode ?? found?.valueUri ?? found?.valueUrl ?? found?.valueString
   }
   return { resourceType: valueOf('type'), url: valueOf('url') }

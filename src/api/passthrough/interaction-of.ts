@@ -139,7 +139,7 @@ function queryIn (body: unknown): FhirRequest['query'] {
 
 function create (request: FhirRequest, { type }: Named): FhirInteraction {
   requireNoQuery(request)
-  const resource = wholeIn(request, type)
+  const resource = parseInteger(request, type)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
   return { kind: 'conditional-create', type, resource, criteria: criteriaOf(type, request.ifNoneExist, request.fhirBase) }
 }
@@ -148,7 +148,7 @@ function create (request: FhirRequest, { type }: Named): FhirInteraction {
  * The resource to be stored, which a datastore takes whatever is missing from it.
  * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR for one that was read by `_elements` or `_summary`
  */
-function wholeIn (request: FhirRequest, type: string): FhirResource {
+function parseInteger (request: FhirRequest, type: string): FhirResource {
   const resource = resourceIn(request, type)
   if (isSubsetted(resource)) throw new Failure('VALIDATION_ERROR', { message: 'The tag SUBSETTED marks an incomplete record, so the rest would be lost. Read the whole record and change that, or send a patch. If the record is complete, remove the tag.' })
   return resource
@@ -156,7 +156,7 @@ function wholeIn (request: FhirRequest, type: string): FhirResource {
 
 function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
   requireNoQuery(request)
-  const resource = wholeIn(request, type)
+  const resource = parseInteger(request, type)
   if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
   return { kind: 'update', type, id, resource, ...versionIn(request) }
 }
@@ -172,7 +172,7 @@ function patch (request: FhirRequest, { type, id }: Named): FhirInteraction {
 }
 
 function conditionalUpdate (request: FhirRequest, { type }: Named): FhirInteraction {
-  return { kind: 'conditional-update', type, resource: wholeIn(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+  return { kind: 'conditional-update', type, resource: parseInteger(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
 }
 
 function conditionalPatch (request: FhirRequest, { type }: Named): FhirInteraction {
@@ -210,9 +210,9 @@ function singles (query: FhirRequest['query'], known: readonly string[]): Readon
   return given
 }
 
-function paging (given: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {
-  const count = given.get('_count')
-  const cursor = given.get('_cursor')
+function paging (query: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {
+  const count = query.get('_count')
+  const cursor = query.get('_cursor')
   if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) throw invalidParameter('_count', 'expected a whole number from 1')
   return { ...count !== undefined && { count: Math.min(Number(count), 1_000) }, ...cursor !== undefined && { cursor } }
 }

@@ -13,11 +13,11 @@ export interface OperationParameter { readonly name: string, readonly value: str
 export function parseParameters (body: unknown): readonly OperationParameter[] {
   const { resourceType, parameter = [] } = isElement(body) ? body : {}
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
-  return parameter.map(givenIn)
+  return parameter.map(parseGiven)
 }
 
 /** A part with one value and nothing else that could mean something: no extension, resource or part of its own. */
-function givenIn (part: unknown): OperationParameter {
+function parseGiven (part: unknown): OperationParameter {
   const { name, ...content } = isElement(part) ? part : {}
   const [[member, value] = [], ...more] = Object.entries(content)
   if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw invalidParameter('parameter', 'expected parts with a name and one value[x] each')

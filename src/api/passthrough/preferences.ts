@@ -8,10 +8,10 @@ interface Preferences {
 }
 
 export function parsePrefer ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
-  const wishes = [prefer ?? []].flat().flatMap(header => header.split(',')).map(request => request.split(';', 1)[0]!.trim().replaceAll('"', ''))
+  const preferences = [prefer ?? []].flat().flatMap(header => header.split(',')).map(request => request.split(';', 1)[0]!.trim().replaceAll('"', ''))
   return {
-    returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form => wishes.includes(`return=${form}`)),
-    isLenient: wishes.includes('handling=lenient'),
-    isAsync: wishes.includes('respond-async')
+    returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form => preferences.includes(`return=${form}`)),
+    isLenient: preferences.includes('handling=lenient'),
+    isAsync: preferences.includes('respond-async')
   }
 }

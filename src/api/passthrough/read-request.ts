@@ -11,13 +11,13 @@ import { relativizeReferences } from '../../tenant-guard/writes/own-references.j
 import { parsePrefer } from './preferences.js'
 
 /** Where raw FHIR is: its URL, and the path of the routes below which it begins. */
-interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
+interface FhirLocation { readonly fhirBase: string, readonly prefix: string }
 
 /**
  * What an HTTP request asks, of which nothing but this goes on.
  * @throws {Failure} NOT_FOUND, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON, BAD_REQUEST
  */
-export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirPlace): FhirRequest {
+export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirLocation): FhirRequest {
   const { method, headers, raw } = request
   const path = pathSegments(raw.url!.split('?', 1)[0]!.slice(prefix.length))
   const query = parseQuery(rawQuery(raw.url), maxValue)
@@ -25,7 +25,7 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
   const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
   const parameters = [...query, ...form]
   const wantsContent = acceptsRawBinary(request, { path, query: parameters })
-  if (!wantsContent) requireJsonWanted(request, parameters)
+  if (!wantsContent) requireJsonAccepted(request, parameters)
   return {
     method,
     path,
@@ -76,7 +76,7 @@ function mayHold (json: Buffer, url: string): boolean {
  * The parameter `_format` counts more than the header: http://hl7.org/fhir/R4/http.html#mime-type
  * @throws {Failure} NOT_ACCEPTABLE
  */
-function requireJsonWanted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
+function requireJsonAccepted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
   if (parameters.some(([name]) => name === '_format')) return
   if (acceptableType(request) === undefined) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
 }

@@ -30,14 +30,14 @@ interface Parts {
   readonly requested: SearchParameter[]
 }
 
-type Asking = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
+type SearchContext = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
 
 /**
  * A search of a type: http://hl7.org/fhir/R4/search.html. A parameter that R4 does not have there is refused, or left out
  * where the client wants that; a join deeper than one reference is refused.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
-export function readSearch (type: string, { query, isLenient, fhirBase }: Asking): FhirSearch {
+export function readSearch (type: string, { query, isLenient, fhirBase }: SearchContext): FhirSearch {
   const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), requested: [] }
   for (const pair of query) {
     try {
@@ -122,8 +122,8 @@ export function addSingle (single: Map<string, string>, name: string, value: str
 function requireKnown (type: string, name: string): string {
   const [plain = ''] = name.split(':', 1)
   if (parameterOf(type, plain) !== undefined) return requireModifier(type, name)
-  const says = `not a supported R4 search parameter of ${type}${suggestion(plain, [...parameterNames(type), ...commonParameterNames])}`
-  throw new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${says}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${safeName(name)}: ${says}` }] })
+  const message = `not a supported R4 search parameter of ${type}${suggestion(plain, [...parameterNames(type), ...commonParameterNames])}`
+  throw new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${message}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${safeName(name)}: ${message}` }] })
 }
 
 /**
@@ -135,8 +135,8 @@ function requireModifier (type: string, name: string): string {
   const [plain = '', modifier, ...more] = name.split(':')
   if (modifier === undefined || (more.length === 0 && supportsModifier(type, plain, modifier))) return name
   const modifiers = modifiersOf(type, plain)
-  const says = modifiers.length === 0 ? 'no modifiers' : `only ${modifiers.map(known => `:${known}`).join(', ')}`
-  throw invalidParameter(more.length === 0 && isModifier(modifier) ? name : plain, `this parameter supports ${says}`)
+  const message = modifiers.length === 0 ? 'no modifiers' : `only ${modifiers.map(known => `:${known}`).join(', ')}`
+  throw invalidParameter(more.length === 0 && isModifier(modifier) ? name : plain, `this parameter supports ${message}`)
 }
 
 /** `subject:Patient.name`, `patient.name`. */

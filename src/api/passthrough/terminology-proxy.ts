@@ -76,7 +76,7 @@ class ProxyDispatcher {
 interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
 
 /** Answers about codes that are larger are asked for in pages. */
-const maxAnswer = 16 * 1024 * 1024
+const maxResponseBytes = 16 * 1024 * 1024
 
 async function shown (passage: Passage, { statusCode: status, headers, stream }: Response): Promise<FhirAnswer> {
   return passage.shown({ status, headers, body: await textOf(passage, stream) })
@@ -88,7 +88,7 @@ async function textOf (passage: Passage, stream: Readable): Promise<string> {
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > maxAnswer) throw tooLarge()
+      if (size > maxResponseBytes) throw tooLarge()
       chunks.push(chunk)
     }
   } catch (error) {

@@ -6,7 +6,7 @@ import { terminologyOperations, type ParameterForm } from '../../tenant-guard/op
 import type { FhirRequest } from './fhir-request.js'
 import { parseParameters } from './parameters-resource.js'
 
-type Given = Terminology['parameters'][number]
+type ParameterInput = Terminology['parameters'][number]
 
 /**
  * A question about codes, by its URL or as Parameters: http://hl7.org/fhir/R4/terminology-service.html
@@ -15,30 +15,30 @@ type Given = Terminology['parameters'][number]
 export function terminology (request: FhirRequest): Terminology {
   const [type, operation] = request.path as [Terminology['type'], string]
   const { parameters: forms, needed } = terminologyOperations[`${type}/${operation}`]!
-  const parameters = (request.method === 'POST' ? givenInBody(request) : givenInQuery(request)).map(given => read(given, forms))
+  const parameters = (request.method === 'POST' ? parseBodyParameter(request) : parseQueryParameter(request)).map(parameter => read(parameter, forms))
   if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw invalidParameter(needed, 'is required: the canonical URL of a resource that the datastore\'s operator loaded')
   return { kind: 'terminology', type, operation, parameters }
 }
 
-function givenInQuery ({ query }: FhirRequest): readonly Given[] {
+function parseQueryParameter ({ query }: FhirRequest): readonly ParameterInput[] {
   return query.map(([name, value]) => ({ name, value }))
 }
 
-function givenInBody ({ query, body }: FhirRequest): readonly Given[] {
+function parseBodyParameter ({ query, body }: FhirRequest): readonly ParameterInput[] {
   if (query.length > 0) throw invalidParameter('query', 'must be sent in a Parameters resource in the request body')
   return parseParameters(body)
 }
 
-function read ({ name, value }: Given, forms: Readonly<Record<string, ParameterForm>>): Given {
+function read ({ name, value }: ParameterInput, forms: Readonly<Record<string, ParameterForm>>): ParameterInput {
   const form = Object.hasOwn(forms, name) ? forms[name] : undefined
   if (form === undefined) throw invalidParameter(safeName(name), `not supported by this operation; it takes ${Object.keys(forms).join(', ')}`)
   return { name, value: readers[form](name, value) }
 }
 
-type Reader = (name: string, value: Given['value']) => Given['value']
+type Reader = (name: string, value: ParameterInput['value']) => ParameterInput['value']
 
-const text = (says: string, pattern: RegExp): Reader => (name, value) => {
-  if (typeof value !== 'string' || value.length > max || !pattern.test(value)) throw invalidParameter(name, `expected ${says}`)
+const text = (message: string, pattern: RegExp): Reader => (name, value) => {
+  if (typeof value !== 'string' || value.length > max || !pattern.test(value)) throw invalidParameter(name, `expected ${message}`)
   return value
 }
 
@@ -67,11 +67,11 @@ function codingOf (name: string, value: unknown): FhirElement {
   if (!isElement(value)) throw invalidParameter(name, 'expected a Coding, in a Parameters resource')
   const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')
   if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw invalidParameter(name, 'expected a Coding with system, version, code and display')
-  return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as Given['value'])]))
+  return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as ParameterInput['value'])]))
 }
 
 function conceptOf (name: string, value: unknown): FhirElement {
   const { coding = [], text: words, ...more } = isElement(value) ? value : {}
   if (!isElement(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw invalidParameter(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
-  return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as Given['value']) } }
+  return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as ParameterInput['value']) } }
 }

@@ -49,17 +49,17 @@ function merged (before: unknown, change: unknown): unknown {
   if (!isElement(change)) return change
   const known = isElement(before) ? before : {}
   const outdated = namesOfOld(known, change)
-  const kept = Object.fromEntries(Object.entries(known).filter(([name]) => !outdated.includes(name)))
-  const members = Object.entries(change).map(([name, value]) => [name, value === null ? undefined : merged(kept[name], value)] as const)
-  return Object.fromEntries(Object.entries({ ...kept, ...Object.fromEntries(members) }).filter(([, value]) => value !== undefined))
+  const stored = Object.fromEntries(Object.entries(known).filter(([name]) => !outdated.includes(name)))
+  const members = Object.entries(change).map(([name, value]) => [name, value === null ? undefined : merged(stored[name], value)] as const)
+  return Object.fromEntries(Object.entries({ ...stored, ...Object.fromEntries(members) }).filter(([, value]) => value !== undefined))
 }
 
 /** The words of a code, and of a quantity the code beside its unit or the unit beside its code: left as they are, they would tell of another one. */
 function namesOfOld (known: Changes, change: Changes): readonly string[] {
   const isReplaced = (name: string): boolean => known[name] !== undefined && change[name] !== undefined && change[name] !== null && !deepEqual(change[name], known[name])
-  const words = change.code !== undefined && !deepEqual(change.code, known.code) ? ['display', 'text', 'codings'] : []
-  if (isReplaced('code')) return [...words, 'unit']
-  return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : words
+  const codes = change.code !== undefined && !deepEqual(change.code, known.code) ? ['display', 'text', 'codings'] : []
+  if (isReplaced('code')) return [...codes, 'unit']
+  return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : codes
 }
 
 function patchedFields (body: readonly unknown[], before: Readonly<Record<string, unknown>>): Changes {

@@ -12,16 +12,16 @@ export function validateFilterValue (filter: Filter, modifier: string | undefine
   if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
   if (parts.some(beginsWithSpace)) return spaceError
   if (modifier === 'text') return undefined
-  const mistaken = (each: (part: string) => boolean, says: string) => values(filter, value).every(each) ? undefined : says
+  const validateParts = (each: (part: string) => boolean, message: string) => values(filter, value).every(each) ? undefined : message
   switch (filter.kind) {
-    case 'boolean': return mistaken(part => part === 'true' || part === 'false', 'expected true or false')
+    case 'boolean': return validateParts(part => part === 'true' || part === 'false', 'expected true or false')
     case 'date':
     case 'from':
     case 'until': return isDate(value) ? undefined : dateError(value)
-    case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
+    case 'reference': return validateParts(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
-    case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code')
-    case 'token': return mistaken(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
+    case 'number': return validateParts(part => quantityForm.test(part), 'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code')
+    case 'token': return validateParts(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
     default: return undefined
   }
 }
@@ -81,7 +81,7 @@ function values ({ kind }: Filter, value: string): string[] {
 }
 
 const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
-const [canonicalForm, quantityForm, wholeType] = [valueForms.canonical, valueForms.quantity, typePattern].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
+const [canonicalForm, quantityForm, typeRegExp] = [valueForms.canonical, valueForms.quantity, typePattern].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
 
 const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
 
@@ -97,5 +97,5 @@ function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
 function isId ({ types = [] }: Filter, part: string): boolean {
   const [type, id, ...more] = part.includes('/') ? part.split('/') : [undefined, part]
   if (more.length > 0 || id === undefined || !isValidId(id)) return false
-  return type === undefined || types.includes(type) || (types.includes('any') && wholeType.test(type))
+  return type === undefined || types.includes(type) || (types.includes('any') && typeRegExp.test(type))
 }

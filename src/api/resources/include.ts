@@ -22,14 +22,14 @@ export function parseInclude (mapping: Mapping, relationsOf: () => ReadonlyMap<s
   const pairs = parseQuery(search)
   if (pairs.length === 0) return undefined
   const [[name, value] = ['', '']] = pairs
-  if (name === 'include' && pairs.length === 1) return simpleWish(relationsOf(), value)
-  if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return fhirWish(mapping, pairs)
+  if (name === 'include' && pairs.length === 1) return parseSimpleInclude(relationsOf(), value)
+  if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return parseFhirInclude(mapping, pairs)
   throw invalidParameter('query', 'a read supports include once, or _include and _revinclude, and no other parameters')
 }
 
-function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): IncludeRequest {
-  const wanted = [...new Set(value.split(','))].map(name => relations.get(name) ?? unknownName(relations, name))
-  return { form: 'simple', relations: wanted, includes: wanted.flatMap(({ includes }) => includes) }
+function parseSimpleInclude (relations: ReadonlyMap<string, Relation>, value: string): IncludeRequest {
+  const requested = [...new Set(value.split(','))].map(name => relations.get(name) ?? unknownName(relations, name))
+  return { form: 'simple', relations: requested, includes: requested.flatMap(({ includes }) => includes) }
 }
 
 function unknownName (relations: ReadonlyMap<string, Relation>, name: string): never {
@@ -38,7 +38,7 @@ function unknownName (relations: ReadonlyMap<string, Relation>, name: string): n
   throw invalidParameter('include', meant === '' ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one${meant}`)
 }
 
-function fhirWish (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): IncludeRequest {
+function parseFhirInclude (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): IncludeRequest {
   const includes = pairs.flatMap(([name, value]) => readInclude(mapping, name, value))
   return { form: 'fhir', includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()] }
 }

@@ -83,9 +83,9 @@ const maxAttempts = 8
 
 async function updateFrom ({ mapping, store, warn }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
   const shown = mapping.present(before)
-  const { changed, kept } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
+  const { changed, stored } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
   const complete = await resolveReferences(mapping, store, changed)
-  const resource: FhirResource = mapping.patch(before, { ...kept, ...complete })
+  const resource: FhirResource = mapping.patch(before, { ...stored, ...complete })
   if (resource === before) return before
   throwIfIssues(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId

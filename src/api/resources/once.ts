@@ -14,13 +14,13 @@ export interface WriteResult {
 /** Creates a resource; with a claim only once, even if an earlier run was interrupted at any point. */
 export async function createOnce (context: Context, body: unknown, claim?: IdempotencyClaim): Promise<WriteResult> {
   if (claim === undefined) return { stored: await create(context, body), isReplayed: false }
-  if (claim.result !== undefined) return { stored: await firstAnswer(context, claim.result), isReplayed: true }
+  if (claim.result !== undefined) return { stored: await firstResponse(context, claim.result), isReplayed: true }
   const { record, isNew } = await prepareAndSave(context, body, resource => madeOnce(context, resource, claim))
   claim.finish({ id: record.id, version: record.meta.versionId })
   return { stored: record, isReplayed: !isNew }
 }
 
-async function firstAnswer (context: Context, result: Result): Promise<StoredResource> {
+async function firstResponse (context: Context, result: Result): Promise<StoredResource> {
   const stored = await ifExists(versionOf(context, result))
   if (stored === undefined) throw deletedSince()
   return stored

@@ -33,13 +33,13 @@ const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
-  const given = parseQueryPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
-  const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
+  const query = parseQueryPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
+  const filters = [...query].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
-  refuseRivals(mapping, given)
-  const sort = given.get('sort')
-  const cursor = given.get('cursor')
-  const count = given.get('count')
+  refuseRivals(mapping, query)
+  const sort = query.get('sort')
+  const cursor = query.get('cursor')
+  const count = query.get('count')
   return {
     parameters: sort === undefined ? parameters : [...parameters, readSort(mapping, sort)],
     ...count !== undefined && { count: readCount(count) },
@@ -80,9 +80,9 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   return parameterOf(filter, modifier, value)
 }
 
-function refuseRivals ({ filters }: Mapping, given: ReadonlyMap<string, string>): void {
-  for (const name of given.keys()) {
-    const rivals = Object.hasOwn(filters, name) ? conflictingFilters(filters, name).filter(other => given.has(other)) : []
+function refuseRivals ({ filters }: Mapping, query: ReadonlyMap<string, string>): void {
+  for (const name of query.keys()) {
+    const rivals = Object.hasOwn(filters, name) ? conflictingFilters(filters, name).filter(other => query.has(other)) : []
     if (rivals.length > 0) throw invalidParameter(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
   }
 }
@@ -99,8 +99,8 @@ function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
 
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
   const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
-  const says = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
-  return new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${says}`, issues: [fieldIssue(safeName(name), says, 'not-supported')] })
+  const message = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
+  return new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${message}`, issues: [fieldIssue(safeName(name), message, 'not-supported')] })
 }
 
 function readSort (mapping: Mapping, value: string): SearchParameter {

@@ -9,11 +9,11 @@ import { bearerHeader } from './authorization.js'
 import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
 /** The lifetime of a token if the token server does not state it. */
-const assumedGoodForMs = 300_000
-const minGoodForMs = 1_000
+const assumedLifetimeMs = 300_000
+const minLifetimeMs = 1_000
 
 /** The largest response of a token server. */
-const maxAnswerBytes = 1_048_576
+const maxResponseBytes = 1_048_576
 
 /** Access tokens by the client credentials grant (RFC 6749, section 4.4). Secrets and keys in files are read again for each token. */
 export class ClientCredentials implements CredentialSource {
@@ -25,7 +25,7 @@ export class ClientCredentials implements CredentialSource {
     this.#credentials = credentials
     // Presented to the token server only if it authenticates the client.
     const shown = proof.method === 'tls_client_auth' ? certificate : undefined
-    this.#agent = new Agent({ connections: 1, maxResponseSize: maxAnswerBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
+    this.#agent = new Agent({ connections: 1, maxResponseSize: maxResponseBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
   }
 
   async next (signal: AbortSignal): Promise<Credential> {
@@ -33,9 +33,9 @@ export class ClientCredentials implements CredentialSource {
       const configuration = await this.#configuration(signal)
       const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, { ...this.#credentials.parameters })
       if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialError('the token server issued a token that is not valid in a header')
-      return { header: bearerHeader(token), goodForMs: seconds === undefined ? assumedGoodForMs : Math.max(seconds * 1_000, minGoodForMs) }
+      return { header: bearerHeader(token), lifetimeMs: seconds === undefined ? assumedLifetimeMs : Math.max(seconds * 1_000, minLifetimeMs) }
     } catch (error) {
-      throw troubleOf(error)
+      throw toCredentialError(error)
     }
   }
 
@@ -87,7 +87,7 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
 const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
 
 /** Keeps only the error code, since the description of a server may repeat what it was sent. */
-function troubleOf (error: unknown): CredentialError {
+function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   if (error instanceof oidc.ResponseBodyError) {
     return new CredentialError('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })

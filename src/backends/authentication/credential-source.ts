@@ -2,7 +2,7 @@
 export interface Credential {
   readonly header: string
   /** The lifetime from now on. It is renewed earlier. */
-  readonly goodForMs: number
+  readonly lifetimeMs: number
   /** Why it is out of date, if it is. */
   readonly error?: CredentialError
 }
@@ -28,7 +28,7 @@ interface CredentialErrorDetails {
 export class CredentialError extends Error {
   constructor (readonly reason: string, readonly facts: CredentialErrorDetails = {}) {
     super(reason)
-    this.name = 'CredentialTrouble'
+    this.name = 'CredentialError'
   }
 }
 

@@ -33,9 +33,9 @@ class EntraTokens implements CredentialSource {
       // A new instance each time: its cache would return a refused token again, and keep a replaced secret.
       const credential = await credentialOf(this.library, this.credentials)
       const { token, expiresOnTimestamp } = (await credential.getToken(this.credentials.scope, { abortSignal: signal }))!
-      return { header: bearerHeader(token), goodForMs: Math.max(expiresOnTimestamp - this.now().getTime(), 1_000) }
+      return { header: bearerHeader(token), lifetimeMs: Math.max(expiresOnTimestamp - this.now().getTime(), 1_000) }
     } catch (error) {
-      throw troubleOf(error)
+      throw toCredentialError(error)
     }
   }
 }
@@ -64,7 +64,7 @@ function isMicrosofts (authorityHost: string): boolean {
 }
 
 /** Keeps only the error code, since messages of Entra ID repeat the ids of the directory and the application. */
-function troubleOf (error: unknown): CredentialError {
+function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   const { name, message = '', statusCode, errorResponse, code } = Object(error) as { name?: string, message?: string, statusCode?: number, errorResponse?: { error?: string }, code?: unknown }
   const entraCode = /\bAADSTS\d{4,8}\b/.exec(String(message))?.[0]

@@ -101,43 +101,43 @@ export class RefreshingAuthorization implements Authorization {
   /** Calls the source, with a timeout. */
   #requested (): Promise<Credential> {
     return new Promise((resolve, reject) => {
-      const giveUp = new AbortController()
+      const cancellation = new AbortController()
       const leave = () => {
-        giveUp.abort()
+        cancellation.abort()
         reject(new CredentialError('the credential was not renewed in time'))
       }
       const timer = setTimeout(leave, timeoutMs)
       this.#closing.signal.addEventListener('abort', leave, { once: true })
       if (this.#closing.signal.aborted) leave()
-      this.#options.source.next(giveUp.signal).then(resolve, reject).finally(() => {
+      this.#options.source.next(cancellation.signal).then(resolve, reject).finally(() => {
         clearTimeout(timer)
         this.#closing.signal.removeEventListener('abort', leave)
       })
     })
   }
 
-  #take ({ header, goodForMs, error }: Credential): void {
+  #take ({ header, lifetimeMs, error }: Credential): void {
     const at = this.#now()
-    this.#held = { header, renewAt: at + goodForMs - Math.min(maxAheadMs, goodForMs / 5), endsAt: at + goodForMs - Math.min(maxMarginMs, goodForMs / 10) }
+    this.#held = { header, renewAt: at + lifetimeMs - Math.min(maxAheadMs, lifetimeMs / 5), endsAt: at + lifetimeMs - Math.min(maxMarginMs, lifetimeMs / 10) }
     this.#failures = 0
     this.#nextTryAt = 0
-    this.#tell(error)
+    this.#report(error)
   }
 
   #fail (error: CredentialError): void {
-    const askedMs = Math.max(jitteredBackoff(pauses, this.#failures), (error.facts.retryAfterSeconds ?? 0) * 1_000)
+    const requestedMs = Math.max(jitteredBackoff(pauses, this.#failures), (error.facts.retryAfterSeconds ?? 0) * 1_000)
     this.#failures++
-    this.#nextTryAt = this.#now() + askedMs
-    this.#tell(error)
+    this.#nextTryAt = this.#now() + requestedMs
+    this.#report(error)
   }
 
   /** Logs each kind of trouble once, and once when it is over, since a source may fail for days. */
-  #tell (error: CredentialError | undefined): void {
-    const told = this.#error
+  #report (error: CredentialError | undefined): void {
+    const reported = this.#error
     this.#error = error
     const { name: datastore, log } = this.#options
-    if (error === undefined && told !== undefined) log?.info({ datastore }, 'the gateway\'s credential for a datastore can be renewed again')
-    if (error === undefined || (error.reason === told?.reason && error.facts.code === told.facts.code)) return
+    if (error === undefined && reported !== undefined) log?.info({ datastore }, 'the gateway\'s credential for a datastore can be renewed again')
+    if (error === undefined || (error.reason === reported?.reason && error.facts.code === reported.facts.code)) return
     if (!this.#closing.signal.aborted) log?.warn({ datastore, reason: error.reason, ...error.facts }, 'the gateway\'s credential for a datastore cannot be renewed')
   }
 

@@ -11,7 +11,7 @@ interface SecretFileOptions {
 }
 
 /** A file is read again after this time, if there is a request. */
-const goodForMs = 2_000
+const lifetimeMs = 2_000
 
 /** A changed content is used if it is the same after this time, so that a half-written file is not used. */
 const settledMs = 50
@@ -23,19 +23,19 @@ const maxLooks = 20
  */
 export class SecretFile implements CredentialSource {
   readonly #options: SecretFileOptions
-  #good: string
+  #lastValid: string
 
   constructor (options: SecretFileOptions) {
     this.#options = options
-    this.#good = options.text
+    this.#lastValid = options.text
   }
 
   async next (): Promise<Credential> {
     const { path, headerOf } = this.#options
-    const text = await settledText(path, this.#good).catch((error: unknown) => troubleOf(error))
+    const text = await settledText(path, this.#lastValid).catch((error: unknown) => toCredentialError(error))
     const failure = text instanceof CredentialError ? text : isSecret(text) ? undefined : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
-    if (failure === undefined) this.#good = text as string
-    return { header: headerOf(this.#good), goodForMs, ...failure && { error: failure } }
+    if (failure === undefined) this.#lastValid = text as string
+    return { header: headerOf(this.#lastValid), lifetimeMs, ...failure && { error: failure } }
   }
 }
 
@@ -60,7 +60,7 @@ async function textOf (path: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim()
 }
 
-function troubleOf (error: unknown): CredentialError {
+function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   return new CredentialError('the credential file cannot be read', { code: knownCode((error as { code?: unknown }).code) })
 }

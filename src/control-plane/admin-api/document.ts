@@ -1,4 +1,4 @@
-import { publicFailures, responsesOf, envelopeSchemas, headerComponents, sharedAnswers, type JsonSchema } from '../../envelope/openapi-responses.js'
+import { publicFailures, responsesOf, envelopeSchemas, headerComponents, sharedResponses, type JsonSchema } from '../../envelope/openapi-responses.js'
 import type { FailureCode } from '../../envelope/failures.js'
 import { statusOf, type Operation } from './operation.js'
 import { operations } from './operations.js'
@@ -13,7 +13,7 @@ const used = new Set([...withToken, ...withId, ...withBody, ...changing])
 /** The OpenAPI 3.1 document of the management API, derived from its operations: https://spec.openapis.org/oas/v3.1.1 */
 export function managementDocument ({ version, url }: { readonly version: string, readonly url: string }): JsonSchema {
   const { Meta, Issue, Failure } = envelopeSchemas
-  const { NotModified, Deleted, ...failures } = sharedAnswers(used)
+  const { NotModified, Deleted, ...failures } = sharedResponses(used)
   return {
     openapi: '3.1.1',
     info: { title: 'clinigate management', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
@@ -43,7 +43,7 @@ function pathsOf (): JsonSchema {
 }
 
 function described (operation: Operation): JsonSchema {
-  const { id, method, path, summary, body, answer } = operation
+  const { id, method, path, summary, body, responseSchema: answer } = operation
   const failures = [...withToken, ...(path.includes(':') ? withId : []), ...(method === 'GET' ? [] : changing), ...(body ? withBody : [])]
   return {
     operationId: id,

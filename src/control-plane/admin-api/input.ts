@@ -40,12 +40,12 @@ export function queryCheck (schema: TSchema = { type: 'object', additionalProper
   }
 }
 
-function issuesOf (validate: ValidateFunction, whole: string): Issue[] {
+function issuesOf (validate: ValidateFunction, full: string): Issue[] {
   return validate.errors!.map(error => {
     const path = error.instancePath.slice(1).replaceAll('/', '.')
     if (error.keyword === 'required') return fieldIssue(join(path, error.params.missingProperty), 'is missing', 'required')
     if (error.keyword === 'additionalProperties') return unknownField(error, path)
-    return fieldIssue(path || whole, require(error))
+    return fieldIssue(path || full, require(error))
   })
 }
 

@@ -12,7 +12,7 @@ export const keyOperations: readonly Operation[] = [
     method: 'GET',
     path: '/organizations/:tenantId/keys',
     summary: 'The keys of an organization, oldest first, without secrets.',
-    answer: Type.Array(schemas.key),
+    responseSchema: Type.Array(schemas.key),
     run: (controlService, { ids }) => controlService.listKeys(ids.tenantId!)
   }),
   operation({
@@ -21,7 +21,7 @@ export const keyOperations: readonly Operation[] = [
     path: '/organizations/:tenantId/keys',
     summary: 'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
     body: schemas.keyDraft,
-    answer: schemas.newKey,
+    responseSchema: schemas.newKey,
     run: (controlService, { ids, body: { expiresAt, ...draft } }) => controlService.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
   }),
   operation({
@@ -29,7 +29,7 @@ export const keyOperations: readonly Operation[] = [
     method: 'GET',
     path: '/keys/:keyId',
     summary: 'One key, without its secret.',
-    answer: schemas.key,
+    responseSchema: schemas.key,
     run: (controlService, { ids }) => controlService.findKey(ids.keyId!)
   }),
   operation({
@@ -38,7 +38,7 @@ export const keyOperations: readonly Operation[] = [
     path: '/keys/:keyId',
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: schemas.keyChanges,
-    answer: schemas.key,
+    responseSchema: schemas.key,
     run: (controlService, { ids, body }) => controlService.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
   }),
   operation({
@@ -47,7 +47,7 @@ export const keyOperations: readonly Operation[] = [
     path: '/keys/:keyId/roll',
     summary: 'Create a successor of a key. The old key stays valid for the overlap.',
     body: schemas.overlap,
-    answer: schemas.rolledKey,
+    responseSchema: schemas.rolledKey,
     run: (controlService, { ids, body }) => controlService.rollKey(ids.keyId!, body.overlapSeconds * 1_000)
   }),
   operation({
@@ -55,7 +55,7 @@ export const keyOperations: readonly Operation[] = [
     method: 'POST',
     path: '/keys/:keyId/revoke',
     summary: 'Revoke a key immediately and permanently.',
-    answer: schemas.key,
+    responseSchema: schemas.key,
     run: (controlService, { ids }) => controlService.revokeKey(ids.keyId!)
   }),
   operation({
@@ -63,7 +63,7 @@ export const keyOperations: readonly Operation[] = [
     method: 'GET',
     path: '/keys/:keyId/reach',
     summary: 'Which gateways have applied the latest change of a key.',
-    answer: schemas.reach,
+    responseSchema: schemas.reach,
     run: (controlService, { ids }) => controlService.reachOfKey(ids.keyId!)
   })
 ]

@@ -21,14 +21,14 @@ export interface Operation {
   readonly query?: TSchema
   readonly body?: TSchema
   /** What `data` of the envelope is. */
-  readonly answer: TSchema
+  readonly responseSchema: TSchema
   readonly run: (controlService: ControlService, input: Input<any, any>) => Promise<unknown>
 }
 
 interface Declared<Query extends TSchema, Body extends TSchema, Answer extends TSchema> extends Omit<Operation, 'run'> {
   readonly query?: Query
   readonly body?: Body
-  readonly answer: Answer
+  readonly responseSchema: Answer
   readonly run: (controlService: ControlService, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
 }
 

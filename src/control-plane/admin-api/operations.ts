@@ -10,7 +10,7 @@ const organizations: readonly Operation[] = [
     method: 'GET',
     path: '/me',
     summary: 'Whom the token represents.',
-    answer: schemas.actor,
+    responseSchema: schemas.actor,
     run: async ({ actor }) => actor
   }),
   operation({
@@ -18,7 +18,7 @@ const organizations: readonly Operation[] = [
     method: 'GET',
     path: '/organizations',
     summary: 'All organizations for an operator, otherwise only the caller\'s own; oldest first.',
-    answer: Type.Array(schemas.organization),
+    responseSchema: Type.Array(schemas.organization),
     run: controlService => controlService.listOrganizations()
   }),
   operation({
@@ -27,7 +27,7 @@ const organizations: readonly Operation[] = [
     path: '/organizations',
     summary: 'Create an organization, which is a separate tenant. For operators.',
     body: schemas.organizationDraft,
-    answer: schemas.organization,
+    responseSchema: schemas.organization,
     run: (controlService, { body }) => controlService.createOrganization(body)
   }),
   operation({
@@ -35,7 +35,7 @@ const organizations: readonly Operation[] = [
     method: 'GET',
     path: '/organizations/:tenantId',
     summary: 'One organization.',
-    answer: schemas.organization,
+    responseSchema: schemas.organization,
     run: (controlService, { ids }) => controlService.findOrganization(ids.tenantId!)
   }),
   operation({
@@ -44,7 +44,7 @@ const organizations: readonly Operation[] = [
     path: '/organizations/:tenantId',
     summary: 'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
     body: schemas.organizationChanges,
-    answer: schemas.organization,
+    responseSchema: schemas.organization,
     run: (controlService, { ids, body }) => controlService.changeOrganization(ids.tenantId!, body)
   })
 ]
@@ -56,7 +56,7 @@ const records: readonly Operation[] = [
     path: '/organizations/:tenantId/audit',
     summary: 'Who did what and when in an organization, newest first.',
     query: schemas.auditQuery,
-    answer: Type.Array(schemas.auditEntry),
+    responseSchema: Type.Array(schemas.auditEntry),
     run: (controlService, { ids, query }) => controlService.auditTrail({ tenantId: ids.tenantId!, ...query })
   }),
   operation({
@@ -65,7 +65,7 @@ const records: readonly Operation[] = [
     path: '/audit',
     summary: 'Who did what and when anywhere, newest first. For operators.',
     query: schemas.auditQuery,
-    answer: Type.Array(schemas.auditEntry),
+    responseSchema: Type.Array(schemas.auditEntry),
     run: (controlService, { query }) => controlService.auditTrail(query)
   }),
   operation({
@@ -74,7 +74,7 @@ const records: readonly Operation[] = [
     path: '/organizations/:tenantId/usage',
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: schemas.usageQuery,
-    answer: schemas.usage,
+    responseSchema: schemas.usage,
     run: (controlService, { ids, query: { from, to, ...question } }) => controlService.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
   }),
   operation({
@@ -82,7 +82,7 @@ const records: readonly Operation[] = [
     method: 'GET',
     path: '/organizations/:tenantId/bills/:month',
     summary: 'The bill of an organization for a month such as 2030-01, by hour.',
-    answer: schemas.bill,
+    responseSchema: schemas.bill,
     run: (controlService, { ids }) => controlService.bill(ids.tenantId!, ids.month!)
   }),
   operation({
@@ -90,7 +90,7 @@ const records: readonly Operation[] = [
     method: 'GET',
     path: '/gateways',
     summary: 'All gateways with their last reported state. For operators.',
-    answer: Type.Array(schemas.gateway),
+    responseSchema: Type.Array(schemas.gateway),
     run: controlService => controlService.listGateways()
   })
 ]

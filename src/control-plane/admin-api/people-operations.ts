@@ -4,19 +4,19 @@ import { operation, type Operation } from './operation.js'
 import * as schemas from './schemas.js'
 
 /** The same three lists belong to an organization, or to none and so to the operators. */
-const placed = (place: 'organization' | 'operators') => place === 'organization'
+const forAudience = (audience: 'organization' | 'operators') => audience === 'organization'
   ? { prefix: '/organizations/:tenantId', suffix: '', whose: 'of an organization', members: 'members', note: '' }
   : { prefix: '', suffix: 'OfOperators', whose: 'that belong to no organization', members: 'operators', note: ' For operators.' }
 
-function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
-  const { prefix, suffix, whose, members, note } = placed(place)
+function listsOf (audience: 'organization' | 'operators'): readonly Operation[] {
+  const { prefix, suffix, whose, members, note } = forAudience(audience)
   return [
     operation({
       id: `listMembers${suffix}`,
       method: 'GET',
       path: `${prefix}/${members}`,
       summary: `The people ${whose}, oldest first.${note}`,
-      answer: Type.Array(schemas.member),
+      responseSchema: Type.Array(schemas.member),
       run: (controlService, { ids }) => controlService.listMembers(ids.tenantId)
     }),
     operation({
@@ -24,7 +24,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       method: 'GET',
       path: `${prefix}/invitations`,
       summary: `The open invitations of people ${whose}.${note}`,
-      answer: Type.Array(schemas.invitation),
+      responseSchema: Type.Array(schemas.invitation),
       run: (controlService, { ids }) => controlService.listInvitations(ids.tenantId)
     }),
     operation({
@@ -33,7 +33,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       path: `${prefix}/invitations`,
       summary: `Invite a person. You must deliver the link with the token yourself.${note}`,
       body: schemas.invitationDraft,
-      answer: schemas.newInvitation,
+      responseSchema: schemas.newInvitation,
       run: (controlService, { ids, body }) => controlService.invite({ ...body, tenantId: ids.tenantId })
     }),
     operation({
@@ -41,16 +41,16 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       method: 'GET',
       path: `${prefix}/tokens`,
       summary: `The tokens ${whose}, oldest first, without secrets.${note}`,
-      answer: Type.Array(schemas.token),
+      responseSchema: Type.Array(schemas.token),
       run: (controlService, { ids }) => controlService.listTokens(ids.tenantId)
     }),
     operation({
       id: `createToken${suffix}`,
       method: 'POST',
       path: `${prefix}/tokens`,
-      summary: `Create a token for a program${place === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
+      summary: `Create a token for a program${audience === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
       body: schemas.tokenDraft,
-      answer: schemas.newToken,
+      responseSchema: schemas.newToken,
       run: (controlService, { ids, body: { expiresAt, ...draft } }) => controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
     })
   ]
@@ -65,7 +65,7 @@ export const peopleOperations: readonly Operation[] = [
     method: 'GET',
     path: '/members/:memberId',
     summary: 'One person.',
-    answer: schemas.member,
+    responseSchema: schemas.member,
     run: (controlService, { ids }) => controlService.findMember(ids.memberId!)
   }),
   operation({
@@ -74,7 +74,7 @@ export const peopleOperations: readonly Operation[] = [
     path: '/members/:memberId',
     summary: 'Change a person\'s role. This ends the person\'s sessions. 409 for a person from an OpenID provider, which decides about the role.',
     body: schemas.memberChanges,
-    answer: schemas.member,
+    responseSchema: schemas.member,
     run: (controlService, { ids, body }) => controlService.changeMemberRole(ids.memberId!, body.role)
   }),
   operation({
@@ -82,7 +82,7 @@ export const peopleOperations: readonly Operation[] = [
     method: 'DELETE',
     path: '/members/:memberId',
     summary: 'Remove a person and end that person\'s sessions. The last operator cannot be removed. A person from an OpenID provider comes back with the next sign-in unless removed there too.',
-    answer: schemas.member,
+    responseSchema: schemas.member,
     run: (controlService, { ids }) => controlService.removeMember(ids.memberId!)
   }),
   operation({
@@ -90,7 +90,7 @@ export const peopleOperations: readonly Operation[] = [
     method: 'POST',
     path: '/members/:memberId/reset-password',
     summary: 'Reset a person\'s password to a temporary one for the next sign-in.',
-    answer: schemas.oneTimePassword,
+    responseSchema: schemas.oneTimePassword,
     run: (controlService, { ids }) => controlService.resetPassword(ids.memberId!)
   }),
   operation({
@@ -98,7 +98,7 @@ export const peopleOperations: readonly Operation[] = [
     method: 'DELETE',
     path: '/invitations/:invitationId',
     summary: 'Withdraw an invitation.',
-    answer: schemas.invitation,
+    responseSchema: schemas.invitation,
     run: (controlService, { ids }) => controlService.withdrawInvitation(ids.invitationId!)
   }),
   operation({
@@ -106,7 +106,7 @@ export const peopleOperations: readonly Operation[] = [
     method: 'POST',
     path: '/tokens/:tokenId/revoke',
     summary: 'Revoke a token immediately and permanently.',
-    answer: schemas.token,
+    responseSchema: schemas.token,
     run: (controlService, { ids }) => controlService.revokeToken(ids.tokenId!)
   })
 ]

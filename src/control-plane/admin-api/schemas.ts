@@ -175,5 +175,5 @@ export const usage = strict({
     counted: Type.Integer({ minimum: 0, description: 'Those that count against the monthly quota' }),
     overage: Type.Integer({ minimum: 0, description: 'Of these, the ones beyond the quota' })
   })),
-  isWhole: Type.Boolean({ description: 'Whether the list is complete' })
+  isComplete: Type.Boolean({ description: 'Whether the list is complete' })
 })

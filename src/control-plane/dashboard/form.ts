@@ -23,11 +23,11 @@ export async function redisplayOnError<T> (work: () => Promise<T>, again: (refus
 export interface FormError { readonly message: string, readonly field?: string }
 
 /** Where a form asks for something in another way than the control plane, by the control plane's name of it. */
-const askedAs: Readonly<Record<string, string>> = { expiresAt: 'lastDay' }
+const requestedAs: Readonly<Record<string, string>> = { expiresAt: 'lastDay' }
 
 /** What a refusal says to the form that led to it. */
 export function toFormError ({ message, field }: ControlError): FormError {
-  return { message, field: field && (askedAs[field] ?? field) }
+  return { message, field: field && (requestedAs[field] ?? field) }
 }
 
 const statuses = { missing: 404, forbidden: 403, invalid: 422, conflict: 409 } as const

@@ -31,8 +31,8 @@ export function listingOf<T> (all: readonly T[], texts: (row: T) => readonly str
 }
 
 /** The rows of a list whose good ones come before the others; each keep their order. */
-export function activeFirst<T> (rows: readonly T[], isGood: (row: T) => boolean): T[] {
-  return [...rows.filter(isGood), ...rows.filter(row => !isGood(row))]
+export function activeFirst<T> (rows: readonly T[], isActive: (row: T) => boolean): T[] {
+  return [...rows.filter(isActive), ...rows.filter(row => !isActive(row))]
 }
 
 interface ListingPart {

@@ -17,9 +17,9 @@ const noticeSeconds = 60
 /** Lets replies be whole pages, and lets a redirect say what was done. */
 export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cookies: { notice, flags } }) => {
   app.decorateReply('page', async function (title: string, content: JSX.Element, facts: PageFacts = {}): Promise<FastifyReply> {
-    const said = this.request.cookies?.[notice]
-    if (said !== undefined) this.clearCookie(notice, flags)
-    const html = await <Layout title={titleOf(this, title)} content={await content} path={facts.under ?? pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={said} />
+    const message = this.request.cookies?.[notice]
+    if (message !== undefined) this.clearCookie(notice, flags)
+    const html = await <Layout title={titleOf(this, title)} content={await content} path={facts.under ?? pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={message} />
     return this.type('text/html; charset=utf-8').send(html)
   })
   app.decorateReply('done', function (path: string, text?: string): FastifyReply {

@@ -50,7 +50,7 @@ export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, c
 /** Lets only members through, and gives their requests a desk; without a session a page leads to the sign-in. */
 export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (app, { control, cookies }) => {
   app.decorateRequest('member', null as never)
-  app.decorateRequest('desk', null as never)
+  app.decorateRequest('controlService', null as never)
   app.addHook('onRequest', async (request, reply) => {
     const { visitor } = request
     if (visitor === undefined) return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))

@@ -36,9 +36,9 @@ export async function buildBill (db: Kysely<Tables>, tenantId: string, month: st
 }
 
 /** The bill as CSV (RFC 4180): one line per hour and one for the total. */
-export function billCsv ({ month, hours, ...whole }: Bill): string {
+export function billCsv ({ month, hours, ...full }: Bill): string {
   const line = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
-  return ['hour,counted,overage,amount_usd', ...hours.map(({ hour, ...charge }) => line(hour, charge)), line(month, whole), ''].join('\r\n')
+  return ['hour,counted,overage,amount_usd', ...hours.map(({ hour, ...charge }) => line(hour, charge)), line(month, full), ''].join('\r\n')
 }
 
 function charge (counted: number, overage: number): Charge {

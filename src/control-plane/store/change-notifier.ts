@@ -12,7 +12,7 @@ export interface ChangeSubscription {
 /** Where notifications of changes come from. Some may be false, but no change is missed for long. */
 export interface ChangeSource {
   /** Starts to notify of changes. The first change after this call is notified at the latest. */
-  start (tell: () => void): void
+  start (notify: () => void): void
   /** Stops notifying and releases its resources. */
   close (): Promise<void>
 }
@@ -45,7 +45,7 @@ export class ChangeNotifier {
 /** Remembers a notification that arrives while nobody waits. */
 class Subscriber implements ChangeSubscription {
   readonly close: () => void
-  #hasHeard = false
+  #hasNotified = false
   #wake = (): void => {}
 
   constructor (close: () => void) {
@@ -53,14 +53,14 @@ class Subscriber implements ChangeSubscription {
   }
 
   hear (): void {
-    this.#hasHeard = true
+    this.#hasNotified = true
     this.#wake()
   }
 
   async next (signal: AbortSignal, withinMs: number): Promise<void> {
     signal.throwIfAborted()
-    if (!this.#hasHeard) await this.#wait(signal, withinMs)
-    this.#hasHeard = false
+    if (!this.#hasNotified) await this.#wait(signal, withinMs)
+    this.#hasNotified = false
   }
 
   #wait (signal: AbortSignal, withinMs: number): Promise<void> {

@@ -5,6 +5,6 @@ export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
 export class ControlError extends Error {
   constructor (readonly reason: RefusalReason, message: string, readonly field?: string) {
     super(message)
-    this.name = 'ControlRefused'
+    this.name = 'ControlError'
   }
 }

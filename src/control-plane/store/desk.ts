@@ -54,9 +54,9 @@ export class ControlService {
   }
 
   /** The number of valid keys by tenant id. An organization without any is absent. */
-  async countGoodKeys (): Promise<ReadonlyMap<string, number>> {
+  async countActiveKeys (): Promise<ReadonlyMap<string, number>> {
     requireOperator(this.actor)
-    return this.#store.keys.countGood()
+    return this.#store.keys.countActive()
   }
 
   async findKey (keyId: string): Promise<Key> {

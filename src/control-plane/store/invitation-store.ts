@@ -11,7 +11,7 @@ import { serialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
 
 /** How long the link of an invitation is valid. */
-const goodForMs = 7 * 24 * 3_600_000
+const lifetimeMs = 7 * 24 * 3_600_000
 
 /** The refusal of an invalid link. It is the same whether the link has expired or never existed. */
 export function expiredInvitation (): ControlError {
@@ -46,7 +46,7 @@ export class InvitationStore {
         role,
         createdAt: now.toISOString(),
         createdBy: by,
-        expiresAt: new Date(now.getTime() + goodForMs).toISOString()
+        expiresAt: new Date(now.getTime() + lifetimeMs).toISOString()
       }
       requireUnusedToken(await trx.insertInto('invitations').values(row).onConflict(conflict => conflict.column('invitationId').doNothing()).executeTakeFirstOrThrow())
       await recordAudit(trx, { at: row.createdAt, actor: by, action: 'member invited', entity: row.invitationId, tenantId, detail: { email, role } })
@@ -86,13 +86,13 @@ export class InvitationStore {
 
   /** Creates the member who was invited, with a name and a password, and uses up the link. */
   async accept (token: string, { name, password }: { readonly name: string, readonly password: string }): Promise<Member> {
-    const goodPersonName = parseName(name)
+    const parsePersonName = parseName(name)
     const passwordHash = await hashPassword(parsePassword(password))
     return serialized(this.#context.db, async trx => {
       const row = await trx.deleteFrom('invitations').where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).returningAll().executeTakeFirst()
       if (row === undefined) throw expiredInvitation()
       const { tenantId, email, role } = row
-      return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: goodPersonName, role, passwordHash })
+      return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: parsePersonName, role, passwordHash })
     })
   }
 

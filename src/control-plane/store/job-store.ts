@@ -10,7 +10,7 @@ import type { Tables } from './tables.js'
 const hourMs = 3_600_000
 
 /** How long a finished job and its files are kept. */
-const keptMs = 24 * hourMs
+const retentionMs = 24 * hourMs
 
 /** A job that has not finished by then is given up, so that a client's data is not kept forever if a gateway never comes back. */
 const unfinishedMs = 7 * 24 * hourMs
@@ -66,7 +66,7 @@ export class JobStore implements Jobs {
   }
 
   async cancel (id: string, scope: JobScope): Promise<Job | undefined> {
-    await this.#db.updateTable('jobs').set({ status: 'cancelled', completedAt: this.#at(), expiresAt: this.#at(keptMs) })
+    await this.#db.updateTable('jobs').set({ status: 'cancelled', completedAt: this.#at(), expiresAt: this.#at(retentionMs) })
       .where('id', '=', id).where('tenantId', '=', scope.tenantId).where('mode', '=', scope.mode)
       .where('status', 'in', ['pending', 'processing']).where('expiresAt', '>', this.#at()).execute()
     return this.find(id, scope)
@@ -185,7 +185,7 @@ export class JobStore implements Jobs {
   /** Stores the last progress of a cancelled job. */
   async #noteLast ({ jobId, number }: Lease, { progress, errors }: JobChange): Promise<void> {
     if (progress === undefined) return
-    await this.#db.updateTable('jobs').set(toldColumns({ progress, errors })).where('id', '=', jobId).where('leaseNumber', '=', number)
+    await this.#db.updateTable('jobs').set(stateColumns({ progress, errors })).where('id', '=', jobId).where('leaseNumber', '=', number)
       .where('status', '=', 'cancelled').where('leasedUntil', 'is not', null).execute()
   }
 
@@ -193,7 +193,7 @@ export class JobStore implements Jobs {
     const hasComeOn = progress !== undefined || checkpoint !== undefined
     return {
       leasedUntil: end === undefined ? this.#at(leaseMs) : null,
-      ...toldColumns({ progress, errors }),
+      ...stateColumns({ progress, errors }),
       ...files !== undefined && { files: JSON.stringify(files) },
       ...checkpoint !== undefined && { checkpoint: printed(checkpoint) },
       ...hasComeOn && { failures: 0 },
@@ -201,7 +201,7 @@ export class JobStore implements Jobs {
         status: end.status,
         failure: end.status === 'failed' ? JSON.stringify(end.failure) : null,
         completedAt: this.#at(),
-        expiresAt: this.#at(keptMs)
+        expiresAt: this.#at(retentionMs)
       }
     }
   }
@@ -222,7 +222,7 @@ const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>) => eb
 
 const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) => fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
 
-function toldColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
+function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
   return {
     ...progress !== undefined && { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
     ...errors !== undefined && { errors: JSON.stringify(errors) }

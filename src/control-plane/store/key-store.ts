@@ -66,7 +66,7 @@ export class KeyStore {
   }
 
   /** The number of valid keys (neither revoked nor expired) by tenant id. An organization without any is absent. */
-  async countGood (): Promise<ReadonlyMap<string, number>> {
+  async countActive (): Promise<ReadonlyMap<string, number>> {
     const rows = await this.#context.db.selectFrom('keys').select(eb => ['tenantId', eb.fn.countAll().as('keys')])
       .where('revokedAt', 'is', null).where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', this.#at())]))
       .groupBy('tenantId').execute()

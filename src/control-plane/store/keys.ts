@@ -71,7 +71,7 @@ export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantI
     tenantId,
     name: parseName(name),
     mode,
-    scopes: goodScopes(scopes).join(','),
+    scopes: parseScopes(scopes).join(','),
     expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now)
   }
 }
@@ -126,8 +126,8 @@ function toScopes (row: KeyRow): Scope[] {
   return row.scopes.split(',') as Scope[]
 }
 
-function goodScopes (requested: readonly Scope[]): Scope[] {
-  const isGood = requested.length > 0 && requested.every(scope => knownScopes.includes(scope))
-  if (!isGood) throw new ControlError('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
+function parseScopes (requested: readonly Scope[]): Scope[] {
+  const isOk = requested.length > 0 && requested.every(scope => knownScopes.includes(scope))
+  if (!isOk) throw new ControlError('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
   return requested.includes('*') ? ['*'] : knownScopes.filter(scope => requested.includes(scope))
 }

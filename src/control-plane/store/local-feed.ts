@@ -18,16 +18,16 @@ interface Following extends LocalFeedOptions { readonly from: Position, readonly
 
 async function * follow (store: Changing, { from, signal, heartbeatMs = 5_000 }: Following): AsyncGenerator<Batch> {
   // Listening starts before the first read, so that no change in between is missed.
-  const heard = store.hearChanges()
+  const subscription = store.hearChanges()
   try {
     for (let position = from; ;) {
       const batch = await store.changesAfter(position, batchSize)
       yield batch
       position = { feedId: batch.feedId, seq: batch.through }
-      if (batch.isLatest) await heard.next(signal, heartbeatMs)
+      if (batch.isLatest) await subscription.next(signal, heartbeatMs)
       signal.throwIfAborted()
     }
   } finally {
-    heard.close()
+    subscription.close()
   }
 }

@@ -108,13 +108,13 @@ export class MemberStore {
   }
 
   /** Replaces a member's own password. The member must know the current one. Ends all sessions of the member. */
-  async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }): Promise<OpenedMember> {
+  async changePassword (memberId: string, { current, requested }: { readonly current: string, readonly requested: string }): Promise<OpenedMember> {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
     if (passwordHash === null) throw new ControlError('conflict', 'Your organization\'s sign-in manages your password. Change it there.')
     if (!await isPassword(current, passwordHash)) throw new ControlError('invalid', 'This is not your current password.', 'current')
-    if (wanted === current) throw new ControlError('invalid', 'Choose a password that differs from the current one.', 'wanted')
-    return this.#setPassword(memberId, { password: parsePassword(wanted, 'wanted'), mustChange: false, inPlaceOf: passwordHash })
+    if (requested === current) throw new ControlError('invalid', 'Choose a password that differs from the current one.', 'wanted')
+    return this.#setPassword(memberId, { password: parsePassword(requested, 'wanted'), mustChange: false, replacing: passwordHash })
   }
 
   /** Sets a one-time password for a member who lost theirs. It can't be read again later. Ends all sessions of the member. */
@@ -127,8 +127,8 @@ export class MemberStore {
   }
 
   /** Changes the member's own name, unless a provider determines it. */
-  async changeName (memberId: string, wanted: string): Promise<Member> {
-    const name = parseName(wanted)
+  async changeName (memberId: string, requested: string): Promise<Member> {
+    const name = parseName(requested)
     return serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
       if (row.issuer !== null) throw new ControlError('conflict', 'Your name comes from your organization\'s sign-in. Change it there.')
@@ -205,12 +205,12 @@ export class MemberStore {
       .where('passwordHash', 'is not', null).$narrowType<{ passwordHash: NotNull }>().execute()
   }
 
-  async #setPassword (memberId: string, { password, mustChange, by, inPlaceOf }: NewPassword): Promise<OpenedMember> {
+  async #setPassword (memberId: string, { password, mustChange, by, replacing }: NewPassword): Promise<OpenedMember> {
     const passwordHash = await hashPassword(password)
     return serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
       // An admin may have reset the password while the hash was computed.
-      if (inPlaceOf !== undefined && row.passwordHash !== inPlaceOf) throw new ControlError('conflict', 'Your password was changed meanwhile. Sign in with the new one.')
+      if (replacing !== undefined && row.passwordHash !== replacing) throw new ControlError('conflict', 'Your password was changed meanwhile. Sign in with the new one.')
       const changed = { passwordHash, mustChangePassword: Number(mustChange) }
       await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
@@ -231,7 +231,7 @@ interface NewPassword {
   /** Who sets it; undefined for the member. */
   readonly by?: string
   /** The hash that must still be stored. Undefined if any password may be replaced. */
-  readonly inPlaceOf?: string
+  readonly replacing?: string
 }
 
 /** A member with a proof of the password. */

@@ -22,9 +22,9 @@ export async function hashPassword (password: string): Promise<string> {
 /** Whether this is the hashed password. Without a stored hash the answer is no but takes as long, so that timing does not tell who has an account. */
 export async function isPassword (password: string, stored: string | null | undefined): Promise<boolean> {
   const [, N, r, p, salt, hash] = (stored ?? decoy).split('$')
-  const wanted = Buffer.from(hash!, 'base64')
+  const expected = Buffer.from(hash!, 'base64')
   const found = await derive(password, Buffer.from(salt!, 'base64'), { N: Number(N), r: Number(r), p: Number(p) })
-  return timingSafeEqual(found, wanted) && stored != null
+  return timingSafeEqual(found, expected) && stored != null
 }
 
 /**

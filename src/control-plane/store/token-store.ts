@@ -90,8 +90,8 @@ export class TokenStore {
   async whoHas (secret: string): Promise<Token | undefined> {
     if (!isToken(secret)) return undefined
     const row = await this.#context.db.selectFrom('tokens').selectAll().where('hash', '=', hashSecret(secret)).executeTakeFirst()
-    const isGood = row !== undefined && row.revokedAt === null && (row.expiresAt === null || Date.parse(row.expiresAt) > this.#context.now().getTime())
-    return isGood ? toToken(row) : undefined
+    const isOk = row !== undefined && row.revokedAt === null && (row.expiresAt === null || Date.parse(row.expiresAt) > this.#context.now().getTime())
+    return isOk ? toToken(row) : undefined
   }
 
   /** Revokes a token for good. A token that is already revoked stays as it is. */

@@ -13,8 +13,8 @@ export function newDevice (passwordHashes: readonly string[]): string {
 /** Whether a browser's token was made for this password. */
 export function isDevice (text: string, passwordHash: string): boolean {
   const [, ...codes] = text.split('.')
-  const wanted = Buffer.from(codeOf(deviceName(text), passwordHash))
-  return codes.map(code => Buffer.from(code)).some(found => found.length === wanted.length && timingSafeEqual(found, wanted))
+  const expected = Buffer.from(codeOf(deviceName(text), passwordHash))
+  return codes.map(code => Buffer.from(code)).some(found => found.length === expected.length && timingSafeEqual(found, expected))
 }
 
 /** The random name in a token. All its codes authenticate the name, so it can't be changed. */

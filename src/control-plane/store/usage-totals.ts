@@ -51,7 +51,7 @@ export interface UsageTotal {
 export interface UsageReport {
   readonly totals: readonly UsageTotal[]
   /** False if there were too many totals to return all. */
-  readonly isWhole: boolean
+  readonly isComplete: boolean
 }
 
 /** The most periods in an answer. */
@@ -63,9 +63,9 @@ export async function usageTotals (db: Kysely<Tables>, question: UsageQuery): Pr
   const begins = periodBegins(question)
   const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
   const totals = (await sums(db, question, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
-  if (question.per !== undefined) return { totals: totals.slice(0, maxTotals), isWhole: totals.length <= maxTotals }
+  if (question.per !== undefined) return { totals: totals.slice(0, maxTotals), isComplete: totals.length <= maxTotals }
   const found = new Map(totals.map(total => [total.from, total]))
-  return { totals: begins.map(from => found.get(from) ?? { from, ...nothing }), isWhole: true }
+  return { totals: begins.map(from => found.get(from) ?? { from, ...nothing }), isComplete: true }
 }
 
 const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
@@ -98,7 +98,7 @@ function periodOf (moment: Date, by: UsagePeriod): Date {
 }
 
 /** Rounds an end up to whole seconds: hours are stored without fractions of a second, and the last must not be left out. */
-function wholeSecond (end: Date): string {
+function toSecond (end: Date): string {
   return `${new Date(Math.ceil(end.getTime() / 1_000) * 1_000).toISOString().slice(0, 19)}Z`
 }
 
@@ -108,7 +108,7 @@ function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise
   const { tenantId, to, mode, keyId, per } = question
   const counted = (eb: Hours, outcome: UsageOutcome) => eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
   return db.selectFrom('usageHours')
-    .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', wholeSecond(to))
+    .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', toSecond(to))
     .$if(mode !== undefined, query => query.where('mode', '=', mode!))
     .$if(keyId !== undefined, query => query.where('keyId', '=', keyId!))
     .select(eb => [

@@ -83,11 +83,11 @@ function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
   const rows = new Map<string, { -readonly [K in keyof UsageMonthRow]: UsageMonthRow[K] }>()
   for (const { tenantId, mode, hour, count, isOverage } of lines.filter(line => line.isCounted)) {
     const month = monthOf(hour)
-    const place = `${tenantId} ${mode} ${month}`
-    const row = rows.get(place) ?? { tenantId, mode, month, counted: 0, overage: 0 }
+    const path = `${tenantId} ${mode} ${month}`
+    const row = rows.get(path) ?? { tenantId, mode, month, counted: 0, overage: 0 }
     row.counted += count
     row.overage += isOverage ? count : 0
-    rows.set(place, row)
+    rows.set(path, row)
   }
   return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }
@@ -97,10 +97,10 @@ function merged (lines: readonly UsageLine[]): UsageHourRow[] {
   const rows = new Map<string, UsageHourRow>()
   for (const { lastAt: _, count, ...line } of lines) {
     const row = { ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage), count: 0 }
-    const place = [row.tenantId, row.hour, row.mode, row.keyId, row.resource, row.interaction, row.outcome, row.isCounted, row.isOverage].join(' ')
-    const known = rows.get(place) ?? row
+    const path = [row.tenantId, row.hour, row.mode, row.keyId, row.resource, row.interaction, row.outcome, row.isCounted, row.isOverage].join(' ')
+    const known = rows.get(path) ?? row
     known.count += count
-    rows.set(place, known)
+    rows.set(path, known)
   }
   return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }

@@ -2,6 +2,6 @@
 export class ControlPlaneError extends Error {
   constructor (message: string) {
     super(message)
-    this.name = 'LinkFailed'
+    this.name = 'ControlPlaneError'
   }
 }

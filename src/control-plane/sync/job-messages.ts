@@ -98,17 +98,17 @@ const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), be
 /** The arguments of a call, in order, and its answer. */
 interface Call {
   readonly request: TSchema
-  readonly answered: TSchema
+  readonly responseSchema: TSchema
 }
 
 const none = Type.Object({}, strictObject)
 
 /** The message with the arguments of a call. */
-const given = (things: readonly TSchema[]): TSchema =>
+const receivedSchema = (things: readonly TSchema[]): TSchema =>
   Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length, maxItems: things.length })
 
-const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, strictObject)
-const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, strictObject)
+const responseSchema = (schema: TSchema): TSchema => Type.Object({ responseSchema: schema }, strictObject)
+const optionalResponseSchema = (schema: TSchema): TSchema => Type.Object({ responseSchema: Type.Optional(schema) }, strictObject)
 
 /** The reason for no job: the organization has too many unfinished ones. */
 export const tooMany = 'too many unfinished jobs'
@@ -118,27 +118,27 @@ export const withReasons = 'reasons=true'
 
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
-  create: { request: given([draft]), answered: Type.Union([answerIfAny(job), Type.Object({ refused: Type.Literal(tooMany) }, strictObject)]) },
-  find: { request: given([id, scope]), answered: answerIfAny(job) },
-  list: { request: given([scope, part]), answered: answer(page) },
-  cancel: { request: given([id, scope]), answered: answerIfAny(job) },
-  discard: { request: given([id, scope]), answered: none },
-  claim: { request: given([worker]), answered: answerIfAny(claimed) },
-  save: { request: given([lease, change, milliseconds]), answered: answer(Type.Enum(saveResults)) },
-  release: { request: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, strictObject)])]), answered: none },
-  expired: { request: given([id]), answered: answer(ids) },
-  existing: { request: given([ids]), answered: answer(ids) },
-  abandoned: { request: given([ids]), answered: answer(ids) },
-  forget: { request: given([ids]), answered: none },
-  identityKey: { request: given([scope]), answered: answer(secret) }
+  create: { request: receivedSchema([draft]), responseSchema: Type.Union([optionalResponseSchema(job), Type.Object({ refused: Type.Literal(tooMany) }, strictObject)]) },
+  find: { request: receivedSchema([id, scope]), responseSchema: optionalResponseSchema(job) },
+  list: { request: receivedSchema([scope, part]), responseSchema: responseSchema(page) },
+  cancel: { request: receivedSchema([id, scope]), responseSchema: optionalResponseSchema(job) },
+  discard: { request: receivedSchema([id, scope]), responseSchema: none },
+  claim: { request: receivedSchema([worker]), responseSchema: optionalResponseSchema(claimed) },
+  save: { request: receivedSchema([lease, change, milliseconds]), responseSchema: responseSchema(Type.Enum(saveResults)) },
+  release: { request: Type.Union([receivedSchema([lease]), receivedSchema([lease, Type.Object({ afterMs: milliseconds }, strictObject)])]), responseSchema: none },
+  expired: { request: receivedSchema([id]), responseSchema: responseSchema(ids) },
+  existing: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
+  abandoned: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
+  forget: { request: receivedSchema([ids]), responseSchema: none },
+  identityKey: { request: receivedSchema([scope]), responseSchema: responseSchema(secret) }
 }
 
 /** The largest request: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */
 export const maxJobRequestBytes = 1_048_576
 
 /** The check of the answer to each call. */
-export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, lazyCheck(answered)])) as
+export const isJobResponse = Object.fromEntries(Object.entries(jobCalls).map(([name, { responseSchema: answered }]) => [name, lazyCheck(answered)])) as
   Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
 
 /** A checked answer of the control plane. */
-export interface JobAnswer { readonly answer?: unknown }
+export interface JobResponse { readonly responseSchema?: unknown }

@@ -8,12 +8,12 @@ import { jobCalls, maxJobRequestBytes, tooMany, withReasons } from './job-messag
 /** The calls of gateways to the jobs: one route per call. The body has the arguments. */
 export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
   for (const name of Object.keys(jobCalls) as Array<keyof Jobs>) {
-    const ask = (given: unknown[]): Promise<unknown> => (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, given)
+    const call = (args: unknown[]): Promise<unknown> => (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, args)
     // Gateways call about once a second.
     const options = { schema: { body: jobCalls[name].request }, bodyLimit: maxJobRequestBytes, logLevel: 'warn' } as const
     scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
       try {
-        return { answer: await ask(plainNumbers(body)) }
+        return { answer: await call(plainNumbers(body)) }
       } catch (error) {
         return refusal(error, rawQuery(raw.url) === withReasons)
       }

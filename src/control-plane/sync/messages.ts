@@ -108,8 +108,8 @@ export function readBatch (message: string): Batch {
  * Parses the answer to a usage batch.
  * @throws {ControlPlaneError} if it is not a receipt
  */
-export function readReceipt (answer: string): UsageAck {
-  const read = parsed(answer)
+export function readReceipt (text: string): UsageAck {
+  const read = parsed(text)
   if (isReceipt(read)) return read
   throw new ControlPlaneError(unreadableResponse)
 }

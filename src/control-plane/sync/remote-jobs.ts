@@ -2,7 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import { ownerOf, type Job, type Jobs, type JobScope } from '../../jobs/model/job.js'
 import { tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import { ControlPlaneError } from './failed.js'
-import { isJobAnswer, withReasons, type JobAnswer } from './job-messages.js'
+import { isJobResponse, withReasons, type JobResponse } from './job-messages.js'
 import { unreadableResponse } from './messages.js'
 
 const retryAfterSeconds = 5
@@ -12,10 +12,10 @@ const retryAfterSeconds = 5
  * text. Any error is thrown as a Failure that a client of the gateway may see.
  */
 export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
-  const call = (name: keyof Jobs, query = '') => async (...given: readonly unknown[]): Promise<any> => {
+  const call = (name: keyof Jobs, query = '') => async (...args: readonly unknown[]): Promise<any> => {
     try {
-      const read: unknown = JSON.parse(await post(`/jobs/${name}${query}`, given))
-      if (isJobAnswer[name](read)) return (read as JobAnswer).answer
+      const read: unknown = JSON.parse(await post(`/jobs/${name}${query}`, args))
+      if (isJobResponse[name](read)) return (read as JobResponse).responseSchema
     } catch (error) {
       throw unreachable(error)
     }

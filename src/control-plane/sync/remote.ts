@@ -61,13 +61,13 @@ class RemoteLink implements ControlPlaneClient {
     const body = await this.#send({ method: 'GET', path: `/feed?${query}`, signal, bodyTimeout: 0 })
     const silence = setTimeout(() => body.destroy(silent()), silenceMs)
     try {
-      let heardAt = performance.now()
+      let lastEventAt = performance.now()
       for await (const message of parseEventStream(body)) {
         // After a suspended process resumes, old messages are waiting and timers are late.
-        if (performance.now() - heardAt > silenceMs) throw silent()
+        if (performance.now() - lastEventAt > silenceMs) throw silent()
         yield readBatch(message)
         silence.refresh()
-        heardAt = performance.now()
+        lastEventAt = performance.now()
       }
     } finally {
       clearTimeout(silence)
@@ -75,7 +75,7 @@ class RemoteLink implements ControlPlaneClient {
     }
   }
 
-  async #post (path: string, content: object, { signal, max = maxAnswer }: { readonly signal?: AbortSignal, readonly max?: number } = {}): Promise<string> {
+  async #post (path: string, content: object, { signal, max = maxResponseBytes }: { readonly signal?: AbortSignal, readonly max?: number } = {}): Promise<string> {
     const body = await this.#send({ method: 'POST', path, body: JSON.stringify(content), signal })
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
@@ -101,7 +101,7 @@ class RemoteLink implements ControlPlaneClient {
 }
 
 /** The largest receipt: some hundred characters for each line of a batch. */
-const maxAnswer = 1_000_000
+const maxResponseBytes = 1_000_000
 
 /** The largest answer about jobs: a page of a hundred, each with its errors and files. */
 const maxJobs = 16_777_216

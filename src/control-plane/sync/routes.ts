@@ -50,7 +50,7 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
   scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
   scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
     const token = bearerToken(request.raw.rawHeaders)!
-    const stream = endedWith(reply, { isGood: async () => await gatewayWith(token) !== undefined, recheckMs })
+    const stream = endedWith(reply, { isOk: async () => await gatewayWith(token) !== undefined, recheckMs })
     const { log, gatewayName: gateway } = request
     streams.add(stream)
     log.info({ gateway }, 'a gateway connected to the change feed')
@@ -72,10 +72,10 @@ async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOpt
 }
 
 /** Ends a stream when its client disconnects or its token becomes invalid. */
-function endedWith (reply: FastifyReply, { isGood, recheckMs }: { readonly isGood: () => Promise<boolean>, readonly recheckMs: number }): AbortController {
+function endedWith (reply: FastifyReply, { isOk, recheckMs }: { readonly isOk: () => Promise<boolean>, readonly recheckMs: number }): AbortController {
   const stream = new AbortController()
   const recheck = setInterval(async () => {
-    if (!await isGood().catch(() => false)) stream.abort()
+    if (!await isOk().catch(() => false)) stream.abort()
   }, recheckMs)
   reply.raw.once('close', () => {
     clearInterval(recheck)

@@ -9,7 +9,7 @@ import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
 import { LateChanges } from './late-changes.js'
 import { lineFormats } from './line-format.js'
 import { Output } from './output.js'
-import { wholeRequest } from './sealed-request.js'
+import { fullRequest } from './sealed-request.js'
 
 /** What exports are done with. */
 export interface ExportParts {
@@ -42,15 +42,15 @@ interface RunParts {
   readonly store: GuardedExport
   readonly mappings: readonly Mapping[]
   readonly output: Output
-  readonly place?: ExportPosition | undefined
+  readonly position?: ExportPosition | undefined
 }
 
 async function opened (work: JobContext, given: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
   const { files, job } = work
-  const parts = { ...given, request: await wholeRequest(files, job.request as ExportRequest) }
+  const parts = { ...given, request: await fullRequest(files, job.request as ExportRequest) }
   const before = checkpointOf(job)
   const output = new Output(files, before?.written ?? [])
-  if (await output.isThere()) return new Run(work, { ...parts, output, place: before?.place })
+  if (await output.isThere()) return new Run(work, { ...parts, output, position: before?.position })
   work.log.warn('the files of an export have changed; the export starts again')
   return new Run(work, { ...parts, output: new Output(files, []) })
 }
@@ -63,23 +63,23 @@ class Run {
   readonly #saveEveryMs: number
   readonly #request: ExportRequest
   readonly #formOf: ReturnType<typeof lineFormats>
-  #place: ExportPosition | undefined
+  #position: ExportPosition | undefined
   #savedAt = -Infinity
 
-  constructor (work: JobContext, { request, store, mappings, saveEveryMs, output, place }: RunParts) {
+  constructor (work: JobContext, { request, store, mappings, saveEveryMs, output, position }: RunParts) {
     this.output = output
     this.#work = work
     this.#store = store
     this.#saveEveryMs = saveEveryMs
     this.#request = request
     this.#formOf = lineFormats(this.#request, mappings)
-    this.#place = place
+    this.#position = position
   }
 
   async all (): Promise<void> {
     const { job, signal, save } = this.#work
     const late = new LateChanges(this.output)
-    for await (const chunk of this.#store.chunks(this.#request, { place: this.#place, requestedAt: job.createdAt, signal })) {
+    for await (const chunk of this.#store.chunks(this.#request, { position: this.#position, requestedAt: job.createdAt, signal })) {
       if (chunk.isAnew === true) await this.output.clear()
       await this.#take(chunk, late)
       if (late.isEmpty) await this.#reached(chunk)
@@ -101,24 +101,24 @@ class Run {
     else await this.output.write(type, lines.map(form))
   }
 
-  async #reached ({ place, isStep }: ExportChunk): Promise<void> {
-    if (place === undefined) return
-    this.#place = place
+  async #reached ({ position, isStep }: ExportChunk): Promise<void> {
+    if (position === undefined) return
+    this.#position = position
     if (isStep !== true && performance.now() - this.#savedAt < this.#saveEveryMs) return
     await this.output.flush()
-    const total = place.total === undefined ? {} : { total: Math.max(place.total, this.output.progress.processed) }
+    const total = position.total === undefined ? {} : { total: Math.max(position.total, this.output.progress.processed) }
     await this.#work.save({ ...this.#state(), progress: { ...total, ...this.output.progress, failed: 0 } })
     this.#savedAt = performance.now()
   }
 
   #state (): { readonly checkpoint: ExportCheckpoint } {
-    return { checkpoint: { place: this.#place!, written: this.output.written } }
+    return { checkpoint: { position: this.#position!, written: this.output.written } }
   }
 
   /** @returns what the work ends with */
   async leaving (error: unknown): Promise<unknown> {
     const { signal, log } = this.#work
-    if (isCancelled(signal)) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
+    if (isCancelled(signal)) await this.#store.end(this.#position).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
     if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
     return error
   }

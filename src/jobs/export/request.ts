@@ -1,11 +1,11 @@
 import { maxIssues, Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { safeName } from '../../envelope/query.js'
 import type { ExportRequest } from '../model/job.js'
-import { formats, formatWords } from '../../mappings/core/formats.js'
+import { formats, formatDescriptions } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
 
-type Wish = Omit<ExportRequest, 'url' | 'kind' | 'level'>
+type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'>
 
 const fields = ['resourceTypes', 'since', 'format']
 
@@ -13,7 +13,7 @@ const fields = ['resourceTypes', 'since', 'format']
  * What the body of `POST /v1/bulk/export` asks for.
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
-export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): Wish {
+export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): ExportInput {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
   const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
   const isSimple = format === 'simple'
@@ -22,7 +22,7 @@ export function parseExportRequest (body: unknown, mappings: readonly Mapping[])
   const issues: Issue[] = [
     ...Object.keys(others).slice(0, maxIssues).map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
     ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
-    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatWords['fhir-dateTime']}`)],
+    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatDescriptions['fhir-dateTime']}`)],
     ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
   ]
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
@@ -45,9 +45,9 @@ function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly 
   })
 }
 
-const wholeDay = '2026-03-14'.length
+const dayPattern = '2026-03-14'.length
 
 /** Not of a month or a year. */
-const isTime = (since: unknown): boolean => typeof since === 'string' && since.length >= wholeDay && formats['fhir-dateTime'](since)
+const isTime = (since: unknown): boolean => typeof since === 'string' && since.length >= dayPattern && formats['fhir-dateTime'](since)
 
 const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

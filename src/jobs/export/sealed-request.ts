@@ -32,7 +32,7 @@ export async function sealedRequest (files: Pick<JobFiles, 'write'>, request: Ex
  * The request as the client sent it.
  * @throws {Failure} INTERNAL_ERROR when the file is not as it was left
  */
-export async function wholeRequest (files: Pick<JobFiles, 'read'>, request: ExportRequest): Promise<ExportRequest> {
+export async function fullRequest (files: Pick<JobFiles, 'read'>, request: ExportRequest): Promise<ExportRequest> {
   const { sealed, ...open } = request
   if (sealed === undefined) return request
   return { ...open, ...await sealedPart(files, sealed) }

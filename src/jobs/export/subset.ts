@@ -10,16 +10,16 @@ const always = ['resourceType', 'id', 'meta']
  * @param elements as `_elements` of a bulk export has them: `birthDate` of every type, `Patient.name` of one
  */
 export function subsetOf (type: string, elements: readonly string[]): ((record: FhirElement) => FhirElement) | undefined {
-  const wanted = elements.flatMap(element => {
+  const requested = elements.flatMap(element => {
     const [name, ofType] = element.split('.').reverse() as [string, string?]
     return ofType === undefined || ofType === type ? [name] : []
   })
-  if (wanted.length === 0) return undefined
-  const kept = [...always, ...mandatoryElements(type), ...wanted.flatMap(name => [name, `${name}[x]`])]
+  if (requested.length === 0) return undefined
+  const kept = [...always, ...mandatoryElements(type), ...requested.flatMap(name => [name, `${name}[x]`])]
   const decided = new Map<string, boolean>()
-  const isKept = (member: string): boolean => decided.get(member) ?? decided.set(member, kept.some(element => resolveAliases(element, member))).get(member)!
+  const isSelected = (member: string): boolean => decided.get(member) ?? decided.set(member, kept.some(element => resolveAliases(element, member))).get(member)!
   return record => {
-    const { meta, ...others } = Object.fromEntries(Object.entries(record).filter(([member]) => isKept(member)))
+    const { meta, ...others } = Object.fromEntries(Object.entries(record).filter(([member]) => isSelected(member)))
     const { tag = [], ...ofMeta } = (meta ?? {}) as { readonly tag?: readonly unknown[] }
     const { resourceType, id, ...content } = others
     return { resourceType, id, meta: { ...ofMeta, tag: [...tag, subsetted] }, ...content }

@@ -21,9 +21,9 @@ const quietMs = 60_000
 
 /** A source that can't be had, for a reason that is the client's to mend; it names no address. */
 export class SourceError extends Error {
-  constructor (readonly says: string, cause?: unknown) {
-    super(says, { cause })
-    this.name = 'SourceRefused'
+  constructor (message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'SourceError'
   }
 }
 

@@ -44,27 +44,27 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
 }
 
 /** A source, and the input before it. */
-interface Place { readonly source: Source, readonly number: number, readonly after: InputState | undefined }
+interface SourceLocation { readonly source: Source, readonly number: number, readonly after: InputState | undefined }
 
 /** @returns the input with what was fetched */
-async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): Promise<InputState> {
+async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation: SourceLocation): Promise<InputState> {
   const { signal, work: { log } } = fetching
   for (let tries = 1; ; tries++) {
     try {
-      return await copy(fetching, rules, place)
+      return await copy(fetching, rules, sourceLocation)
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof SourceError) throw refusal(place, error.says)
+      if (error instanceof SourceError) throw refusal(sourceLocation, error.message)
       if (error instanceof Failure) throw error
       // Words of the network may hold the address.
-      log.warn({ source: place.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
-      if (tries === maxTries) throw refusal(place, 'it cannot be reached')
+      log.warn({ source: sourceLocation.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
+      if (tries === maxTries) throw refusal(sourceLocation, 'it cannot be reached')
       await pause(firstPauseMs * 2 ** (tries - 1), undefined, { signal })
     }
   }
 }
 
-async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: Place): Promise<InputState> {
+async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: SourceLocation): Promise<InputState> {
   const at = after?.bytes ?? 0
   const writer = await files.write(inputFile, at, after?.mark)
   const count = new LineCount()
@@ -80,6 +80,6 @@ async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, 
   return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines }
 }
 
-function refusal ({ number }: Place, says: string): Failure {
-  return new Failure('BAD_REQUEST', { message: `Source ${number + 1} could not be fetched: ${says}.` })
+function refusal ({ number }: SourceLocation, message: string): Failure {
+  return new Failure('BAD_REQUEST', { message: `Source ${number + 1} could not be fetched: ${message}.` })
 }

@@ -29,7 +29,7 @@ export class WriteBuffer {
   change<T> (rows: number, work: () => T): T {
     if (!this.#db.inTransaction) {
       // After some errors SQLite takes back by itself what was changed before.
-      this.#tell(false)
+      this.#notify(false)
       this.#begin.run()
     }
     const done = this.together(work)
@@ -49,15 +49,15 @@ export class WriteBuffer {
     if (!this.#db.inTransaction) return
     this.#commit.run()
     this.#rows = 0
-    this.#tell(true)
+    this.#notify(true)
   }
 
   /** Gives up what was changed and is not on the disk. */
   end (): void {
-    this.#tell(false)
+    this.#notify(false)
   }
 
-  #tell (isWritten: boolean): void {
+  #notify (isWritten: boolean): void {
     for (const act of this.#afterwards.splice(0)) act(isWritten)
   }
 }

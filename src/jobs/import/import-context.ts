@@ -20,7 +20,7 @@ export interface ImportContext {
   readonly identities: Identities
   readonly seal: ResultCipher
   /** What was read and is not written yet. */
-  readonly kept: RecordCache
+  readonly stored: RecordCache
   readonly store: ImportStore
   readonly quota: RecordQuota
   /** Aborts when the work is to be left. */
@@ -59,14 +59,14 @@ export interface LineOutcome {
 }
 
 /** Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and never doubles one. */
-export function recordOutcomes ({ index, seal, quota, kept }: ImportContext, ends: readonly LineOutcome[]): void {
-  for (const { line } of ends) kept.drop(line)
+export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, ends: readonly LineOutcome[]): void {
+  for (const { line } of ends) stored.drop(line)
   const unused = new Set(ends.map(({ reservation }) => reservation))
   try {
     const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
-    const uses = ends.flatMap(({ line, reservation, ...use }) => reservation !== undefined && isNew.has(line) ? [{ ticket: reservation, ...use }] : [])
+    const uses = ends.flatMap(({ line, reservation, ...use }) => reservation !== undefined && isNew.has(line) ? [{ reservation, ...use }] : [])
     recordUsage({ index, quota }, uses)
-    for (const { ticket: reservation } of uses) unused.delete(reservation)
+    for (const { reservation } of uses) unused.delete(reservation)
   } finally {
     for (const reservation of unused) reservation?.refund()
   }

@@ -43,14 +43,14 @@ export function importJobs (options: ImportJobOptions): JobHandler {
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
     const left = new AbortController()
-    const parts = { work, request, index, identities, seal: new ResultCipher(fileKey), kept: new RecordCache(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
+    const parts = { work, request, index, identities, seal: new ResultCipher(fileKey), stored: new RecordCache(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
       // Before anything is added to it, or written.
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
       const context: ImportContext = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
-      const reporting = keepReporting(context).catch((error: unknown) => { left.abort(error) })
+      const reporting = reportPeriodically(context).catch((error: unknown) => { left.abort(error) })
       try {
         await steps(context, options)
       } catch (error) {
@@ -100,7 +100,7 @@ async function * readAndOrder (context: ImportContext): AsyncGenerator<void> {
 }
 
 /** Reports progress until the import is left. @throws when the job is somebody else's by now, or unwanted */
-async function keepReporting (context: ImportContext): Promise<void> {
+async function reportPeriodically (context: ImportContext): Promise<void> {
   while (!context.signal.aborted) {
     await pause(reportMs, undefined, { signal: context.signal }).catch(() => {})
     if (context.signal.aborted) return

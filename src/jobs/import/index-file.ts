@@ -9,7 +9,7 @@ import { submittedLines, nextReadyLines, type ReadyPage, type ReadyQuery } from 
 const maxLockMs = 1_000
 
 /** A line that was called so before, and whether it has its place in the order of writing or needs none. */
-interface Called { readonly line: number, readonly isPlaced: number }
+interface Called { readonly line: number, readonly isOrdered: number }
 
 /**
  * The index of an import, an SQLite file: for each line its place, what it refers to, its state and its result. It is the
@@ -123,23 +123,23 @@ export class IndexFile {
   #add (line: NewLine, refused: (line: NewLine) => Buffer): 'placed' | 'waiting' | 'failed' {
     const { failure, identity } = line
     const references = line.refersTo.filter(target => target !== identity).map(target => ({ target, found: this.#sql.called.get(target) as Called | undefined }))
-    const isPlaced = failure === undefined && references.every(({ found }) => found?.isPlaced === 1)
-    if (this.#insert(line, isPlaced)) {
+    const isOrdered = failure === undefined && references.every(({ found }) => found?.isOrdered === 1)
+    if (this.#insert(line, isOrdered)) {
       for (const { target, found } of references) {
         if (found === undefined) this.#sql.addReference.run(line.line, target)
         else this.#sql.addLink.run(line.line, found.line)
       }
-      return failure !== undefined ? 'failed' : isPlaced ? 'placed' : 'waiting'
+      return failure !== undefined ? 'failed' : isOrdered ? 'placed' : 'waiting'
     }
     const { identity: _, ...without } = line
     this.#insert({ ...without, failure: failure ?? refused(line) }, false)
     return 'failed'
   }
 
-  #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine, isPlaced: boolean): boolean {
+  #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine, isOrdered: boolean): boolean {
     const state = failure === undefined ? states.waiting : states.failed
-    const place = isPlaced ? line : null
-    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, place, state, result: failure ?? null }).changes > 0
+    const position = isOrdered ? line : null
+    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, place: position, state, result: failure ?? null }).changes > 0
   }
 
   /** The number of the last line. */
@@ -159,8 +159,8 @@ export class IndexFile {
   }
 
   /** Has those of these lines that have no place yet written in the order in which they stand. */
-  placeAsRead (stretch: LineRange): void {
-    this.#writes.change(stretch.upTo - stretch.after, () => this.#sql.placeAsRead.run(stretch))
+  orderAsRead (lineRange: LineRange): void {
+    this.#writes.change(lineRange.upTo - lineRange.after, () => this.#sql.orderAsRead.run(lineRange))
   }
 
   /** Lines after one, as they stand in the input, that have no place in the order of writing. */
@@ -174,8 +174,8 @@ export class IndexFile {
   }
 
   /** The next place in the order of writing. */
-  nextPlace (): number {
-    return (this.#sql.nextPlace.get() as { place: number }).place
+  nextPosition (): number {
+    return (this.#sql.nextPosition.get() as { position: number }).position
   }
 
   /** The lines of this import that one refers to, itself aside. */
@@ -194,13 +194,13 @@ export class IndexFile {
   }
 
   /** Puts lines in the order of writing; those with the same circle refer to each other. */
-  order (places: ReadonlyArray<{ readonly line: number, readonly place: number, readonly cycle: number | null }>): void {
-    this.#writes.change(places.length, () => { for (const place of places) this.#sql.order.run(place) })
+  order (positions: ReadonlyArray<{ readonly line: number, readonly position: number, readonly cycle: number | null }>): void {
+    this.#writes.change(positions.length, () => { for (const position of positions) this.#sql.order.run(position) })
   }
 
   /** Lines that are not written, after a place in the order of writing. */
-  pending (after: number, most: number): ReadonlyArray<{ readonly line: number, readonly place: number }> {
-    return this.#sql.pending.all(after, most) as Array<{ line: number, place: number }>
+  pending (after: number, most: number): ReadonlyArray<{ readonly line: number, readonly position: number }> {
+    return this.#sql.pending.all(after, most) as Array<{ line: number, position: number }>
   }
 
   /** A line that could be read. */

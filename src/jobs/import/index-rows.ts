@@ -36,7 +36,7 @@ export interface IndexedLine {
 }
 
 /** A line with its place in the order of writing. */
-export interface OrderedLine extends IndexedLine { readonly place: number }
+export interface OrderedLine extends IndexedLine { readonly position: number }
 
 /** Something that a line refers to in this import. */
 export interface LineReference { readonly line: number, readonly state: number, readonly plan: LineAction | null, readonly type: string, readonly identity: Identity }

@@ -5,7 +5,7 @@ import type { LineRecord } from './record.js'
 const most = 8 * 1024 * 1024
 
 /** A line that was just read, as it is stored when it is new and what it refers to is stored under the ids that the import gives. */
-export interface KeptRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
+export interface CachedRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
   /** Those of the simple form, to name those at fault. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly record: StampedRecord
@@ -13,7 +13,7 @@ export interface KeptRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'
 
 /** Records that were read and wait to be written, in bounded memory: what is not kept is read from the input again. */
 export class RecordCache {
-  readonly #records = new Map<number, KeptRecord>()
+  readonly #records = new Map<number, CachedRecord>()
   #size = 0
 
   /** Whether there is room for more. */
@@ -21,12 +21,12 @@ export class RecordCache {
     return this.#size < most
   }
 
-  keep (line: number, record: KeptRecord): void {
+  store (line: number, record: CachedRecord): void {
     this.#records.set(line, record)
     this.#size += record.record.text.length
   }
 
-  get (line: number): KeptRecord | undefined {
+  get (line: number): CachedRecord | undefined {
     return this.#records.get(line)
   }
 

@@ -21,20 +21,20 @@ export function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuer
   const rows = unwritten(sql, after)
   let references = 0
   for (const row of rows) {
-    if (references >= maxReferences || lines.length === most) return { lines, after: row.place - 1 }
+    if (references >= maxReferences || lines.length === most) return { lines, after: row.position - 1 }
     if (row.state !== states.waiting || row.cycle !== null || row.bytes > max) continue
     const targets = sql.targetsOf.get(row.line) as { readonly total: number, readonly open: number }
     references += targets.total
     if (targets.open === 0) lines.push(row)
   }
-  return { lines, after: rows.at(-1)?.place }
+  return { lines, after: rows.at(-1)?.position }
 }
 
 /** Lines that were sent to be created and of which it is not known what became of them. */
 export function submittedLines (sql: Statements, after: number, most: number): ReadyPage {
   const rows = unwritten(sql, after)
   const lines = rows.filter(({ state, plan }) => state === states.sent && plan === 'created')
-  return lines.length > most ? { lines: lines.slice(0, most), after: lines[most]!.place - 1 } : { lines, after: rows.at(-1)?.place }
+  return lines.length > most ? { lines: lines.slice(0, most), after: lines[most]!.position - 1 } : { lines, after: rows.at(-1)?.position }
 }
 
 function unwritten (sql: Statements, after: number): readonly LookedAt[] {

@@ -32,7 +32,7 @@ async function targetsOfGroup (context: ImportContext, lines: readonly NamedLine
   const mayBeThere = await findExistingRecords(context, type)
   // What was sent before may be there though it was not before this import.
   const requested = context.index.together(() => lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id))))
-  const stored = requested.length === 0 ? new Map<string, StoredResource>() : await context.store.stored({ type, ids: [...new Set(requested)], isWhole: mapping !== undefined })
+  const stored = requested.length === 0 ? new Map<string, StoredResource>() : await context.store.stored({ type, ids: [...new Set(requested)], isComplete: mapping !== undefined })
   return lines.map(line => {
     const ids = idsOf(line)
     const before = ids.map(id => stored.get(id)).find(record => record !== undefined)

@@ -5,7 +5,7 @@ import { topologicalOrder, TooDeep, type ReferenceCycle } from './order.js'
 import { maxBytes, maxReferences } from './pace.js'
 
 /** Lines of a circle, which go into one transaction. */
-const maxInCircle = 500
+const maxCycleLines = 500
 /** Lines that are looked at, or put into the index, before other requests have their turn. */
 const together = 1_000
 
@@ -29,22 +29,22 @@ async function placeAll (context: ImportContext): Promise<void> {
   const { index } = context
   const { last } = index
   for (let after = 0; after < last; after += together) {
-    index.placeAsRead({ after, upTo: after + together })
+    index.orderAsRead({ after, upTo: after + together })
     await pause(context)
   }
 }
 
 async function orderAll (context: ImportContext): Promise<void> {
   const { index } = context
-  const places = new Places(context)
+  const positions = new LineOrder(context)
   for (let after = 0; ;) {
     const waiting = index.unordered(after, together)
     if (waiting.length === 0) return
-    const placing = place(waiting, context, places)
+    const placing = position(waiting, context, positions)
     let step
     do {
       step = index.together(() => placing.next())
-      places.note()
+      positions.note()
       await pause(context)
     } while (step.done !== true)
     if (step.value === undefined) after = waiting.at(-1)!
@@ -53,16 +53,16 @@ async function orderAll (context: ImportContext): Promise<void> {
 }
 
 /** Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to be ordered */
-function * place (waiting: readonly number[], { index }: ImportContext, places: Places): Generator<void, readonly number[] | undefined> {
+function * position (waiting: readonly number[], { index }: ImportContext, positions: LineOrder): Generator<void, readonly number[] | undefined> {
   let looked = 0
   const isOrdered = (line: number): boolean => {
     looked++
-    return places.has(line) || index.isOrdered(line)
+    return positions.has(line) || index.isOrdered(line)
   }
   try {
     for (const lines of topologicalOrder(waiting, { referred: line => index.targets(line), isOrdered })) {
-      places.add(lines)
-      if (looked < maxReferences && places.size < together) continue
+      positions.add(lines)
+      if (looked < maxReferences && positions.size < together) continue
       yield
       looked = 0
     }
@@ -75,16 +75,16 @@ function * place (waiting: readonly number[], { index }: ImportContext, places: 
 }
 
 /** Places that are not in the index yet. */
-class Places {
+class LineOrder {
   readonly #context: ImportContext
-  readonly #next = new Map<number, { readonly place: number, readonly cycle: number | null }>()
+  readonly #next = new Map<number, { readonly position: number, readonly cycle: number | null }>()
   /** Lines that have none, with what they fail with. */
   readonly #failed = new Map<number, string>()
-  #place: number
+  #position: number
 
   constructor (context: ImportContext) {
     this.#context = context
-    this.#place = context.index.nextPlace()
+    this.#position = context.index.nextPosition()
   }
 
   get size (): number {
@@ -96,19 +96,19 @@ class Places {
   }
 
   add (lines: ReferenceCycle): void {
-    const error = this.#troubleWith(lines)
+    const error = this.#findError(lines)
     const cycle = lines.length > 1 ? lines[0]! : null
     for (const line of lines) {
-      if (error === undefined) this.#next.set(line, { place: this.#place++, cycle })
+      if (error === undefined) this.#next.set(line, { position: this.#position++, cycle })
       else this.#failed.set(line, error)
     }
   }
 
   /** Why lines of a circle can't be written, which only go together. */
-  #troubleWith (lines: ReferenceCycle): string | undefined {
+  #findError (lines: ReferenceCycle): string | undefined {
     const { index, lineBytes } = this.#context
     if (lines.length === 1) return undefined
-    if (lines.length > maxInCircle) return `The line is part of a reference cycle of more than ${maxInCircle} lines.`
+    if (lines.length > maxCycleLines) return `The line is part of a reference cycle of more than ${maxCycleLines} lines.`
     const references = sumOf(lines, line => index.targets(line).length)
     if (references > maxReferences) return `The line is part of a reference cycle whose lines together have more than ${maxReferences} references. Split the records.`
     // They are in memory together, as one line is.

@@ -9,7 +9,7 @@ import { readContents } from './contents.js'
 import { failedOutcome, typeOfLine, type ImportContext, type LineOutcome } from './import-context.js'
 import { idOf, type Identity } from './line-ids.js'
 import { states, type IndexedLine, type LineAction, type LineReference } from './index-rows.js'
-import type { KeptRecord } from './kept-records.js'
+import type { CachedRecord } from './kept-records.js'
 import { targetsOf, type NamedLine, type Target } from './look-up.js'
 import { readRecord } from './record.js'
 import { prepareLine, type Prepared, type ReadLine } from './resource.js'
@@ -30,7 +30,7 @@ export interface Entry {
 export type QuotaReservations = ReadonlyMap<number, QuotaReservation | undefined>
 
 /** A line of which the record is kept since it was read. */
-interface KeptLine { readonly line: IndexedLine, readonly record: KeptRecord }
+interface CachedLine { readonly line: IndexedLine, readonly record: CachedRecord }
 
 /** Where lines that are written together are stored. */
 interface Known {
@@ -45,19 +45,19 @@ const bytesAtOnce = 131_072
 
 /** Lines made ready to be written, or ended already. */
 export async function prepareAll (context: ImportContext, lines: readonly IndexedLine[], reservations: QuotaReservations): Promise<ReadonlyArray<Entry | LineOutcome>> {
-  const kept = new Map(lines.flatMap(line => {
-    const record = context.kept.get(line.line)
+  const cachedLines = new Map(lines.flatMap(line => {
+    const record = context.stored.get(line.line)
     return record === undefined ? [] : [[line.line, { line, record }] as const]
   }))
-  const read = await readAgain(context, lines.filter(({ line }) => !kept.has(line)))
-  const all = lines.map(({ line }) => kept.get(line) ?? read.get(line)!)
+  const read = await readAgain(context, lines.filter(({ line }) => !cachedLines.has(line)))
+  const all = lines.map(({ line }) => cachedLines.get(line) ?? read.get(line)!)
   const found = context.request.dryRun ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(context, all)
   const known: Known = { found, names: namesIn(all, found), reservations }
   const entries: Array<Entry | LineOutcome> = []
   for (const some of stepsOf(lines)) {
-    const asKept = context.index.together(() => new Set(some.filter(({ line }) => kept.has(line) && isAsKept(context, kept.get(line)!, known))))
-    for (const [line, record] of await readAgain(context, some.filter(line => kept.has(line.line) && !asKept.has(line)))) read.set(line, record)
-    entries.push(...await Promise.all(context.index.together(() => some.map(line => asKept.has(line) ? entryOf(kept.get(line.line)!, known) : prepare(context, read.get(line.line)!, known)))))
+    const asCached = context.index.together(() => new Set(some.filter(({ line }) => cachedLines.has(line) && isAsCached(context, cachedLines.get(line)!, known))))
+    for (const [line, record] of await readAgain(context, some.filter(line => cachedLines.has(line.line) && !asCached.has(line)))) read.set(line, record)
+    entries.push(...await Promise.all(context.index.together(() => some.map(line => asCached.has(line) ? entryOf(cachedLines.get(line.line)!, known) : prepare(context, read.get(line.line)!, known)))))
     await breathe()
   }
   return entries
@@ -88,7 +88,7 @@ async function readAgain (context: ImportContext, lines: readonly IndexedLine[])
 }
 
 /** Whether a line and all that it refers to have the ids with which the record is kept. */
-function isAsKept (context: ImportContext, { line, record: { record } }: KeptLine, { found }: Known): boolean {
+function isAsCached (context: ImportContext, { line, record: { record } }: CachedLine, { found }: Known): boolean {
   const { id, before } = found.get(line.line)!
   return before === undefined && id === record.id && context.index.referred(line.line).every(other => storedId(context, other, found) === idOf(other.identity))
 }
@@ -101,7 +101,7 @@ function storedId ({ index, seal, request }: ImportContext, { line, state, plan,
   return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
 }
 
-function entryOf ({ line, record: { mapping, fields, record } }: KeptLine, { reservations }: Known): Entry {
+function entryOf ({ line, record: { mapping, fields, record } }: CachedLine, { reservations }: Known): Entry {
   return { line, mapping, fields, record, plan: 'created', reservation: reservations.get(line.line) }
 }
 

@@ -9,7 +9,7 @@ import { recordUsage, exceededIn, refund, inputFile, createContext, typeOfLine, 
 import { idOf, type Identity } from './line-ids.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
-import type { KeptRecord } from './kept-records.js'
+import type { CachedRecord } from './kept-records.js'
 import { maxBytes, maxLines, maxReferences } from './pace.js'
 import { createdContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
@@ -33,7 +33,7 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
         part.add(line)
         if (part.isFull) {
           await work.files.requireRoom()
-          part = part.noted()
+          part = part.toPart()
           yield
         }
         if (performance.now() - last < breath) continue
@@ -42,7 +42,7 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
         last = performance.now()
       }
     }
-    part.noted()
+    part.toPart()
   } finally {
     part.refund()
   }
@@ -50,14 +50,14 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
 }
 
 /** What a line is as a new record, of which it is known where it will be stored, but not yet where all is that it refers to. */
-interface Made extends Pick<KeptRecord, 'fields'> { readonly checked: CheckedRecord }
+interface Made extends Pick<CachedRecord, 'fields'> { readonly checked: CheckedRecord }
 
 /** Lines that were read and are not in the index yet. */
 class Part {
   readonly #context: ImportContext
   readonly #lines: NewLine[] = []
   /** Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage collector next to nothing. */
-  readonly #records = new Map<number, KeptRecord>()
+  readonly #records = new Map<number, CachedRecord>()
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
   #bytes = 0
@@ -92,12 +92,12 @@ class Part {
   }
 
   /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
-  noted (): Part {
-    const { index, kept } = this.#context
-    const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
+  toPart (): Part {
+    const { index, stored } = this.#context
+    const orderedLines = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
     recordUsage(this.#context, this.#uses.splice(0))
     // They are written soon, since all that they refer to stands before them.
-    for (const [line, record] of this.#records) if (placed.has(line)) kept.keep(line, record)
+    for (const [line, record] of this.#records) if (orderedLines.has(line)) stored.store(line, record)
     return new Part(this.#context)
   }
 
@@ -107,7 +107,7 @@ class Part {
   }
 
   #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
-    const { kept } = this.#context
+    const { stored: kept } = this.#context
     const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
     if (isOpen || !kept.hasRoom) return
     const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }

@@ -74,6 +74,6 @@ function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !isOurs(name)))
 }
 
-function invalid (field: string, says: string): Failure {
-  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, says)] })
+function invalid (field: string, message: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, message)] })
 }

@@ -45,9 +45,9 @@ interface Change { readonly before: StoredResource, readonly body: Fields, reado
 
 async function changed (context: ImportContext, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
   if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
-  const { changed, kept } = changedFields(mapping, body, mapping.present(before))
+  const { changed, stored } = changedFields(mapping, body, mapping.present(before))
   const fields = await complete(context, mapping, resolveTargets(mapping, changed, targets))
-  const patched: FhirResource = mapping.patch(before, { ...kept, ...fields })
+  const patched: FhirResource = mapping.patch(before, { ...stored, ...fields })
   throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
   // Resolved at once, since it may turn out to be what is stored already.
   const { type } = mapping

@@ -19,13 +19,13 @@ export interface Result {
 }
 
 /** Fields at fault that a message tells; a line may have thousands. */
-const maxTold = 5
+const maxReported = 5
 
 /** A failure as the result of a line. */
 export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
-  const says = issues.length === 0 ? message : issues.slice(0, maxTold).map(({ diagnostics }) => diagnostics).join('; ')
+  const says = issues.length === 0 ? message : issues.slice(0, maxReported).map(({ diagnostics }) => diagnostics).join('; ')
   const field = issues[0]?.expression?.[0]
-  return { status: 'failed', code, message: issues.length > maxTold ? `${says}; and ${issues.length - maxTold} more` : says, ...field !== undefined && { field } }
+  return { status: 'failed', code, message: issues.length > maxReported ? `${says}; and ${issues.length - maxReported} more` : says, ...field !== undefined && { field } }
 }
 
 const algorithm = 'aes-256-gcm'
@@ -70,20 +70,20 @@ export class ResultCipher {
 
   /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
   require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
-    const given = Buffer.from(String(line.seal), 'hex')
-    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw corruptFile('a line is not where it was when it was read')
+    const bytes = Buffer.from(String(line.seal), 'hex')
+    if (bytes.length !== tagBytes || !timingSafeEqual(bytes, Buffer.from(this.ofLine(line), 'hex'))) throw corruptFile('a line is not where it was when it was read')
   }
 
   close (line: number, result: Result): Buffer {
     const nonce = this.#nonces.next()
-    const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(placeOf(line))
+    const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(toHeader(line))
     const parts = [nonce, cipher.update(JSON.stringify(result), 'utf8'), cipher.final()]
     return Buffer.concat([...parts, cipher.getAuthTag()])
   }
 
   /** @throws {Failure} INTERNAL_ERROR for what was not sealed as the result of this line */
   open (line: number, sealed: Buffer): Result {
-    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes }).setAAD(placeOf(line))
+    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes }).setAAD(toHeader(line))
     try {
       decipher.setAuthTag(sealed.subarray(-tagBytes))
       const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))
@@ -95,8 +95,8 @@ export class ResultCipher {
 }
 
 /** No line's result passes for another's. */
-function placeOf (line: number): Buffer {
-  const place = Buffer.alloc(8)
-  place.writeBigUInt64BE(BigInt(line))
-  return place
+function toHeader (line: number): Buffer {
+  const header = Buffer.alloc(8)
+  header.writeBigUInt64BE(BigInt(line))
+  return header
 }

@@ -30,7 +30,7 @@ export async function writeResults (scope: FastifyInstance, { jobs, spool }: Dow
     url: '/bulk/jobs/:id/results',
     // A HEAD that is made of the GET would read all of them.
     exposeHeadRoute: false,
-    config: { mediaTypes: ndjsonTypes, staysOpen: true },
+    config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
     handler: async (request: WithId, reply) => {
       if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
       const job = await jobOf(jobs, request)
@@ -86,10 +86,10 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
 }
 
 /** Asks an index until nobody writes it. Not by SQLite's own waiting, which would keep this thread from ending what it writes itself. */
-async function unlocked<T> (ask: () => T): Promise<T> {
+async function unlocked<T> (run: () => T): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return ask()
+      return run()
     } catch (error) {
       if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY') || tries === maxTries) throw error
       await pause(retryMs)

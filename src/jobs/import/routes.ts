@@ -30,7 +30,7 @@ const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body ==
 
 function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): ImportInput {
   requireUtf8(request.headers['content-type'] ?? '')
-  return { options: wishOf(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
+  return { options: parseImportOptions(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
 }
 
 function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): ImportInput {
@@ -40,20 +40,20 @@ function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Import
   const { data, sources, ...wish } = body as Record<string, unknown>
   if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
   if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a string, with one record per line')
-  return { options: wishOf({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
+  return { options: parseImportOptions({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
 }
 
 /** What the query says of the import; what JSON says of it comes first. */
 function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
-  const given = new Map<string, unknown>()
+  const query = new Map<string, unknown>()
   for (const [name, value] of parseQuery(rawQuery(raw.url))) {
-    if (given.has(name)) throw invalidParameter(safeName(name), 'is given twice')
-    given.set(name, name === 'dryRun' && /^(?:true|false)$/.test(value) ? value === 'true' : value)
+    if (query.has(name)) throw invalidParameter(safeName(name), 'is given twice')
+    query.set(name, name === 'dryRun' && /^(?:true|false)$/.test(value) ? value === 'true' : value)
   }
-  return Object.fromEntries(given)
+  return Object.fromEntries(query)
 }
 
-function wishOf ({ resourceType, dryRun = false, ...more }: Readonly<Record<string, unknown>>): ImportOptions {
+function parseImportOptions ({ resourceType, dryRun = false, ...more }: Readonly<Record<string, unknown>>): ImportOptions {
   const [unknown] = Object.keys(more)
   if (unknown !== undefined) throw invalidParameter(safeName(unknown), 'no such parameter; an import takes resourceType and dryRun, and in a JSON body also data or sources')
   if (typeof dryRun !== 'boolean') throw invalid('dryRun', 'expected true or false')

@@ -35,7 +35,7 @@ function * waiting (index: IndexFile, underWay: ReadonlySet<number>, most: numbe
   let after = 0
   for (let looked = 0; looked < most * farther;) {
     const lines = index.pending(after, most)
-    for (const { line, place } of lines) {
+    for (const { line, position: place } of lines) {
       after = place
       if (underWay.has(line)) continue
       looked++

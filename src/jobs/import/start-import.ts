@@ -68,8 +68,8 @@ async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string, 
 }
 
 /** A mistake in what the client says of the import, be it in the query or in JSON. */
-export function invalid (field: string, says: string, code?: string): Failure {
-  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, says, code)] })
+export function invalid (field: string, message: string, code?: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, message, code)] })
 }
 
 /** The type that a client names by the group's path or by its R4 name. @throws {Failure} VALIDATION_ERROR */
@@ -91,7 +91,7 @@ function sourceOf (item: unknown, { field, rules }: { readonly field: string, re
   try {
     sourceUrl(url, rules)
   } catch (error) {
-    throw error instanceof SourceError ? invalid(`${field}.url`, error.says, 'processing') : error
+    throw error instanceof SourceError ? invalid(`${field}.url`, error.message, 'processing') : error
   }
   return { type: resourceType === undefined ? null : typeNamed(resourceType, `${field}.resourceType`), url }
 }

@@ -110,7 +110,7 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
     })
     if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(context, entries[at]!, failure)))
     pace.succeeded(entries.length)
-    note(entries.map((entry, at) => answered(context, entry, together.written[at])))
+    note(entries.map((entry, at) => toOutcome(context, entry, together.written[at])))
   } catch (error) {
     const failure = failureOf(error)
     if (failure.code === 'INTERNAL_ERROR') throw error
@@ -146,7 +146,7 @@ function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[
   })).flat()
 }
 
-function answered (context: ImportContext, entry: Entry, failure: Failure | undefined): LineOutcome {
+function toOutcome (context: ImportContext, entry: Entry, failure: Failure | undefined): LineOutcome {
   return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(context, entry, failure)
 }
 

@@ -78,9 +78,9 @@ class Batches {
 /** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
 function failureOfDoomed ({ index, seal }: ImportContext, { because: { line } }: BatchSelection['blockedLines'][number]): Failure {
   const { code } = seal.open(line, index.result(line))
-  const says = `The record refers to line ${line} of this import, which failed.`
+  const message = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
-  return new Failure('VALIDATION_ERROR', { message: says })
+  return new Failure('VALIDATION_ERROR', { message: message })
 }
 
 /** Tasks that are under way, of which the first one in trouble ends all. */

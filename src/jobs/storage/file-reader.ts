@@ -24,15 +24,15 @@ export async function * bytesOf ({ path, listPath, secret }: ReaderOptions, { st
   try {
     const list = await SegmentList.read(listPath, secret)
     const reader = new FrameReader(file, list, secret)
-    for (let place = start; place < end;) {
-      const { chunks, isEnd } = await reader.read(place, end)
+    for (let offset = start; offset < end;) {
+      const { chunks, isEnd } = await reader.read(offset, end)
       // After it, since the list may have been learned anew.
       if (state !== undefined) list.require(state)
       for (const chunk of chunks) {
         yield chunk
-        place += chunk.length
+        offset += chunk.length
       }
-      if (isEnd && place < end && end < Infinity) throw corruptFile('a file is truncated')
+      if (isEnd && offset < end && end < Infinity) throw corruptFile('a file is truncated')
       if (isEnd) return
     }
   } finally {
@@ -57,26 +57,26 @@ class FrameReader {
   constructor (private readonly file: FileHandle, private readonly list: SegmentList, private readonly secret: FileSecret) {}
 
   /** Some bytes from a place on. Frames that do not fit the list are damaged, unless somebody cut the file since the list was read. */
-  async read (place: number, end: number): Promise<Frames> {
+  async read (offset: number, end: number): Promise<Frames> {
     for (;;) {
-      const run = await this.#runFrom(place, end)
-      const frames = run === undefined ? undefined : this.#framesIn(run, place, end)
+      const run = await this.#runFrom(offset, end)
+      const frames = run === undefined ? undefined : this.#framesIn(run, offset, end)
       if (frames !== undefined) return frames
       if (!await this.list.learn()) throw corruptFile('a frame of a file is missing or was changed')
     }
   }
 
   /** For a place behind the end, the last frame that is there, since only that can tell that it is the last. */
-  async #runFrom (place: number, end: number): Promise<Run | undefined> {
+  async #runFrom (offset: number, end: number): Promise<Run | undefined> {
     const { segments } = this.list
-    const at = segments.findLastIndex(({ start }) => start <= place)
+    const at = segments.findLastIndex(({ start }) => start <= offset)
     const [segment, next] = [segments[at], segments[at + 1]]
     if (segment === undefined) return undefined
     const rowBytes = (next?.offset ?? (await this.file.stat()).size) - segment.offset
     if (rowBytes <= 0) return undefined
-    const first = Math.min(Math.floor((place - segment.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
-    const wanted = Math.ceil((Math.min(end, next?.start ?? Infinity) - segment.start) / frameBytes) - first
-    const length = Math.min(rowBytes - first * sealedFrameBytes, Math.min(Math.max(wanted, 1), together) * sealedFrameBytes)
+    const first = Math.min(Math.floor((offset - segment.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
+    const requested = Math.ceil((Math.min(end, next?.start ?? Infinity) - segment.start) / frameBytes) - first
+    const length = Math.min(rowBytes - first * sealedFrameBytes, Math.min(Math.max(requested, 1), together) * sealedFrameBytes)
     return { segment, first, next, bytes: await this.#bytes(segment.offset + first * sealedFrameBytes, length) }
   }
 
@@ -93,7 +93,7 @@ class FrameReader {
   }
 
   /** Up to the first that is not good; undefined when that is the first of all. */
-  #framesIn ({ segment, first, next, bytes }: Run, place: number, end: number): Frames | undefined {
+  #framesIn ({ segment, first, next, bytes }: Run, offset: number, end: number): Frames | undefined {
     const key = this.#keyOf(segment)
     const chunks: Buffer[] = []
     for (let at = 0; at < bytes.length; at += sealedFrameBytes) {
@@ -101,7 +101,7 @@ class FrameReader {
       const plain = decryptFrame(key, number, bytes.subarray(at, at + sealedFrameBytes))
       if (plain === undefined) break
       const start = segment.start + number * frameBytes
-      const chunk = plain.subarray(Math.max(0, place - start), Math.min(next?.start ?? Infinity, end) - start)
+      const chunk = plain.subarray(Math.max(0, offset - start), Math.min(next?.start ?? Infinity, end) - start)
       if (chunk.length > 0) chunks.push(chunk)
       // A full frame is never the last one, so that nothing can be cut off unseen.
       if (plain.length < frameBytes && next === undefined) return { chunks, isEnd: true }

@@ -75,7 +75,7 @@ class SealingWriter implements FileWriter {
   #unlooked = 0
   /** Where on the disk what is gathered will end, and how far the disk has it. */
   #end: number
-  #place: number
+  #offset: number
   #bytes: number
   #writing: Promise<void> = Promise.resolve()
 
@@ -83,7 +83,7 @@ class SealingWriter implements FileWriter {
     this.#file = file
     this.#list = list
     this.#options = options
-    this.#end = this.#place = offset
+    this.#end = this.#offset = offset
     this.#bytes = options.from
   }
 
@@ -166,7 +166,7 @@ class SealingWriter implements FileWriter {
   }
 
   async #put (parts: readonly Buffer[], length: number): Promise<void> {
-    await this.#options.take(length, this.#place + length)
+    await this.#options.take(length, this.#offset + length)
     this.#unlooked += length
     if (this.#unlooked >= lookedAfterBytes) {
       await this.#options.requireRoom()
@@ -174,8 +174,8 @@ class SealingWriter implements FileWriter {
     }
     for (let rest = parts; rest.length > 0;) {
       this.#options.requireHeld()
-      const { bytesWritten } = await this.#file.writev(rest, this.#place)
-      this.#place += bytesWritten
+      const { bytesWritten } = await this.#file.writev(rest, this.#offset)
+      this.#offset += bytesWritten
       rest = behind(rest, bytesWritten)
     }
   }

@@ -93,14 +93,14 @@ export class Spool {
   }
 
   /** Deletes the files of a job but those whose names begin so. */
-  async deleteBut (id: string, kept: string): Promise<void> {
-    for (const name of await this.#namesBut(id, kept)) await rm(join(this.#folder(id), name), { force: true })
+  async deleteBut (id: string, storedName: string): Promise<void> {
+    for (const name of await this.#namesBut(id, storedName)) await rm(join(this.#folder(id), name), { force: true })
   }
 
   /** The jobs that have files here beside those whose names begin so. */
-  async withMoreThan (kept: string): Promise<readonly string[]> {
+  async withMoreThan (storedName: string): Promise<readonly string[]> {
     const ids = await this.#ids()
-    const names = await Promise.all(ids.map(id => this.#namesBut(id, kept)))
+    const names = await Promise.all(ids.map(id => this.#namesBut(id, storedName)))
     return ids.filter((_, i) => names[i]!.length > 0)
   }
 
@@ -115,9 +115,9 @@ export class Spool {
     return (await readdir(this.#options.directory)).filter(isJobId)
   }
 
-  async #namesBut (id: string, kept: string): Promise<readonly string[]> {
+  async #namesBut (id: string, storedName: string): Promise<readonly string[]> {
     const names = await readdir(this.#folder(id)).catch(() => [])
-    return names.filter(name => !name.startsWith(kept) && !name.startsWith('.'))
+    return names.filter(name => !name.startsWith(storedName) && !name.startsWith('.'))
   }
 
   async #requireRoom (folder: string): Promise<void> {

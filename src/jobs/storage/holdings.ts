@@ -13,9 +13,9 @@ export function ownerHash ({ tenantId, mode }: JobScope): string {
 const blockBytes = 4_096
 
 /** For how long a look is good enough while there is room. */
-const keptMs = 1_000
+const retentionMs = 1_000
 /** In any case for so many times what it took: many folders cost no more than few. */
-const keptTimes = 20
+const maxRecentTimes = 20
 
 /** The folder of a job, and the mark of whose it is. */
 interface OwnedFolder { readonly id: string, readonly mark: string }
@@ -72,7 +72,7 @@ export class DiskQuota {
    */
   async require (mark: string, bytes: number): Promise<void> {
     if (bytes > this.#most) throw tooLarge(this.#most)
-    await this.#look(keptMs)
+    await this.#look(retentionMs)
     // Something may be gone by now.
     if (this.#heldBy(mark) + bytes > this.#most) await this.#look(0)
     if (this.#heldBy(mark) + bytes > this.#most) throw quotaExceeded(this.#most)
@@ -99,7 +99,7 @@ export class DiskQuota {
   /** Has a look that is no older than it may be; those who ask meanwhile wait for the same. */
   async #look (maxMs: number): Promise<void> {
     const { endedAt, tookMs } = this.#last
-    if (performance.now() < endedAt + Math.max(maxMs, tookMs * keptTimes)) return
+    if (performance.now() < endedAt + Math.max(maxMs, tookMs * maxRecentTimes)) return
     this.#looking ??= this.#lookNow().finally(() => { this.#looking = undefined })
     await this.#looking
   }

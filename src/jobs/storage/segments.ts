@@ -33,7 +33,7 @@ export class SegmentList {
   private constructor (path: string, secret: FileSecret, bytes: Buffer) {
     this.#path = path
     this.#key = keyFor(secret, 'list')
-    this.#bytes = wholeList(bytes, this.#key)
+    this.#bytes = fullList(bytes, this.#key)
   }
 
   /** Of a file that has no list yet it is empty. @throws {Failure} when it was changed */
@@ -53,15 +53,15 @@ export class SegmentList {
 
   /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
   next (start: number, offset: number): { readonly segment: Segment, readonly note: () => Promise<void> } {
-    const place = this.#bytes.length
+    const index = this.#bytes.length
     const { entry, segment } = entryAfter(this.#bytes, { start, offset }, this.#key)
     this.#know(Buffer.concat([this.#bytes, entry]))
-    return { segment, note: async () => await put(this.#path, entry, place) }
+    return { segment, note: async () => await put(this.#path, entry, index) }
   }
 
   /** Learns what was added since. @returns whether anything was */
   async learn (): Promise<boolean> {
-    const bytes = wholeList(await bytesOf(this.#path), this.#key)
+    const bytes = fullList(await bytesOf(this.#path), this.#key)
     if (bytes.equals(this.#bytes)) return false
     this.#know(bytes)
     return true
@@ -78,17 +78,17 @@ export class SegmentList {
  * @param fileBytes how long the file is on the disk
  * @returns undefined when the file does not reach so far
  */
-export function previousFrameEnd (place: number, segments: readonly Segment[], fileBytes: number): number | undefined {
-  const { segment, next } = segmentBefore(place, segments)
-  if (segment === undefined) return place === 0 ? 0 : undefined
+export function previousFrameEnd (index: number, segments: readonly Segment[], fileBytes: number): number | undefined {
+  const { segment, next } = segmentBefore(index, segments)
+  if (segment === undefined) return index === 0 ? 0 : undefined
   const rowBytes = Math.min(next?.offset ?? fileBytes, fileBytes) - segment.offset
-  if (plaintextLength(rowBytes) < place - segment.start) return undefined
-  return segment.offset + Math.min(rowBytes, Math.ceil((place - segment.start) / frameBytes) * sealedFrameBytes)
+  if (plaintextLength(rowBytes) < index - segment.start) return undefined
+  return segment.offset + Math.min(rowBytes, Math.ceil((index - segment.start) / frameBytes) * sealedFrameBytes)
 }
 
 /** The piece that holds the last byte before a place, and the one behind it. */
-function segmentBefore (place: number, segments: readonly Segment[]): { readonly segment: Segment | undefined, readonly next: Segment | undefined } {
-  const at = segments.findLastIndex(({ start }) => start < place)
+function segmentBefore (index: number, segments: readonly Segment[]): { readonly segment: Segment | undefined, readonly next: Segment | undefined } {
+  const at = segments.findLastIndex(({ start }) => start < index)
   return { segment: segments[at], next: segments[at + 1] }
 }
 
@@ -109,10 +109,10 @@ async function bytesOf (path: string): Promise<Buffer> {
   }
 }
 
-async function put (path: string, entry: Buffer, place: number): Promise<void> {
+async function put (path: string, entry: Buffer, index: number): Promise<void> {
   const list = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
   try {
-    await list.write(entry, 0, entry.length, place)
+    await list.write(entry, 0, entry.length, index)
     await list.datasync()
   } finally {
     await list.close()
@@ -120,17 +120,17 @@ async function put (path: string, entry: Buffer, place: number): Promise<void> {
 }
 
 /** The entries that count: what is not whole at the end, for a crash came in between, was never used. */
-function wholeList (bytes: Buffer, key: Buffer): Buffer {
-  const whole = bytes.length - bytes.length % entryBytes
-  for (const length of [whole, whole - entryBytes]) {
+function fullList (bytes: Buffer, key: Buffer): Buffer {
+  const full = bytes.length - bytes.length % entryBytes
+  for (const length of [full, full - entryBytes]) {
     if (length <= 0) return bytes.subarray(0, 0)
-    if (isWhole(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
+    if (isComplete(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
   }
   throw corruptFile('the list of a file\'s pieces was changed')
 }
 
 /** The last mark is over all that is before it. */
-function isWhole (list: Buffer, key: Buffer): boolean {
+function isComplete (list: Buffer, key: Buffer): boolean {
   return timingSafeEqual(markOf(list.subarray(0, -markBytes), key), list.subarray(-markBytes))
 }
 

@@ -11,11 +11,11 @@ const layout = 1
 const dayMs = 24 * 3_600_000
 
 /** How long an acknowledged batch is kept, in case the control plane is restored from an older backup. */
-const batchesKeptMs = 3 * dayMs
+const batchRetentionMs = 3 * dayMs
 /** How long hourly totals are kept: long enough to recompute a bill of thirteen months ago. */
-const totalsKeptMs = 400 * dayMs
+const totalRetentionMs = 400 * dayMs
 /** How long monthly counts are kept: the month itself and some days more, since clocks differ. */
-const monthsKeptMs = 40 * dayMs
+const monthRetentionMs = 40 * dayMs
 /** The most old batches that are folded into totals at once, so that nothing waits long for it. */
 const foldedAtOnce = 20
 
@@ -46,7 +46,7 @@ export interface FlushBatch { readonly name: string, readonly lines: readonly Us
 
 /** The file is not a ledger, or is corrupt. */
 export class LedgerCorruptError extends Error {
-  override readonly name = 'LedgerBroken'
+  override readonly name = 'LedgerCorruptError'
 }
 
 /**
@@ -92,9 +92,9 @@ export class LedgerFile {
         this.#acknowledge(receipt, now)
         if (this.#withdraw(receipt) && !this.#holds(receipt.number + 1)) this.#beginSeries()
       }
-      for (const row of this.#statements.old.all(now.getTime() - batchesKeptMs, foldedAtOnce) as BatchRow[]) this.#fold(row)
-      this.#statements.forget.run(new Date(now.getTime() - totalsKeptMs).toISOString())
-      this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthsKeptMs).toISOString()))
+      for (const row of this.#statements.old.all(now.getTime() - batchRetentionMs, foldedAtOnce) as BatchRow[]) this.#fold(row)
+      this.#statements.forget.run(new Date(now.getTime() - totalRetentionMs).toISOString())
+      this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthRetentionMs).toISOString()))
     })
   }
 
@@ -128,18 +128,18 @@ export class LedgerFile {
 
   /** Stores what was reported of each month, here and by all gateways. The difference is what the others counted. */
   #acknowledge ({ number, months = [] }: UsageAck, now: Date): void {
-    for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#tell(unpacked(content), 1)
+    for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#notify(unpacked(content), 1)
     this.#statements.acknowledge.run(now.getTime(), number)
     for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
   }
 
   /** @returns whether the control plane lost batches that it had acknowledged */
   #withdraw ({ number }: UsageAck): boolean {
-    for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#tell(unpacked(content), -1)
+    for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#notify(unpacked(content), -1)
     return this.#statements.unacknowledge.run(number).changes > 0
   }
 
-  #tell (lines: readonly UsageLine[], sign: 1 | -1): void {
+  #notify (lines: readonly UsageLine[], sign: 1 | -1): void {
     for (const line of lines) if (line.isCounted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
   }
 

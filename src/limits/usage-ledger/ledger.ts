@@ -102,8 +102,8 @@ export class UsageLedger {
   /** The state of the ledger. */
   check (): LedgerCheck {
     const broken = this.#brokenFiles()
-    const isGood = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
-    return { status: isGood ? 'ok' : 'degraded', linesInMemory: this.#linesInMemory(), lostRequests: this.#tally.lost, broken }
+    const isOk = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
+    return { status: isOk ? 'ok' : 'degraded', linesInMemory: this.#linesInMemory(), lostRequests: this.#tally.lost, broken }
   }
 
   /** Flushes and closes. Logs what is lost if the disk still fails. */

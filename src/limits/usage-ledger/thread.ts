@@ -4,10 +4,10 @@ import { LedgerClient } from './keeper.js'
 import type { LedgerRequest } from './messages.js'
 
 const keeper = new LedgerClient(workerData as string)
-const asking = parentPort!
+const port = parentPort!
 
-asking.on('message', (request: LedgerRequest | 'close') => {
-  if (request !== 'close') return asking.postMessage(keeper.response(request))
+port.on('message', (request: LedgerRequest | 'close') => {
+  if (request !== 'close') return port.postMessage(keeper.response(request))
   keeper.close()
-  asking.close()
+  port.close()
 })

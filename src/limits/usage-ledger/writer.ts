@@ -27,21 +27,21 @@ export class LedgerWriter {
 
   /** Checks that the file is usable. @throws {LedgerFailure} like all methods */
   open (): Promise<void> {
-    return this.#ask({ name: 'open', args: [], now: this.#now() })
+    return this.#send({ name: 'open', args: [], now: this.#now() })
   }
 
   /** Resolves when the lines are on disk. A deposit that was already written is ignored. */
   add (deposit: FlushBatch): Promise<void> {
-    return this.#ask({ name: 'add', args: [deposit], now: this.#now() })
+    return this.#send({ name: 'add', args: [deposit], now: this.#now() })
   }
 
   nextBatch (): Promise<UsageBatch | undefined> {
-    return this.#ask({ name: 'nextBatch', args: [linesPerBatch], now: this.#now() })
+    return this.#send({ name: 'nextBatch', args: [linesPerBatch], now: this.#now() })
   }
 
   settle (receipt: UsageAck): Promise<void> {
     const now = this.#now()
-    return this.#ask({ name: 'applyAck', args: [receipt, now], now })
+    return this.#send({ name: 'applyAck', args: [receipt, now], now })
   }
 
   /** Closes the file after earlier calls have finished, and ends the thread. */
@@ -52,7 +52,7 @@ export class LedgerWriter {
     await ended
   }
 
-  #ask<T> (request: LedgerRequest): Promise<T> {
+  #send<T> (request: LedgerRequest): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#thread ??= this.#start()
       this.#waiting.push({ resolve, reject })

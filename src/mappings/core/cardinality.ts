@@ -64,7 +64,7 @@ export function oneOrList<T, const O extends ListOptions> (codec: Codec<T>, path
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const sibling = siblingOf(path)
-  const placeOf = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
+  const indexOfItem = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
     schema: described(codec.schema, options),
     path,
@@ -73,19 +73,19 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
     accept: value => accepted(codec, value),
     read (holder) {
       const items = itemsAt(holder, path)
-      return codec.read(items[placeOf(items)])
+      return codec.read(items[indexOfItem(items)])
     },
     write (holder, value) {
       const items = slotsAt(holder, path, sibling)
-      const place = placeOf(items) >= 0 ? placeOf(items) : items.length
-      const item = put(codec, value, items[place])
-      if (item === items[place]) return holder
+      const index = indexOfItem(items) >= 0 ? indexOfItem(items) : items.length
+      const item = put(codec, value, items[index])
+      if (item === items[index]) return holder
       const changed = item === undefined ? [] : [item]
       // What stands beside a primitive tells of the old one.
-      const origins = items.map((_, origin) => origin === place && !isElement(item) ? undefined : origin)
+      const origins = items.map((_, origin) => origin === index && !isElement(item) ? undefined : origin)
       return withList(holder, { path, sibling }, {
-        items: items.toSpliced(place, 1, ...changed),
-        origins: item === undefined ? origins.toSpliced(place, 1) : origins
+        items: items.toSpliced(index, 1, ...changed),
+        origins: item === undefined ? origins.toSpliced(index, 1) : origins
       })
     }
   }
@@ -131,8 +131,8 @@ export function conflictingFields (choice: string, name: string): (key: string) 
 }
 
 /** The holder without some members; the same object when it has none of them. */
-export function without (holder: FhirElement, isUnwanted: (key: string) => boolean): FhirElement {
-  return Object.keys(holder).filter(isUnwanted).reduce((element, key) => withMember(element, key, undefined), holder)
+export function without (holder: FhirElement, isForbidden: (key: string) => boolean): FhirElement {
+  return Object.keys(holder).filter(isForbidden).reduce((element, key) => withMember(element, key, undefined), holder)
 }
 
 const asList = <T>(value: T | readonly T[]): readonly T[] => Array.isArray(value) ? value : [value as T]

@@ -37,7 +37,7 @@ export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown):
 export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
 
 /** Values in the form in which they are read back; one that is shown as it was sent stays so, even if a new one would get another form. */
-function wantedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
+function requestedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
   const forms = values.map(value => accepted(codec, value))
   if (forms.every((form, i) => deepEqual(form, values[i]))) return forms
   const texts = new Set(shown.map(canonicalJson))
@@ -55,16 +55,16 @@ export interface ReorderedList { readonly items: readonly unknown[], readonly or
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): ReorderedList {
   if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   const shown = before.map(item => codec.read(item))
-  const wanted = wantedOf(codec, values, shown)
-  const equal = findEqual(wanted, shown)
-  const identified = codec.identityOf ? findMatching({ values: wanted, shown }, equal, codec.identityOf) : equal
-  const alike = codec.revises ? findInPlace(identified, shown, (value, place) => areDifferent(codec.identityOf?.(wanted[value]) ?? [], codec.identityOf?.(shown[place]) ?? [])) : identified
+  const requested = requestedOf(codec, values, shown)
+  const equal = findEqual(requested, shown)
+  const identified = codec.identityOf ? findMatching({ values: requested, shown }, equal, codec.identityOf) : equal
+  const alike = codec.revises ? findInPlace(identified, shown, (value, index) => areDifferent(codec.identityOf?.(requested[value]) ?? [], codec.identityOf?.(shown[index]) ?? [])) : identified
   const written = values.map((value, i) => {
-    const [kept, origin] = [equal[i], alike[i]]
-    return { item: kept === undefined ? codec.write(value, origin === undefined ? undefined : before[origin]) : before[kept], origin }
+    const [remaining, origin] = [equal[i], alike[i]]
+    return { item: remaining === undefined ? codec.write(value, origin === undefined ? undefined : before[origin]) : before[remaining], origin }
   })
   let next = 0
   const slots = before.flatMap((item, i) => shown[i] === undefined ? [{ item, origin: i }] : next < written.length ? [written[next++]!] : [])
-  const placed = [...slots, ...written.slice(next)]
-  return { items: placed.map(slot => slot.item), origins: placed.map(slot => slot.origin) }
+  const positioned = [...slots, ...written.slice(next)]
+  return { items: positioned.map(slot => slot.item), origins: positioned.map(slot => slot.origin) }
 }

@@ -9,7 +9,7 @@ export function orderRules (fields: Elements): readonly Rule[] {
     const start = fields[notBefore]!
     return [{
       fields: [notBefore, name],
-      says: `${name} must not be before ${notBefore}`,
+      message: `${name} must not be before ${notBefore}`,
       holds: resource => isOrdered(start.read(resource), end.read(resource))
     }]
   })

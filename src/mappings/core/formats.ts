@@ -37,7 +37,7 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
 }
 
 /** How messages describe the form that is expected. */
-export const formatWords = {
+export const formatDescriptions = {
   date: 'a date such as 1990-03-14, 1990-03 or 1990',
   'fhir-dateTime': 'a time with a time zone such as 2026-03-14T09:30:00Z, or a date',
   'fhir-instant': 'a time with seconds and a time zone, such as 2026-03-14T09:30:00Z',
@@ -73,7 +73,7 @@ function isBase64 (text: string): boolean {
 function isNpi (text: string): boolean {
   if (!/^\d{10}$/.test(text)) return false
   const sum = [...`80840${text}`].reverse()
-    .map((digit, place) => Number(digit) * (place % 2 + 1))
+    .map((digit, index) => Number(digit) * (index % 2 + 1))
     .reduce((total, product) => total + (product > 9 ? product - 9 : product), 0)
   return sum % 10 === 0
 }

@@ -9,13 +9,13 @@ import { canonicalJson } from './canonical-json.js'
  * each of its parts; a code from a small set, which many items share, identifies nothing.
  */
 export function listItemIdentity (elements: Elements, named?: readonly string[]): (value: unknown) => readonly string[] {
-  const telling = Object.entries(elements).filter(([, { schema }]) => !isShared(schema))
-  const whole = named ?? telling.filter(([, { options }]) => options.required === true).map(([name]) => name)
-  const names = whole.length > 0 ? whole : telling.map(([name]) => name)
+  const identifyingFields = Object.entries(elements).filter(([, { schema }]) => !isShared(schema))
+  const full = named ?? identifyingFields.filter(([, { options }]) => options.required === true).map(([name]) => name)
+  const names = full.length > 0 ? full : identifyingFields.map(([name]) => name)
   return value => {
     if (!isElement(value)) return []
     const parts = names.filter(name => value[name] !== undefined).map(name => `${name} ${canonicalJson(value[name])}`)
-    return whole.length > 0 && parts.length > 0 ? [`${named === undefined ? '' : namedMark}${parts.join()}`] : parts
+    return full.length > 0 && parts.length > 0 ? [`${named === undefined ? '' : namedMark}${parts.join()}`] : parts
   }
 }
 

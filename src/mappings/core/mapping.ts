@@ -92,8 +92,8 @@ function patcher (fields: Elements) {
   return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
     inOrder.reduce<FhirElement>((changed, [name, element]) => {
       if (!Object.hasOwn(changes, name)) return changed
-      const whole = element.options.shortcutOf
-      if (whole !== undefined && (changes[whole] ?? undefined) !== undefined) return withShortcuts(changed, fields, { whole, changes })
+      const full = element.options.shortcutOf
+      if (full !== undefined && (changes[full] ?? undefined) !== undefined) return withShortcuts(changed, fields, { full, changes })
       const value = changes[name] ?? undefined
       // A value that is shown already is left alone, with any other forms of its choice that another system stored.
       return value !== undefined && deepEqual(element.read(changed), value) ? changed : element.write(changed, value)
@@ -109,11 +109,11 @@ function namer (fields: Elements): Mapping['named'] {
   }, sent)
 }
 
-function defaults (fields: Elements, given: DefaultContext): Record<string, unknown> {
+function defaults (fields: Elements, context: DefaultContext): Record<string, unknown> {
   const filled: Record<string, unknown> = {}
   for (const [name, { options }] of Object.entries(fields)) {
-    if (options.default === undefined || Object.hasOwn(given.simple, name) || hasRival(fields, options.choice, given.simple)) continue
-    const value = typeof options.default === 'function' ? options.default(given) : options.default
+    if (options.default === undefined || Object.hasOwn(context.simple, name) || hasRival(fields, options.choice, context.simple)) continue
+    const value = typeof options.default === 'function' ? options.default(context) : options.default
     if (value !== undefined) filled[name] = value
   }
   return filled

@@ -12,7 +12,7 @@ type Sources = ReadonlyArray<number | undefined>
  * @param shown the items before, undefined for those that are not shown
  */
 export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
-  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
+  const order = shown.flatMap((item, index) => item === undefined ? [] : [index])
   const sources = values.map((value, i) => order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined)
   return claim(sources, { values, free: freeOf(shown, sources) }, value => [canonicalJson(value)])
 }
@@ -23,9 +23,9 @@ export function findMatching ({ values, shown }: { readonly values: readonly unk
 }
 
 /** Gives each value that is left the item in its own place, where the list has the same length and order as before and the value is not another thing. */
-export function findInPlace (sources: Sources, shown: readonly unknown[], isOther: (value: number, place: number) => boolean): Sources {
+export function findInPlace (sources: Sources, shown: readonly unknown[], isOther: (value: number, index: number) => boolean): Sources {
   if (!sources.includes(undefined)) return sources
-  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
+  const order = shown.flatMap((item, index) => item === undefined ? [] : [index])
   const isInOrder = order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
   return isInOrder ? sources.map((source, i) => source ?? (isOther(i, order[i]!) ? undefined : order[i])) : sources
 }
@@ -35,7 +35,7 @@ interface Lists { readonly values: readonly unknown[], readonly free: Map<number
 
 function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
   const taken = new Set(sources)
-  return new Map(shown.flatMap((item, place) => item === undefined || taken.has(place) ? [] : [[place, item]]))
+  return new Map(shown.flatMap((item, index) => item === undefined || taken.has(index) ? [] : [[index, item]]))
 }
 
 /** The most items that are compared for one trait; a trait of more items hardly tells them apart anyway. */
@@ -44,14 +44,14 @@ const maxCompared = 20
 /** Gives each value that is left the free item with which it has most traits in common, the first of several. */
 function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unknown) => readonly string[]): Sources {
   if (free.size === 0 || sources.every(source => source !== undefined)) return sources
-  const places = new Map<string, number[]>()
-  for (const [place, item] of free) {
-    for (const trait of traitsOf(item)) places.get(trait)?.push(place) ?? places.set(trait, [place])
+  const positions = new Map<string, number[]>()
+  for (const [index, item] of free) {
+    for (const trait of traitsOf(item)) positions.get(trait)?.push(index) ?? positions.set(trait, [index])
   }
   const freeWith = (trait: string): readonly number[] => {
-    const all = places.get(trait) ?? []
+    const all = positions.get(trait) ?? []
     while (all.length > 0 && !free.has(all[0]!)) all.shift()
-    return all.slice(0, maxCompared).filter(place => free.has(place))
+    return all.slice(0, maxCompared).filter(index => free.has(index))
   }
   return values.map((value, i) => {
     const source = sources[i] ?? maxFrequent(traitsOf(value).flatMap(freeWith))
@@ -74,15 +74,15 @@ function maxFrequent (numbers: readonly number[]): number | undefined {
  */
 export function mapWithShown (sent: unknown, shown: unknown, choose: (sent: unknown, shown: unknown) => unknown): unknown {
   if (Array.isArray(sent) && Array.isArray(shown)) {
-    const places = placesInShown(sent, shown)
-    return sent.map((item, i) => mapWithShown(item, shown[places[i] ?? -1], choose))
+    const positions = positionsInShown(sent, shown)
+    return sent.map((item, i) => mapWithShown(item, shown[positions[i] ?? -1], choose))
   }
   if (!isElement(sent) || !isElement(shown)) return choose(sent, shown)
   return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, mapWithShown(item, shown[name], choose)]))
 }
 
 /** For each item that was sent the place of the one that it is, whatever the precision of its numbers. */
-function placesInShown (sent: readonly unknown[], shown: readonly unknown[]): Sources {
+function positionsInShown (sent: readonly unknown[], shown: readonly unknown[]): Sources {
   return findMatching({ values: sent, shown }, findEqual(plainNumbers(sent), plainNumbers(shown)), membersOf)
 }
 

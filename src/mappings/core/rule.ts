@@ -9,6 +9,6 @@ export interface Rule {
   /** The fields to correct, each named in an issue. */
   readonly fields: readonly string[]
   /** What to do. */
-  readonly says: string
+  readonly message: string
   readonly holds: (resource: FhirElement) => boolean
 }

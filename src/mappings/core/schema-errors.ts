@@ -5,7 +5,7 @@ import { safeName } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
 /** What is wrong, where below the field, and which R4 issue type that is. */
-interface Explanation { readonly path: string, readonly says: string, readonly code: string }
+interface Explanation { readonly path: string, readonly message: string, readonly code: string }
 
 /** Every error in the words of the schema, one for each place: of a failed choice those of the branch that got furthest, else what the choice expects. */
 export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
@@ -15,9 +15,9 @@ export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
     // It failed for what is named below it.
     if (!isOfItsOwn(error) && meant.some(other => other !== error && isBelow(other, error))) continue
     const path = expressionOf(error)
-    if (!found.has(path)) found.set(path, { path, says: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
+    if (!found.has(path)) found.set(path, { path, message: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
   }
-  return found.size > 0 ? [...found.values()] : [{ path: '', says: 'is not valid', code: 'invalid' }]
+  return found.size > 0 ? [...found.values()] : [{ path: '', message: 'is not valid', code: 'invalid' }]
 }
 
 /** The errors that tell a client what to do; the validator reports those of each branch of a choice before the choice itself. */

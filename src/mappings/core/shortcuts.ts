@@ -6,20 +6,20 @@ import { at, isElement, itemsAt, withAt } from './path.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-interface Sent { readonly whole: string, readonly changes: Fields }
+interface Sent { readonly full: string, readonly changes: Fields }
 
 /**
  * The holder, in which a whole field is written already, with the shortcuts to it that were sent: where they show an item
  * of the list, it becomes the first, and where they show none, one is added. What contradicts the whole field is left out.
  */
-export function withShortcuts (holder: FhirElement, fields: Elements, { whole, changes }: Sent): FhirElement {
-  const sent = Object.entries(fields).filter(([name, { options }]) => options.shortcutOf === whole && (changes[name] ?? undefined) !== undefined)
+export function withShortcuts (holder: FhirElement, fields: Elements, { full, changes }: Sent): FhirElement {
+  const sent = Object.entries(fields).filter(([name, { options }]) => options.shortcutOf === full && (changes[name] ?? undefined) !== undefined)
   const open = sent.filter(([name, element]) => !deepEqual(element.read(holder), element.accept(changes[name])))
   if (open.length === 0) return holder
-  const { path } = fields[whole]!
+  const { path } = fields[full]!
   if (!Array.isArray(at(holder, path))) {
     // What a stored value leaves in the whole field is not what the client sent in it.
-    const alone = fields[whole]!.write({}, changes[whole])
+    const alone = fields[full]!.write({}, changes[full])
     return open.reduce((rest, [name, element]) => element.read(alone) === undefined ? element.write(rest, changes[name]) : rest, holder)
   }
   const added = itemsAt(sent.reduce((rest, [name, element]) => element.write(rest, changes[name]), {} as FhirElement), path)
@@ -42,18 +42,18 @@ function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: 
 /** An issue for each of two fields that were sent and that cannot both be shown as they were sent. */
 export function contradictions (fields: Elements, changes: Fields, patch: (changes: Fields) => FhirElement): Issue[] {
   const pairs = Object.entries(fields).flatMap(([name, { options }]) => {
-    const whole = options.shortcutOf
-    return whole !== undefined && Object.hasOwn(changes, name) && (changes[whole] ?? undefined) !== undefined ? [{ name, whole }] : []
+    const full = options.shortcutOf
+    return full !== undefined && Object.hasOwn(changes, name) && (changes[full] ?? undefined) !== undefined ? [{ name, whole: full }] : []
   })
   if (pairs.length === 0) return []
-  const resource = patch(Object.fromEntries(pairs.flatMap(({ name, whole }) => [[name, changes[name]], [whole, changes[whole]]])))
+  const resource = patch(Object.fromEntries(pairs.flatMap(({ name, whole: full }) => [[name, changes[name]], [full, changes[full]]])))
   const isShown = (name: string): boolean => {
     const value = changes[name] ?? undefined
     return contains(fields[name]!.read(resource), value === undefined ? undefined : fields[name]!.accept(value))
   }
-  return pairs.filter(({ name, whole }) => !isShown(name) || !isShown(whole)).flatMap(({ name, whole }) => [
-    fieldIssue(name, `contradicts ${whole}; send one of the two, or the same in both`),
-    fieldIssue(whole, `contradicts ${name}; send one of the two, or the same in both`)
+  return pairs.filter(({ name, whole: full }) => !isShown(name) || !isShown(full)).flatMap(({ name, whole: full }) => [
+    fieldIssue(name, `contradicts ${full}; send one of the two, or the same in both`),
+    fieldIssue(full, `contradicts ${name}; send one of the two, or the same in both`)
   ])
 }
 

@@ -54,21 +54,21 @@ export function checkRules (mapping: Mapping, resource: FhirElement, written?: r
 
 /** What the writer of a valid resource should know about it all the same. */
 export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
-  return [...mapping.rules, keptNarrative]
+  return [...mapping.rules, retainedNarrative]
     .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
     .flatMap(issuesOf)
 }
 
 /** The narrative is content that no field shows, so no change may remove it; only who wrote it knows whether it is still true. */
-const keptNarrative: Rule = {
+const retainedNarrative: Rule = {
   severity: 'warning',
   fields: ['text'],
-  says: 'the narrative of the record is not shown here and was not changed; if it no longer says what the record does, replace it in raw FHIR',
+  message: 'the narrative of the record is not shown here and was not changed; if it no longer says what the record does, replace it in raw FHIR',
   holds: ({ text }) => !isElement(text) || text.status === 'empty'
 }
 
-const issuesOf = ({ fields, says, key, severity }: Rule): Issue[] =>
-  fields.map(field => ({ ...fieldIssue(field, key === undefined ? says : `${says} (${key})`, 'invariant'), ...severity && { severity } }))
+const issuesOf = ({ fields, message, key, severity }: Rule): Issue[] =>
+  fields.map(field => ({ ...fieldIssue(field, key === undefined ? message : `${message} (${key})`, 'invariant'), ...severity && { severity } }))
 
 function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
   return Object.entries(mapping.fields)
@@ -130,13 +130,13 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
   const trimmed = plainNumbers(mapWithShown(value, shown, withoutShownSpace))
   if (validate(trimmed)) return []
   if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) {
-    return errorsOf(element, trimmed).map(({ path, says, code }) => fieldIssue(name + path, says, code))
+    return errorsOf(element, trimmed).map(({ path, message, code }) => fieldIssue(name + path, message, code))
   }
-  const places = placesOfNew(value, shown)
-  const added = places.map(place => (trimmed as readonly unknown[])[place])
-  if (places.length === 0 || validate(added)) return []
-  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`)
-  return errorsOf(element, added).map(({ path, says, code }) => fieldIssue(name + pathOf(path), says, code))
+  const positions = positionsOfNew(value, shown)
+  const added = positions.map(index => (trimmed as readonly unknown[])[index])
+  if (positions.length === 0 || validate(added)) return []
+  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, place) => `[${positions[Number(place)]}]`)
+  return errorsOf(element, added).map(({ path, message, code }) => fieldIssue(name + pathOf(path), message, code))
 }
 
 /** What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too much. */
@@ -162,13 +162,13 @@ function hasAtMost (limit: number, value: unknown): boolean {
 const withoutShownSpace = (sent: unknown, shown: unknown): unknown => typeof sent === 'string' && sent === shown ? sent.trim() : sent
 
 /** The places of the items that are not already shown, each as often as it is. */
-function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
+function positionsOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
   const left = new Map<string, number>()
   for (const text of shown.map(canonicalJson)) left.set(text, (left.get(text) ?? 0) + 1)
-  return items.flatMap((item, place) => {
+  return items.flatMap((item, index) => {
     const known = left.get(canonicalJson(item)) ?? 0
     left.set(canonicalJson(item), known - 1)
-    return known > 0 ? [] : [place]
+    return known > 0 ? [] : [index]
   })
 }
 

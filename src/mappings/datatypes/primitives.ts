@@ -2,7 +2,7 @@
 import { ExactNumber } from '../../json/json.js'
 import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
-import { formatWords } from '../core/formats.js'
+import { formatDescriptions } from '../core/formats.js'
 import type { FilterKind, Format, Schema } from '../core/schema.js'
 
 /** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
@@ -58,8 +58,8 @@ export const integer = wholeNumber(-int32 - 1)
 export const unsignedInteger = wholeNumber(0)
 export const positiveInteger = wholeNumber(1)
 
-function timed (format: keyof typeof formatWords, kind: FilterKind): Datatype<string> {
-  return formatted(format, formatWords[format], kind)
+function timed (format: keyof typeof formatDescriptions, kind: FilterKind): Datatype<string> {
+  return formatted(format, formatDescriptions[format], kind)
 }
 
 function formatted (format: Format, expects: string, kind: FilterKind, more: Schema = {}): Datatype<string> {

@@ -76,12 +76,12 @@ export const anyReference = datatype<string>({
 
 /** The display of a Reference as a field of its own: the thing by name, beside its id or alone. */
 export const display = (max?: number): Datatype<string> => {
-  const words = textUpTo(max).codec
+  const text = textUpTo(max).codec
   return datatype<string>({
-    schema: words.schema,
+    schema: text.schema,
     kind: 'string',
     revises: true,
-    read: stored => isElement(stored) ? words.read(stored.display) : undefined,
+    read: stored => isElement(stored) ? text.read(stored.display) : undefined,
     write: (value, before) => withPrimitive(isElement(before) ? before : {}, 'display', value),
     without (before) {
       const rest = withPrimitive(before as FhirElement, 'display', undefined)

@@ -22,7 +22,7 @@ const plainQuantity = datatype<number>({
 })
 
 /** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
-const wholeQuantity = datatype({ ...quantity.codec, read: stored => isPlain(stored) ? undefined : quantity.codec.read(stored) })
+const fullQuantity = datatype({ ...quantity.codec, read: stored => isPlain(stored) ? undefined : quantity.codec.read(stored) })
 
 const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
 
@@ -36,7 +36,7 @@ const value = choice<unknown>('value', [
   { suffix: 'String', codec: text.codec, is: isText },
   { suffix: 'DateTime', codec: dateTime.codec, is: never },
   { suffix: 'Time', codec: time.codec, is: never },
-  { suffix: 'Quantity', codec: wholeQuantity.codec, is: hasChoice('value') },
+  { suffix: 'Quantity', codec: fullQuantity.codec, is: hasChoice('value') },
   { suffix: 'Period', codec: period.codec, is: hasChoice('start', 'end') },
   { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
   { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
@@ -47,29 +47,29 @@ const value = choice<unknown>('value', [
 const unit: Element<string> = {
   ...text('valueQuantity.unit'),
   read: component => isPlain(component.valueQuantity) ? text.codec.read(component.valueQuantity.unit) : undefined,
-  write (component, wanted) {
+  write (component, requested) {
     const stored = component.valueQuantity
-    if (!isPlain(stored) || stored.unit === wanted) return component
+    if (!isPlain(stored) || stored.unit === requested) return component
     const { system: _, code: __, ...rest } = stored
-    return withMember(component, 'valueQuantity', withPrimitive(rest, 'unit', wanted))
+    return withMember(component, 'valueQuantity', withPrimitive(rest, 'unit', requested))
   }
 }
 
 /** What is said of one value, or of there being none: normal, not measured. */
-const saidOfValue = ['interpretation', 'dataAbsentReason']
+const valueDescriptors = ['interpretation', 'dataAbsentReason']
 
-const parts = backbone({ code: concept('code', { required: true }), value: clearsSiblings(saidOfValue, value), unit: clearsSiblings(saidOfValue, unit) }, {
+const parts = backbone({ code: concept('code', { required: true }), value: clearsSiblings(valueDescriptors, value), unit: clearsSiblings(valueDescriptors, unit) }, {
   schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
 })
 
 type Component = NonNullable<ReturnType<typeof parts.codec.read>>
 
 /** A plain number sent as a whole Quantity, with its unit where the number will show it. */
-const withUnit = (component: Component): Component => isWholeNumber(component.value) && component.value.unit !== undefined
+const withUnit = (component: Component): Component => isInteger(component.value) && component.value.unit !== undefined
   ? { ...component, unit: component.value.unit as string }
   : component
 
-const isWholeNumber = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
+const isInteger = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
 
 /**
  * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
@@ -79,7 +79,7 @@ export const component = datatype<Component>({
   ...parts.codec,
   accept (sent) {
     const component = parts.codec.accept!(withUnit(sent))
-    return isWholeNumber(component.value) ? { ...component, value: component.value.value } : component
+    return isInteger(component.value) ? { ...component, value: component.value.value } : component
   },
   write: (sent, before) => parts.codec.write(withUnit(sent), before)
 })

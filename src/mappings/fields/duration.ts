@@ -32,6 +32,6 @@ function durationIn (code: string, unit: string, factors: Readonly<Record<string
 /** A decimal times a whole number, by its digits: in binary numbers 8.2 × 60 is 491.99999999999994. */
 function times (value: number, factor: number): number {
   const [digits, exponent = '0'] = String(value).split(/e/i) as [string, string?]
-  const [whole, fraction = ''] = digits.split('.') as [string, string?]
-  return Number(`${BigInt(whole + fraction) * BigInt(factor)}e${Number(exponent) - fraction.length}`)
+  const [full, fraction = ''] = digits.split('.') as [string, string?]
+  return Number(`${BigInt(full + fraction) * BigInt(factor)}e${Number(exponent) - fraction.length}`)
 }

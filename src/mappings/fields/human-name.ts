@@ -19,7 +19,7 @@ export const namePrefixes = <const O extends ElementOptions = object>(options?: 
 export const nameSuffixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('suffix', options))
 
 /** The given names after the first, with one space between them. */
-export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivens(nonBlankText, options ?? {} as O))
+export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivenNames(nonBlankText, options ?? {} as O))
 
 /** The first given name of a contact, who has one name. */
 export const contactFirstName = (): Element<string> => onlyNamePart(text.first('given'))
@@ -49,11 +49,11 @@ function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T,
     },
     write (holder, value) {
       const names = itemsAt(holder, 'name')
-      const place = chosen(holder)
-      const before = place < 0 ? { use: 'official' } : names[place] as FhirElement
+      const index = chosen(holder)
+      const before = index < 0 ? { use: 'official' } : names[index] as FhirElement
       const name = changed(part, before, value)
       if (name === before) return holder
-      return withMember(holder, 'name', place < 0 ? [...names, name] : names.with(place, name))
+      return withMember(holder, 'name', index < 0 ? [...names, name] : names.with(index, name))
     }
   }
 }
@@ -80,12 +80,12 @@ function changed<T> (part: Element<T>, name: FhirElement, value: T | undefined):
 
 function chosen (holder: FhirElement): number {
   const names = itemsAt(holder, 'name')
-  let best = { place: -1, rank: 0 }
-  for (const [place, name] of names.entries()) {
+  let best = { index: -1, rank: 0 }
+  for (const [index, name] of names.entries()) {
     const rank = isElement(name) ? rankOf(name.use) : 0
-    if (rank > best.rank) best = { place, rank }
+    if (rank > best.rank) best = { index, rank }
   }
-  return best.place
+  return best.index
 }
 
 function rankOf (use: unknown): number {
@@ -103,7 +103,7 @@ function rendered (name: FhirElement): string | undefined {
 /** In the place of a first name that is not there, which patientRules refuses: what comes after must not become the first. */
 const noName = null as unknown as string
 
-function laterGivens<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
+function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
   const all = text.list('given')
   return {
     ...datatype('given', options),

@@ -9,32 +9,32 @@ interface ItemChoice {
   /** What a new item has beside the field. */
   readonly create?: FhirElement
   /** The item is more than the field: it goes only when nothing is left in it. */
-  readonly stays?: boolean
+  readonly isRetained?: boolean
 }
 
 /**
  * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the item
  * itself goes when the element that the field shows is gone from it, unless it `stays`.
  */
-export function inMatchingItem<T, O extends ElementOptions> (path: string, { find, create = {}, stays = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
+export function inMatchingItem<T, O extends ElementOptions> (path: string, { find, create = {}, isRetained = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
   const root = inner.path.split('.')[0]!
-  const isOver = (item: FhirElement): boolean => stays ? Object.keys(item).length === 0 : item[root] === undefined
-  const place = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
+  const isOver = (item: FhirElement): boolean => isRetained ? Object.keys(item).length === 0 : item[root] === undefined
+  const index = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
   return {
     ...inner,
     path: `${path}.${inner.path}`,
     read (holder) {
-      const item = itemsAt(holder, path)[place(holder)]
+      const item = itemsAt(holder, path)[index(holder)]
       return isElement(item) ? inner.read(item) : undefined
     },
     write (holder, value) {
       const items = itemsAt(holder, path)
-      const found = place(holder)
+      const found = index(holder)
       const before = found < 0 ? create : items[found] as FhirElement
       const after = inner.write(before, value)
       if (after === before) return holder
-      const kept = isOver(after) ? [] : [after]
-      const changed = found < 0 ? [...items, ...kept] : items.toSpliced(found, 1, ...kept)
+      const remaining = isOver(after) ? [] : [after]
+      const changed = found < 0 ? [...items, ...remaining] : items.toSpliced(found, 1, ...remaining)
       return withAt(holder, path, changed.length === 0 ? undefined : changed)
     }
   }
@@ -55,5 +55,5 @@ export function inFirst<T, O extends ElementOptions> (path: string, inner: Eleme
 
 /** A field of the first item of a list, beside others. */
 export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inMatchingItem(path, { find: () => true, stays: true }, inner)
+  return inMatchingItem(path, { find: () => true, isRetained: true }, inner)
 }

@@ -16,6 +16,6 @@ export const medicationId = reference('Medication')('medicationReference', {
 export const medicationRule: Rule = {
   key: 'medication[x] 1..1',
   fields: ['medication', 'medicationId'],
-  says: 'medication or medicationId is required',
+  message: 'medication or medicationId is required',
   holds: resource => resource.medicationCodeableConcept !== undefined || resource.medicationReference !== undefined
 }

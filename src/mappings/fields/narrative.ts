@@ -15,7 +15,7 @@ function divOf (words: string): string {
 }
 
 /** Plain text where the div holds nothing else, otherwise the div as it is. */
-function wordsOf (div: string): string | undefined {
+function textOf (div: string): string | undefined {
   const plain = plainDiv.exec(div.trim())?.[1]
   if (plain === undefined) return div.trim() || undefined
   return plain.replace(/\n/g, ' ').replace(/<br ?\/>/g, '\n').replace(/&(?:#(\d+)|#x([0-9a-f]+)|([a-z]+));/gi, decoded).trim() || undefined
@@ -31,7 +31,7 @@ function decoded (entity: string, decimal?: string, hex?: string, name?: string)
 export const narrative = datatype<string>({
   schema: { ...text.codec.schema, 'x-expects': 'text, or XHTML in one <div>' },
   kind: 'string',
-  accept: words => wordsOf(divOf(words))!,
-  read: stored => isElement(stored) && typeof stored.div === 'string' ? wordsOf(stored.div) : undefined,
+  accept: words => textOf(divOf(words))!,
+  read: stored => isElement(stored) && typeof stored.div === 'string' ? textOf(stored.div) : undefined,
   write: words => ({ status: 'additional', div: divOf(words) })
 })

@@ -40,11 +40,11 @@ function textOf (stored: unknown): string | undefined {
 }
 
 /** What stays beside a text that takes the place of another: its title, and its type unless that is for something else. */
-function besideText (before: unknown): FhirElement {
+function siblingText (before: unknown): FhirElement {
   if (!isElement(before) || Object.keys(before).length === 0) return {}
   const { contentType, title } = before
-  const kept = { contentType: typeof contentType === 'string' && !forPrograms.test(contentType) ? contentType : 'text/plain' }
-  return textOf(before) === undefined || title === undefined ? kept : { ...kept, title }
+  const stored = { contentType: typeof contentType === 'string' && !forPrograms.test(contentType) ? contentType : 'text/plain' }
+  return textOf(before) === undefined || title === undefined ? stored : { ...stored, title }
 }
 
 const body = datatype<string | Attachment>({
@@ -55,7 +55,7 @@ const body = datatype<string | Attachment>({
   read: stored => textOf(stored) ?? attachment.codec.read(stored),
   write (value, before) {
     if (!isText(value)) return attachment.codec.write(value as Attachment, before)
-    return attachment.codec.write({ ...besideText(before), data: Buffer.from(value as string).toString('base64') }, before)
+    return attachment.codec.write({ ...siblingText(before), data: Buffer.from(value as string).toString('base64') }, before)
   }
 })
 

@@ -8,11 +8,11 @@ import type { InputNormalizer } from '../core/mapping.js'
 export const policyUri: InputNormalizer = (sent, emptied) => {
   const { policies = [], ...others } = sent
   const all = [policies].flat()
-  const [apart, ...more] = all.filter(hasUriAlone)
-  if (apart === undefined || more.length > 0 || Object.hasOwn(sent, 'policyUri')) return sent
-  const rest = all.filter(policy => policy !== apart)
+  const [separate, ...more] = all.filter(hasUriAlone)
+  if (separate === undefined || more.length > 0 || Object.hasOwn(sent, 'policyUri')) return sent
+  const rest = all.filter(policy => policy !== separate)
   const left = rest.length > 0 ? rest : emptied
-  return { ...others, policyUri: apart.uri, ...left !== undefined && { policies: left } }
+  return { ...others, policyUri: separate.uri, ...left !== undefined && { policies: left } }
 }
 
 const hasUriAlone = (policy: unknown): policy is { readonly uri: unknown } => isElement(policy) && Object.keys(policy).join() === 'uri'

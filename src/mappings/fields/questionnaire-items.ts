@@ -62,7 +62,7 @@ const isShown = (answer: FhirElement): boolean =>
 const names = Object.keys(values)
 const valueOrItems = { ...atMostOne(...names), anyOf: [...names, 'items'].map(name => ({ required: [name] })) }
 
-function answerWith (items: Datatype<ResponseItem>): Datatype<Answer> {
+function buildAnswer (items: Datatype<ResponseItem>): Datatype<Answer> {
   const { codec } = backbone({ ...values, items: items.list('item') }, { schema: valueOrItems, where: isShown })
   const bare = [text.codec.schema, decimal.codec.schema, boolean.codec.schema]
   return datatype<Answer>({
@@ -88,6 +88,6 @@ export const responseItem = recursiveBackbone<ResponseItem>('Item', self => ({
   linkId: text('linkId', { required: true }),
   definition: uri('definition'),
   text: text('text'),
-  answer: answerWith(self).list('answer'),
+  answer: buildAnswer(self).list('answer'),
   items: self.list('item')
 }))

@@ -33,8 +33,8 @@ const numberParts = ['area', 'country', 'extension', 'local'].map(part => `http:
 function described<T, O extends ElementOptions> (value: Element<T, O>): Element<T, O> {
   return {
     ...value,
-    write (point, wanted) {
-      const after = value.write(point, wanted)
+    write (point, requested) {
+      const after = value.write(point, requested)
       return after === point ? point : withoutExtensions(after, numberParts)
     }
   }

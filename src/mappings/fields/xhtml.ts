@@ -49,8 +49,8 @@ function isDiv (xhtml: string, tokens: RegExp, isAllowed: (attribute: Attribute)
     tokens.lastIndex = at
     const match = tokens.exec(xhtml)
     if (match === null || (open.length === 0 && (at > 0 || localName(match[2]) !== 'div'))) return false
-    const [whole, slash, name, list = '', empty] = match
-    isSaying ||= localName(name) === 'img' || (name === undefined && !whole.startsWith('<!--') && whole.trim() !== '')
+    const [full, slash, name, list = '', empty] = match
+    isSaying ||= localName(name) === 'img' || (name === undefined && !full.startsWith('<!--') && full.trim() !== '')
     if (name === undefined) continue
     if (slash === '/' ? open.pop() !== name || list !== '' : !elements.has(localName(name)!) || !areAllowed(list, isAllowed)) return false
     if (slash !== '/' && empty !== '/') open.push(name)

@@ -6,16 +6,16 @@ export const allergyRules: readonly Rule[] = [
   {
     key: 'ait-1',
     fields: ['clinicalStatus', 'verificationStatus'],
-    says: 'clinicalStatus is needed unless verificationStatus is entered-in-error',
-    holds: allergy => isMistaken(allergy) || exists(allergy, 'clinicalStatus')
+    message: 'clinicalStatus is needed unless verificationStatus is entered-in-error',
+    holds: allergy => isEnteredInError(allergy) || exists(allergy, 'clinicalStatus')
   },
   {
     key: 'ait-2',
     fields: ['clinicalStatus', 'verificationStatus'],
-    says: 'clinicalStatus must be absent when verificationStatus is entered-in-error',
-    holds: allergy => !isMistaken(allergy) || !exists(allergy, 'clinicalStatus')
+    message: 'clinicalStatus must be absent when verificationStatus is entered-in-error',
+    holds: allergy => !isEnteredInError(allergy) || !exists(allergy, 'clinicalStatus')
   }
 ]
 
-const isMistaken = (allergy: FhirElement): boolean =>
+const isEnteredInError = (allergy: FhirElement): boolean =>
   hasCoding(allergy.verificationStatus, 'http://terminology.hl7.org/CodeSystem/allergyintolerance-verification', 'entered-in-error')

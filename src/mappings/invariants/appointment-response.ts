@@ -5,7 +5,7 @@ export const appointmentResponseRules: readonly Rule[] = [
   {
     key: 'apr-1',
     fields: ['actorId', 'participantType'],
-    says: 'actorId or participantType is required',
+    message: 'actorId or participantType is required',
     holds: response => exists(response, 'actor') || exists(response, 'participantType')
   }
 ]

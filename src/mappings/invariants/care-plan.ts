@@ -6,7 +6,7 @@ export const carePlanRules: readonly Rule[] = [
   {
     key: 'cpl-3',
     fields: ['activity'],
-    says: 'an activity with referenceId has no other field',
+    message: 'an activity with referenceId has no other field',
     holds: plan => itemsAt(plan, 'activity').every(activity => isElement(activity) && !(exists(activity, 'detail') && exists(activity, 'reference')))
   }
 ]

@@ -8,7 +8,7 @@ export const careTeamRules: readonly Rule[] = [
   {
     key: 'ctm-1',
     fields: ['participant'],
-    says: 'onBehalfOfId is only for a member who is a Practitioner',
+    message: 'onBehalfOfId is only for a member who is a Practitioner',
     holds: team => itemsAt(team, 'participant').every(participant => !isElement(participant) || !exists(participant, 'onBehalfOf') || mayBePractitioner(participant))
   }
 ]

@@ -8,25 +8,25 @@ export const compositionRules: readonly Rule[] = [
   {
     key: 'author 1..*',
     fields: ['authorIds'],
-    says: 'a document needs an author',
+    message: 'a document needs an author',
     holds: composition => itemsAt(composition, 'author').length > 0
   },
   {
     key: 'cmp-1',
     fields: ['sections'],
-    says: 'each section needs text, resourceIds or sections',
+    message: 'each section needs text, resourceIds or sections',
     holds: composition => sectionsIn(composition).every(section => ['text', 'entry', 'section'].some(part => exists(section, part)))
   },
   {
     key: 'cmp-2',
     fields: ['sections'],
-    says: 'a section with a stored reason why it is empty cannot have resourceIds',
+    message: 'a section with a stored reason why it is empty cannot have resourceIds',
     holds: composition => sectionsIn(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
   },
   {
     key: 'txt-1',
     fields: ['sections'],
-    says: 'XHTML must be well-formed, use only formatting elements and attributes, and contain visible content',
+    message: 'XHTML must be well-formed, use only formatting elements and attributes, and contain visible content',
     holds: composition => sectionsIn(composition).map(section => at(section, 'text.div')).every(div => typeof div !== 'string' || isNarrative(div))
   }
 ]

@@ -7,37 +7,37 @@ export const conditionRules: readonly Rule[] = [
   {
     key: 'con-1',
     fields: ['stage'],
-    says: 'each stage needs a summary',
+    message: 'each stage needs a summary',
     holds: condition => itemsAt(condition, 'stage').every(stage => isElement(stage) && (exists(stage, 'summary') || exists(stage, 'assessment')))
   },
   {
     key: 'con-2',
     fields: ['evidence'],
-    says: 'each evidence needs code or detailIds',
+    message: 'each evidence needs code or detailIds',
     holds: condition => itemsAt(condition, 'evidence').every(evidence => isElement(evidence) && (exists(evidence, 'code') || exists(evidence, 'detail')))
   },
   {
     key: 'con-3',
     fields: ['clinicalStatus', 'category', 'verificationStatus'],
-    says: 'an item of the problem list needs clinicalStatus unless verificationStatus is entered-in-error',
-    holds: condition => exists(condition, 'clinicalStatus') || isMistaken(condition) || !isOnProblemList(condition)
+    message: 'an item of the problem list needs clinicalStatus unless verificationStatus is entered-in-error',
+    holds: condition => exists(condition, 'clinicalStatus') || isEnteredInError(condition) || !isOnProblemList(condition)
   },
   {
     key: 'con-4',
     fields: ['clinicalStatus', 'abatementDateTime', 'abatementString'],
-    says: 'a condition that has ended needs clinicalStatus inactive, remission or resolved',
+    message: 'a condition that has ended needs clinicalStatus inactive, remission or resolved',
     holds: condition => !exists(condition, 'abatement[x]') ||
       hasCoding(condition.clinicalStatus, 'http://terminology.hl7.org/CodeSystem/condition-clinical', 'inactive', 'remission', 'resolved')
   },
   {
     key: 'con-5',
     fields: ['clinicalStatus', 'verificationStatus'],
-    says: 'clinicalStatus must be absent when verificationStatus is entered-in-error',
-    holds: condition => !isMistaken(condition) || !exists(condition, 'clinicalStatus')
+    message: 'clinicalStatus must be absent when verificationStatus is entered-in-error',
+    holds: condition => !isEnteredInError(condition) || !exists(condition, 'clinicalStatus')
   }
 ]
 
-const isMistaken = (condition: FhirElement): boolean =>
+const isEnteredInError = (condition: FhirElement): boolean =>
   hasCoding(condition.verificationStatus, 'http://terminology.hl7.org/CodeSystem/condition-ver-status', 'entered-in-error')
 
 const isOnProblemList = (condition: FhirElement): boolean => itemsAt(condition, 'category')

@@ -6,7 +6,7 @@ export const consentRules: readonly Rule[] = [
   {
     key: 'ppc-1',
     fields: ['policyUri', 'policies', 'policyRule'],
-    says: 'a consent needs one of policyUri, policies and policyRule',
+    message: 'a consent needs one of policyUri, policies and policyRule',
     holds: consent => itemsAt(consent, 'policy').length > 0 || consent.policyRule !== undefined
   }
 ]

@@ -6,7 +6,7 @@ export const deviceRequestRules: readonly Rule[] = [
   {
     key: 'code[x] 1..1',
     fields: ['code', 'deviceId'],
-    says: 'code or deviceId is required',
+    message: 'code or deviceId is required',
     holds: request => exists(request, 'code[x]')
   },
   rangeRule('valueRange', 'parameter')

@@ -6,13 +6,13 @@ export const documentReferenceRules: readonly Rule[] = [
   {
     key: 'content 1..*',
     fields: ['content', 'contentType'],
-    says: 'a note needs content',
+    message: 'a note needs content',
     holds: note => itemsAt(note, 'content').length > 0
   },
   {
     key: 'att-1',
     fields: ['contentType'],
-    says: 'cannot be removed while the content has data',
+    message: 'cannot be removed while the content has data',
     holds: note => itemsAt(note, 'content').map(content => isElement(content) ? content.attachment : undefined)
       .every(attachment => !isElement(attachment) || !exists(attachment, 'data') || exists(attachment, 'contentType'))
   }

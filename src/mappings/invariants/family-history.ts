@@ -5,13 +5,13 @@ export const familyHistoryRules: readonly Rule[] = [
   {
     key: 'fhs-1',
     fields: ['ageString', 'bornDate'],
-    says: 'send the age or the birth, not both',
+    message: 'send the age or the birth, not both',
     holds: history => !exists(history, 'age[x]') || !exists(history, 'born[x]')
   },
   {
     key: 'fhs-2',
     fields: ['estimatedAge', 'ageString'],
-    says: 'estimatedAge needs an age',
+    message: 'estimatedAge needs an age',
     holds: history => !exists(history, 'estimatedAge') || exists(history, 'age[x]')
   }
 ]

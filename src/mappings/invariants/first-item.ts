@@ -9,14 +9,14 @@ interface FirstOfItems {
   readonly list: string
   readonly part: string
   /** The field that shows the whole list. */
-  readonly whole: string
+  readonly full: string
 }
 
 /** Such a field is not removed from an item that holds more, which would have to go with it. */
-export const firstItemRule = ({ field, list, part, whole }: FirstOfItems): Rule => ({
+export const firstItemRule = ({ field, list, part, full }: FirstOfItems): Rule => ({
   key: `${list}.${part} 1..1`,
   fields: [field],
-  says: `cannot be removed alone, since there is more beside it; change ${whole} instead`,
+  message: `cannot be removed alone, since there is more beside it; change ${full} instead`,
   holds (resource) {
     const [first] = itemsAt(resource, list)
     return !isElement(first) || exists(first, part)

@@ -7,7 +7,7 @@ export const goalRules: readonly Rule[] = [
   {
     key: 'gol-1',
     fields: ['target'],
-    says: 'a target with a detail needs a measure',
+    message: 'a target with a detail needs a measure',
     holds: goal => itemsAt(goal, 'target').every(target => !isElement(target) || !exists(target, 'detail[x]') || exists(target, 'measure'))
   },
   rangeRule('detailRange', 'target')

@@ -6,7 +6,7 @@ export const immunizationRecommendationRules: readonly Rule[] = [
   {
     key: 'imr-1',
     fields: ['recommendation'],
-    says: 'each recommendation needs vaccineCode or targetDisease',
+    message: 'each recommendation needs vaccineCode or targetDisease',
     holds: recommendations => itemsAt(recommendations, 'recommendation').every(item => isElement(item) && (exists(item, 'vaccineCode') || exists(item, 'targetDisease')))
   }
 ]

@@ -5,7 +5,7 @@ export const immunizationRules: readonly Rule[] = [
   {
     key: 'occurrence[x] 1..1',
     fields: ['occurrenceDateTime', 'occurrenceText'],
-    says: 'occurrenceDateTime or occurrenceText is required',
+    message: 'occurrenceDateTime or occurrenceText is required',
     holds: immunization => exists(immunization, 'occurrence[x]')
   }
 ]

@@ -7,13 +7,13 @@ export const measureReportRules: readonly Rule[] = [
   {
     key: 'mrp-1',
     fields: ['type', 'group'],
-    says: 'a report of type data-collection has no group',
+    message: 'a report of type data-collection has no group',
     holds: report => report.type !== 'data-collection' || !exists(report, 'group')
   },
   {
     key: 'mrp-2',
     fields: ['group'],
-    says: 'each stratum needs value or component, not both',
+    message: 'each stratum needs value or component, not both',
     holds: report => strata(report).every(stratum => exists(stratum, 'value') !== exists(stratum, 'component'))
   }
 ]

@@ -9,32 +9,32 @@ export const observationRules: readonly Rule[] = [
     key: 'US Core',
     severity: 'warning',
     fields: ['effectiveDateTime'],
-    says: 'give the clinically relevant time in this field or in effectivePeriod',
+    message: 'give the clinically relevant time in this field or in effectivePeriod',
     holds: observation => exists(observation, 'effective[x]')
   },
   {
     key: 'obs-3',
     fields: ['referenceRange'],
-    says: 'each range needs low, high or text',
+    message: 'each range needs low, high or text',
     holds: observation => [observation, ...itemsAt(observation, 'component')].every(holder => isElement(holder) && itemsAt(holder, 'referenceRange')
       .every(range => isElement(range) && ['low', 'high', 'text'].some(part => range[part] !== undefined)))
   },
   {
     key: 'obs-6',
     fields: ['dataAbsentReason'],
-    says: 'leave it out when there is a value, or remove the value',
+    message: 'leave it out when there is a value, or remove the value',
     holds: observation => observation.dataAbsentReason === undefined || !hasValue(observation)
   },
   {
     key: 'obs-7',
     fields: ['component'],
-    says: 'a component must not have the code of the observation when the observation has a value',
+    message: 'a component must not have the code of the observation when the observation has a value',
     holds: observation => !hasValue(observation) || !itemsAt(observation, 'component').some(component =>
       isElement(component) && codes(component).some(code => codes(observation).includes(code)))
   },
   {
     fields: ['referenceRange'],
-    says: 'low of a range must not be above its high',
+    message: 'low of a range must not be above its high',
     holds: observation => itemsAt(observation, 'referenceRange').every(isAscending)
   },
   rangeRule('valueRange'),

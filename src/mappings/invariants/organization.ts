@@ -7,19 +7,19 @@ export const organizationRules: readonly Rule[] = [
   {
     key: 'org-1',
     fields: ['name', 'identifiers'],
-    says: 'an organization needs a name or an identifier',
+    message: 'an organization needs a name or an identifier',
     holds: organization => exists(organization, 'name') || exists(organization, 'identifier')
   },
   {
     key: 'org-2',
     fields: ['address'],
-    says: 'an organization cannot have an address with use home',
+    message: 'an organization cannot have an address with use home',
     holds: organization => !hasHome(organization, 'address')
   },
   {
     key: 'org-3',
     fields: ['phone', 'email'],
-    says: 'an organization cannot have a phone number or e-mail address with use home',
+    message: 'an organization cannot have a phone number or e-mail address with use home',
     holds: organization => !hasHome(organization, 'telecom')
   }
 ]

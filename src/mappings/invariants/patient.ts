@@ -7,21 +7,21 @@ export const patientRules: readonly Rule[] = [
     // Advice alone: a child that died before it was born has such dates.
     severity: 'warning',
     fields: ['birthDate', 'deceased'],
-    says: 'the death is before the birth; check both',
+    message: 'the death is before the birth; check both',
     holds: patient => isOrdered(patient.birthDate, patient.deceasedDateTime)
   },
   {
     key: 'pat-1',
     fields: ['contact'],
-    says: 'each contact needs a name, phone, email or address',
+    message: 'each contact needs a name, phone, email or address',
     holds: patient => itemsAt(patient, 'contact').every(contact =>
       isElement(contact) && ['name', 'telecom', 'address', 'organization'].some(part => contact[part] !== undefined))
   },
   {
     key: 'ele-1',
     fields: ['middleName'],
-    says: 'needs firstName, which is not stored; send both',
+    message: 'needs firstName, which is not stored; send both',
     holds: patient => itemsAt(patient, 'name').every(name => !isElement(name) ||
-      itemsAt(name, 'given').every((given, i) => given !== null || isElement(itemsAt(name, '_given')[i])))
+      itemsAt(name, 'given').every((value, i) => value !== null || isElement(itemsAt(name, '_given')[i])))
   }
 ]

@@ -7,7 +7,7 @@ export const questionnaireResponseRules: readonly Rule[] = [
   {
     key: 'qrs-1',
     fields: ['items'],
-    says: 'an item has either answers or items; put items that follow from an answer under that answer',
+    message: 'an item has either answers or items; put items that follow from an answer under that answer',
     holds: response => itemsIn(response).every(item => !(exists(item, 'answer') && exists(item, 'item')))
   }
 ]

@@ -8,7 +8,7 @@ import type { Rule } from '../core/rule.js'
 export const rangeRule = (name: string, list?: string): Rule => ({
   key: 'rng-2',
   fields: [list ?? name],
-  says: 'low of a range must not be above its high',
+  message: 'low of a range must not be above its high',
   holds: resource => (list === undefined ? [resource] : itemsAt(resource, list)).every(holder => !isElement(holder) || isAscending(holder[name]))
 })
 

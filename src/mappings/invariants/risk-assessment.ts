@@ -5,7 +5,7 @@ export const riskAssessmentRules: readonly Rule[] = [
   {
     key: 'ras-2',
     fields: ['prediction'],
-    says: 'a probability cannot be above 100',
+    message: 'a probability cannot be above 100',
     holds: assessment => itemsAt(assessment, 'prediction')
       .every(prediction => !isElement(prediction) || prediction.probabilityDecimal === undefined || Number(prediction.probabilityDecimal) <= 100)
   }

@@ -5,7 +5,7 @@ export const serviceRequestRules: readonly Rule[] = [
   {
     key: 'prr-1',
     fields: ['code'],
-    says: 'cannot be removed while the request has order details',
+    message: 'cannot be removed while the request has order details',
     holds: request => !exists(request, 'orderDetail') || exists(request, 'code')
   }
 ]

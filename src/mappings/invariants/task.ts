@@ -5,7 +5,7 @@ export const taskRules: readonly Rule[] = [
   {
     key: 'inv-1',
     fields: ['authoredOn'],
-    says: 'must not be after the time at which the task was last modified',
+    message: 'must not be after the time at which the task was last modified',
     holds: task => isOrdered(task.authoredOn, task.lastModified)
   }
 ]

@@ -23,7 +23,7 @@ export function checkContained (resource: FhirElement, walk: Walk): void {
   for (const [at, item] of contained.entries()) {
     if (!isPlainObject(item)) continue
     const { id, meta, contained: nested } = item
-    const report = (says: string, ...below: readonly string[]): void => reportFault(walk, says, 'invariant', 'contained', at, ...below)
+    const report = (message: string, ...below: readonly string[]): void => reportFault(walk, message, 'invariant', 'contained', at, ...below)
     if (nested !== undefined) report('a contained resource contains no others; move them into the outer one (dom-2)', 'contained')
     if (id === undefined) report('a contained resource needs an id by which the record refers to it (dom-3)', 'id')
     else if (seen.has(id)) report('another contained resource has this id', 'id')

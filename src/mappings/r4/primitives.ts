@@ -1,11 +1,11 @@
 import { isNumber } from '../../json/json.js'
-import { formats, formatWords } from '../core/formats.js'
+import { formats, formatDescriptions } from '../core/formats.js'
 import { isXhtml } from '../fields/xhtml.js'
 
 /** A primitive type of R4. */
 interface Primitive {
   /** What is expected, in words. */
-  readonly says: string
+  readonly message: string
   /** Whether a value has the JSON type and the form that R4 demands. */
   readonly isValid: (value: unknown) => boolean
 }
@@ -22,55 +22,55 @@ const control = /[\x00-\x08\x0B\x0C\x0E-\x1F]/
 /** What HAPI takes for nothing: texts of the spaces that Java knows. A no-break space is content. */
 // eslint-disable-next-line no-control-regex -- Java has these four among its spaces.
 const blank = /^[\s\u001C-\u001F]*$/
-const kept = /[\u00A0\u2007\u202F\uFEFF]/
+const stored = /[\u00A0\u2007\u202F\uFEFF]/
 
 const isWords = (value: unknown): boolean => isText(value) && value.length <= maxTextLength && !control.test(value) && !isBlank(value)
 
 /** Whether a text is empty or nothing but space, which a datastore may drop. */
 export function isBlank (text: string): boolean {
   const first = text.charCodeAt(0)
-  return !(first > 0x20 && first < 0x1680) && blank.test(text) && !kept.test(text)
+  return !(first > 0x20 && first < 0x1680) && blank.test(text) && !stored.test(text)
 }
 
-function matching (form: RegExp, says: string): Primitive {
-  return { says, isValid: value => isText(value) && form.test(value) }
+function matching (form: RegExp, message: string): Primitive {
+  return { message, isValid: value => isText(value) && form.test(value) }
 }
 
-function formatted (format: keyof typeof formatWords): Primitive {
-  return { says: formatWords[format], isValid: value => isText(value) && formats[format](value) }
+function formatted (format: keyof typeof formatDescriptions): Primitive {
+  return { message: formatDescriptions[format], isValid: value => isText(value) && formats[format](value) }
 }
 
-function whole (says: string, least: number): Primitive {
-  const isWhole = (value: unknown): boolean => isNumber(value) && /^-?\d+$/.test(String(value))
-  return { says, isValid: value => isWhole(value) && Number(value) >= least && Number(value) <= 2_147_483_647 }
+function full (message: string, least: number): Primitive {
+  const isComplete = (value: unknown): boolean => isNumber(value) && /^-?\d+$/.test(String(value))
+  return { message, isValid: value => isComplete(value) && Number(value) >= least && Number(value) <= 2_147_483_647 }
 }
 
 /** Neither space nor a control character. */
 const dark = '[^\\s\\x00-\\x1F]'
 
-const text: Primitive = { says: 'text that is not blank, without control characters, of at most 1 MiB', isValid: isWords }
+const text: Primitive = { message: 'text that is not blank, without control characters, of at most 1 MiB', isValid: isWords }
 const uri = matching(new RegExp(`^${dark}+$`), 'a URI without spaces')
 
 /** http://hl7.org/fhir/R4/datatypes.html#primitive */
 export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries({
-  base64Binary: { says: 'base64, complete and with = at its end where it needs it', isValid: value => isText(value) && formats.base64(value) },
-  boolean: { says: 'true or false', isValid: value => typeof value === 'boolean' },
+  base64Binary: { message: 'base64, complete and with = at its end where it needs it', isValid: value => isText(value) && formats.base64(value) },
+  boolean: { message: 'true or false', isValid: value => typeof value === 'boolean' },
   canonical: uri,
   code: matching(new RegExp(`^${dark}+(?: ${dark}+)*$`), 'a code, without leading, trailing or double spaces'),
   date: formatted('date'),
   dateTime: formatted('fhir-dateTime'),
-  decimal: { says: 'a number', isValid: isNumber },
+  decimal: { message: 'a number', isValid: isNumber },
   id: matching(/^[A-Za-z0-9.-]{1,64}$/, 'an id of 1 to 64 letters, digits, - and .'),
   instant: formatted('fhir-instant'),
-  integer: whole('a whole number', -2_147_483_648),
+  integer: full('a whole number', -2_147_483_648),
   markdown: text,
   oid: matching(/^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/, 'an OID such as urn:oid:1.2.3'),
-  positiveInt: whole('a whole number of at least 1', 1),
+  positiveInt: full('a whole number of at least 1', 1),
   string: text,
   time: formatted('fhir-time'),
-  unsignedInt: whole('a whole number of at least 0', 0),
+  unsignedInt: full('a whole number of at least 0', 0),
   uri,
   url: uri,
   uuid: matching(/^urn:uuid:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/, 'a UUID in lower case such as urn:uuid:c757873d-ec9a-4326-a141-556f43239520'),
-  xhtml: { says: 'well-formed XHTML within one <div>, with text or an image, without scripts', isValid: value => isText(value) && isXhtml(value) }
+  xhtml: { message: 'well-formed XHTML within one <div>, with text or an image, without scripts', isValid: value => isText(value) && isXhtml(value) }
 } satisfies Record<string, Primitive>))

@@ -103,11 +103,11 @@ function checkOf ({ type, codes, targets }: ElementDefinition): Check {
 }
 
 function checkPrimitive (type: string, isBound: Check | undefined): Check {
-  const { says, isValid } = primitives.get(type)!
+  const { message, isValid } = primitives.get(type)!
   return (value, walk) => {
     if (isValid(value)) return isBound?.(value, walk)
     const isEmpty = typeof value === 'string' && isBlank(value)
-    reportFault(walk, isEmpty ? 'must not be empty; leave it out where there is nothing to say' : `expected ${says}`)
+    reportFault(walk, isEmpty ? 'must not be empty; leave it out where there is nothing to say' : `expected ${message}`)
   }
 }
 

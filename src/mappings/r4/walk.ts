@@ -15,8 +15,8 @@ export interface Walk {
 }
 
 /** Adds a fault at the element where the walk is, or below it. */
-export function reportFault ({ type, steps, issues }: Walk, says: string, code = 'structure', ...below: readonly Step[]): void {
-  if (issues.length < maxIssues) issues.push(fieldIssue(printPath(type, [...steps, ...below]), says, code))
+export function reportFault ({ type, steps, issues }: Walk, message: string, code = 'structure', ...below: readonly Step[]): void {
+  if (issues.length < maxIssues) issues.push(fieldIssue(printPath(type, [...steps, ...below]), message, code))
 }
 
 /** Neither there nor null. */

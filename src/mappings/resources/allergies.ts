@@ -12,7 +12,7 @@ import { allergyClinicalStatus, allergyVerificationStatus } from '../value-sets.
 
 const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
 const finding = conceptOf({ max: 500 })
-const activeUnlessMistaken = ({ simple }: DefaultContext) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
+const activeUnlessEnteredInError = ({ simple }: DefaultContext) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
 
 /** http://hl7.org/fhir/R4/allergyintolerance.html */
 export const allergies = mapping('AllergyIntolerance', {
@@ -23,7 +23,7 @@ export const allergies = mapping('AllergyIntolerance', {
     identifiers: identifiers(),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
     clinicalStatus: conceptCode('http://terminology.hl7.org/CodeSystem/allergyintolerance-clinical', allergyClinicalStatus)(
-      'clinicalStatus', { default: activeUnlessMistaken, filter: 'clinical-status' }),
+      'clinicalStatus', { default: activeUnlessEnteredInError, filter: 'clinical-status' }),
     verificationStatus: conceptCode('http://terminology.hl7.org/CodeSystem/allergyintolerance-verification', allergyVerificationStatus)('verificationStatus'),
     type: code(['allergy', 'intolerance'])('type', { filter: 'type' }),
     category: code(['food', 'medication', 'environment', 'biologic']).list('category', { maxItems: 4, filter: 'category' }),

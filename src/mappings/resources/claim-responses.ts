@@ -44,5 +44,5 @@ export const claimResponses = mapping('ClaimResponse', {
     processNote: processNote.list('processNote', { maxItems: 20, about: 'Remarks of the insurer.' }),
     note: fromFirstItem('processNote', textUpTo(5000)('text', { shortcutOf: 'processNote', about: 'The text of the first processNote.' }))
   },
-  rules: [firstItemRule({ field: 'note', list: 'processNote', part: 'text', whole: 'processNote' })]
+  rules: [firstItemRule({ field: 'note', list: 'processNote', part: 'text', full: 'processNote' })]
 })

@@ -14,7 +14,7 @@ import { backbone } from '../core/structure.js'
 import { encounterClasses } from '../value-sets.js'
 
 const practitioner = reference('Practitioner')
-const placeName = display(200)
+const locationName = display(200)
 const isPractitioner = (participant: object): boolean => textAt(participant as never, 'individual.reference').startsWith('Practitioner/')
 const startedNow = ({ now, simple }: DefaultContext) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
 
@@ -42,7 +42,7 @@ export const encounters = mapping('Encounter', {
     period: period('period', { default: startedNow }),
     lengthMinutes: duration.minutes('length'),
     locationId: inFirst('location', reference('Location', { named: true })('location', { filter: 'location' })),
-    location: inFirst('location', placeName('location', { about: 'The location by name, with or without locationId.' })),
+    location: inFirst('location', locationName('location', { about: 'The location by name, with or without locationId.' })),
     serviceProviderId: reference('Organization', { named: true })('serviceProvider', { filter: 'service-provider' }),
     serviceProvider: display(200)('serviceProvider', { about: 'The provider by name, with or without serviceProviderId.' }),
     appointmentId: reference('Appointment').first('appointment', { filter: 'appointment' }),

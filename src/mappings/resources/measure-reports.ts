@@ -12,7 +12,7 @@ import { measurePopulations } from '../value-sets.js'
 
 const subjects = ['Patient', 'Practitioner', 'PractitionerRole', 'Location', 'Device', 'RelatedPerson', 'Group'] as const
 
-const wholePeriod = record({ start: dateTime('start', { required: true }), end: dateTime('end', { required: true }) }, {
+const completePeriod = record({ start: dateTime('start', { required: true }), end: dateTime('end', { required: true }) }, {
   kind: 'date', schema: { 'x-ordered': true }, expects: 'an object with start and end, start not after end'
 })
 
@@ -41,7 +41,7 @@ export const measureReports = mapping('MeasureReport', {
     status: code(['complete', 'pending', 'error'])('status', { required: true, default: 'complete', filter: 'status' }),
     type: code(['individual', 'subject-list', 'summary', 'data-collection'])('type', { required: true }),
     measureId: canonical('Measure')('measure', { required: true, canonicalOf: 'Measure', filter: 'measure', about: 'The measure by its canonical URL or its id; shown by its URL.' }),
-    period: wholePeriod('period', { required: true, about: 'The measured period.' }),
+    period: completePeriod('period', { required: true, about: 'The measured period.' }),
     patientId: reference(subjects)('subject', { about: 'Whom an individual report is about.' }),
     date: dateTime('date', { default: now, about: 'When the report was made.' }),
     reporterId: reference(['Practitioner', 'PractitionerRole', 'Location', 'Organization'])('reporter', { filter: 'reporter' }),

@@ -43,5 +43,5 @@ export const practitioners = mapping('Practitioner', {
     specialty: fromFirstItem('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
   },
   filters: { name: byText('name') },
-  rules: [firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', whole: 'qualifications' })]
+  rules: [firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' })]
 })

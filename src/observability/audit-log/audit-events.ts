@@ -8,7 +8,7 @@ export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>
   /** The name of an organization's datastore; undefined where it has none. */
   readonly datastoreOf: (owner: JobOwner) => string | undefined
   /** Writes a line that says how many were given up. */
-  readonly tell: (unsent: AuditBacklogEntry) => Promise<void>
+  readonly reportUnsent: (unsent: AuditBacklogEntry) => Promise<void>
   readonly now: () => Date
 }
 
@@ -24,7 +24,7 @@ export class AuditEvents {
   readonly #queues = new Map<string, EventQueue>()
   readonly #totals = { stored: 0, unsent: 0 }
   #isClosed = false
-  #untold = new Map<string, { readonly owner: JobOwner, records: number }>()
+  #unreported = new Map<string, { readonly owner: JobOwner, records: number }>()
 
   constructor (parts: AuditEventsParts) {
     this.#parts = { maxWaiting: 10_000, pauseMs: 1_000, closingMs: 5_000, ...parts }
@@ -39,14 +39,14 @@ export class AuditEvents {
     const datastore = this.#parts.datastoreOf(owner)
     if (datastore !== undefined && !this.#isClosed) return this.#queueOf(datastore).add(owner, event)
     this.#end('unsent', owner, 1)
-    this.#tell()
+    this.#reportUnsent()
   }
 
   /** Sends what waits, and writes down how many could not be sent. */
   async close (): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#queues.values()].map(queue => queue.close()))
-    await this.#tell()
+    await this.#reportUnsent()
   }
 
   #queueOf (datastore: string): EventQueue {
@@ -59,7 +59,7 @@ export class AuditEvents {
       pauseMs,
       closingMs,
       onEnded: (...ended) => this.#end(...ended),
-      onTurn: () => { this.#tell() }
+      onTurn: () => { this.#reportUnsent() }
     })
     this.#queues.set(datastore, queue)
     return queue
@@ -69,15 +69,15 @@ export class AuditEvents {
     this.#totals[outcome] += events
     if (outcome === 'stored') return
     const key = `${owner.mode} ${owner.tenantId}`
-    this.#untold.set(key, { owner, records: (this.#untold.get(key)?.records ?? 0) + events })
+    this.#unreported.set(key, { owner, records: (this.#unreported.get(key)?.records ?? 0) + events })
   }
 
   /** Never throws. */
-  async #tell (): Promise<void> {
-    const untold = [...this.#untold.values()]
-    this.#untold = new Map()
+  async #reportUnsent (): Promise<void> {
+    const unreported = [...this.#unreported.values()]
+    this.#unreported = new Map()
     const time = this.#parts.now().toISOString()
     // A line that the disk does not take now waits in the log for it, or is told there as given up.
-    await Promise.all(untold.map(({ owner: { tenantId, mode }, records }) => this.#parts.tell({ time, tenantId, mode, action: 'unsent', records }).catch(() => {})))
+    await Promise.all(unreported.map(({ owner: { tenantId, mode }, records }) => this.#parts.reportUnsent({ time, tenantId, mode, action: 'unsent', records }).catch(() => {})))
   }
 }

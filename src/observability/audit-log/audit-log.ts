@@ -30,7 +30,7 @@ export class AuditLog {
   #isFailing = false
   #lines = 0
   #lost = 0
-  #untold = 0
+  #unreported = 0
 
   private constructor (options: AuditLogOptions, file: AuditFile) {
     this.#options = { maxWaiting: 10_000, retryMs: 1_000, ...options }
@@ -60,7 +60,7 @@ export class AuditLog {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length >= this.#options.maxWaiting) {
         this.#lost++
-        this.#untold++
+        this.#unreported++
         return reject(new Error('too many lines are waiting for the disk'))
       }
       const written = (link: ChainEntry) => {
@@ -110,14 +110,14 @@ export class AuditLog {
   }
 
   #gap (time: string): AuditGap[] {
-    return this.#untold === 0 ? [] : [{ time, action: 'gap', records: this.#untold }]
+    return this.#unreported === 0 ? [] : [{ time, action: 'gap', records: this.#unreported }]
   }
 
   #succeed (batch: readonly Waiting[], links: readonly ChainEntry[]): void {
     if (this.#isFailing) this.#options.log.info('the access audit log can be written again')
     this.#isFailing = false
     this.#lines += batch.length
-    this.#untold = 0
+    this.#unreported = 0
     for (const [at, { written }] of batch.entries()) written(links[at]!)
   }
 

@@ -34,7 +34,7 @@ export async function verify (files: readonly string[], known?: string): Promise
     for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
       line++
       const read = readLine(text)
-      const reason = read === undefined ? 'the line was changed after it was written' : misplaced(read.before, last)
+      const reason = read === undefined ? 'the line was changed after it was written' : findMisplaced(read.before, last)
       if (reason !== undefined) return { lines, first, last: last ?? genesis, isKnownMissing, broken: { file, line, reason } }
       last = read!.link
       first ||= last.n
@@ -46,7 +46,7 @@ export async function verify (files: readonly string[], known?: string): Promise
 }
 
 /** Older files may have been put elsewhere; within what is there nothing may be missing. */
-function misplaced (before: ChainEntry, last: ChainEntry | undefined): string | undefined {
+function findMisplaced (before: ChainEntry, last: ChainEntry | undefined): string | undefined {
   if (last === undefined) return before.n === 0 && before.hash !== genesis.hash ? 'the line is not the first line of a log' : undefined
   if (before.n === last.n && before.hash === last.hash) return undefined
   return before.n === last.n ? 'the line before it was replaced' : `the line is number ${before.n + 1} but follows number ${last.n}`

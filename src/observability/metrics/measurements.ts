@@ -5,7 +5,7 @@ import type { Mode } from '../../config/mode.js'
 /** What the parts of a gateway tell of their work, in their own words. They know nothing of how it is kept. */
 
 /** A request that was answered, or whose client left before. */
-export interface AnsweredRequest {
+export interface CompletedRequest {
   readonly method: string
   /** The pattern of its route; absent where it led nowhere. */
   readonly route?: string
@@ -31,7 +31,7 @@ interface DoneRecords { readonly kind: JobKind, readonly processed: number, read
 
 /** Who is told when something happened. */
 export interface Measurements {
-  readonly answered: (request: AnsweredRequest) => void
+  readonly recordRequest: (request: CompletedRequest) => void
   readonly exchanged: (exchange: Exchange) => void
   readonly incident: (incident: { readonly kind: string, readonly datastore: string }) => void
   readonly workEnded: (work: EndedWork) => void
@@ -46,7 +46,7 @@ export interface GaugeSources {
   readonly keyLookups?: () => Lookups
   readonly keyCopy?: () => { readonly isConnected: boolean, readonly ageSeconds: number | null }
   readonly ownership?: () => Lookups & { readonly records: number }
-  readonly ledger?: () => { readonly isGood: boolean, readonly linesInMemory: number, readonly lostRequests: number, readonly failedSendings: number }
+  readonly ledger?: () => { readonly isOk: boolean, readonly linesInMemory: number, readonly lostRequests: number, readonly failedSendings: number }
   readonly areCountsShared?: () => boolean
   readonly jobsRunning?: () => number
   /** Of `/health`, by name: whether each is well. */

@@ -28,7 +28,7 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
       return await registry.metrics() + await textOf(traffic)
     },
     watch: more => { readings = { ...readings, ...more } },
-    answered: request => traffic.answered(request),
+    recordRequest: request => traffic.recordRequest(request),
     exchanged: exchange => traffic.exchanged(exchange),
     incident: ({ kind, datastore }) => meters.add('clinigate_isolation_incidents_total', { kind, datastore }),
     workEnded: work => meters.add('clinigate_bulk_jobs_ended_total', { ...work }),
@@ -57,12 +57,12 @@ async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, a
   meters.set('clinigate_ownership_records', {}, owned?.records)
   const usage = ledger?.()
   meters.set('clinigate_ledger_lines_in_memory', {}, usage?.linesInMemory)
-  meters.set('clinigate_ledger_failing', {}, usage && Number(!usage.isGood))
+  meters.set('clinigate_ledger_failing', {}, usage && Number(!usage.isOk))
   meters.total('clinigate_ledger_lost_requests_total', {}, usage?.lostRequests)
   meters.set('clinigate_ledger_failed_sendings', {}, usage?.failedSendings)
   meters.set('clinigate_shared_counts_in_use', {}, areCountsShared && Number(areCountsShared()))
   meters.set('clinigate_bulk_jobs_running', {}, jobsRunning?.())
-  for (const [check, isGood] of Object.entries(await checks?.() ?? {})) meters.set('clinigate_check_ok', { check }, Number(isGood))
+  for (const [check, isOk] of Object.entries(await checks?.() ?? {})) meters.set('clinigate_check_ok', { check }, Number(isOk))
   const audit = auditLog?.()
   meters.total('clinigate_audit_log_lines_total', {}, audit?.lines)
   meters.set('clinigate_audit_log_failing', {}, audit && Number(audit.isFailing))
@@ -86,8 +86,8 @@ class Meters {
   readonly #totals = new Map<string, number>()
 
   constructor (registry: Registry) {
-    const kept: readonly string[] = trafficMetrics
-    this.#made = new Map(Object.entries<Declaration>(declarations).filter(([name]) => !kept.includes(name)).map(([name, declaration]) => [name, made(name, declaration, registry)]))
+    const labelNames: readonly string[] = trafficMetrics
+    this.#made = new Map(Object.entries<Declaration>(declarations).filter(([name]) => !labelNames.includes(name)).map(([name, declaration]) => [name, made(name, declaration, registry)]))
   }
 
   /** More of what is counted. */

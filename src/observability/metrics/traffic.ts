@@ -1,6 +1,6 @@
 import type { Exchange } from '../../backends/measured-backend.js'
 import { declarations, type LabelsOf, type NamesOf } from './declarations.js'
-import type { AnsweredRequest } from './measurements.js'
+import type { CompletedRequest } from './measurements.js'
 import { Count, MetricFamily, HistogramSeries, type Sample } from './series.js'
 
 /** Metrics that are added to with every request. */
@@ -25,7 +25,7 @@ export class Traffic {
   readonly #exchangeDurations = timings('clinigate_datastore_request_duration_seconds')
   readonly #refusals = counts<'clinigate_refusals_total'>()
 
-  answered ({ method: sent, route = 'none', interaction = '', status: code, mode: keyMode, refusal, ms, waited }: AnsweredRequest): void {
+  recordRequest ({ method: sent, route = 'none', interaction = '', status: code, mode: keyMode, refusal, ms, waited }: CompletedRequest): void {
     const mode = keyMode ?? ''
     const method = methods.has(sent) ? sent : 'other'
     const status = code === undefined ? 'aborted' : classes[Math.floor(code / 100)]!

@@ -13,10 +13,10 @@ export interface AdminApiOptions { readonly url: string, readonly token: string 
 const timeoutMs = 30_000
 
 /** The desk of a token at the management API of a control plane elsewhere. */
-export function adminClient (place: AdminApiOptions): AdminClient {
-  const get = <T>(path: string) => send<T>(place, 'GET', path)
-  const post = <T>(path: string, body?: object) => send<T>(place, 'POST', path, body)
-  const patch = <T>(path: string, body: object) => send<T>(place, 'PATCH', path, body)
+export function adminClient (options: AdminApiOptions): AdminClient {
+  const get = <T>(path: string) => send<T>(options, 'GET', path)
+  const post = <T>(path: string, body?: object) => send<T>(options, 'POST', path, body)
+  const patch = <T>(path: string, body: object) => send<T>(options, 'PATCH', path, body)
   const of = (tenantId: string | undefined, rest: string) => tenantId === undefined ? rest : `organizations/${id(tenantId)}/${rest}`
   return {
     listOrganizations: () => get('organizations'),
@@ -48,8 +48,8 @@ async function send<T> ({ url, token }: AdminApiOptions, method: 'GET' | 'POST' 
   const read = await response.body.json().catch(() => undefined) as { data?: T, message?: string, issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
   if (response.statusCode < 300 && read?.data !== undefined) return read.data
   if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${response.statusCode}); check CONTROL_URL`)
-  const says = read.message + (response.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
-  throw new ControlError('invalid', [says, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
+  const message = read.message + (response.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
+  throw new ControlError('invalid', [message, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
 }
 
 async function ask (url: string, options: Parameters<typeof request>[1]) {

@@ -52,8 +52,8 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
   const progress = walkProgress({ stderr: streams.stderr })
   const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionText)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))
   try {
-    const wanted = await wantedOf(options, backend)
-    await adopt({ backend, tenant: { id, system: config.tenantSystem }, wanted, isDryRun, parallel, ledger, onProgress: progress.show })
+    const criteria = await requestedOf(options, backend)
+    await adopt({ backend, tenant: { id, system: config.tenantSystem }, criteria, isDryRun, parallel, ledger, onProgress: progress.show })
   } catch (error) {
     progress.end()
     if (ledger.recordCounts().length > 0) show(false)
@@ -64,7 +64,7 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
   if (hasFailed(ledger)) throw new ExitWithFindings()
 }
 
-async function wantedOf ({ type: types, search }: Options, backend: Backend): Promise<AdoptionCriteria[]> {
+async function requestedOf ({ type: types, search }: Options, backend: Backend): Promise<AdoptionCriteria[]> {
   if (search !== undefined) return [search]
   return (await fetchSupportedTypes(backend, types)).map(type => ({ type, criteria: [] }))
 }

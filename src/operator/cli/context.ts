@@ -33,9 +33,9 @@ export class Interrupted extends Error {}
 /** What a command works with. */
 export interface Control {
   /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
-  readonly print: (work: (desk: AdminClient) => Promise<object>) => Promise<void>
+  readonly print: (work: (client: AdminClient) => Promise<object>) => Promise<void>
   /** Does the work at a desk and leaves what is to be printed to it. */
-  readonly work: <T>(work: (desk: AdminClient) => Promise<T>) => Promise<T>
+  readonly work: <T>(work: (client: AdminClient) => Promise<T>) => Promise<T>
 }
 
 /**
@@ -46,7 +46,7 @@ export function controlIn (context: CliContext, urlOption: () => string | undefi
   const { environment, user, out } = context
   const withAdminClient: Control['work'] = async work => {
     const url = urlOption() ?? environment.CONTROL_URL
-    if (url) return await work(adminClient(placeOf(url, environment)))
+    if (url) return await work(adminClient(getPosition(url, environment)))
     return await withControlStore(loadConfig(environment), context, store => work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })))
   }
   return {
@@ -58,7 +58,7 @@ export function controlIn (context: CliContext, urlOption: () => string | undefi
   }
 }
 
-function placeOf (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
+function getPosition (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
   if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlError('invalid', 'The URL of the control plane must have the form https://control.example.org.')
   const { protocol, hostname } = new URL(url)
   if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlError('invalid', 'The token would travel unencrypted. Use https.')

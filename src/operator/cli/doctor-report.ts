@@ -41,11 +41,11 @@ function * lines ({ state, name, title, detail, gateway, change }: Finding): Gen
 
 const width = Math.max(...states.map(({ length }) => length))
 
-const words: Readonly<Record<State, string>> = { works: 'work', degraded: 'degraded', unsafe: 'unsafe', blocks: 'blocking', unclear: 'unclear' }
+const labels: Readonly<Record<State, string>> = { works: 'work', degraded: 'degraded', unsafe: 'unsafe', blocks: 'blocking', unclear: 'unclear' }
 
 function summary (findings: readonly Finding[]): string {
   const counts = countsOf(findings)
-  const parts = [...states].reverse().filter(state => counts[state]! > 0).map(state => `${counts[state]} ${words[state]}`)
+  const parts = [...states].reverse().filter(state => counts[state]! > 0).map(state => `${counts[state]} ${labels[state]}`)
   const verdict = isBlocked({ findings }) ? 'The gateway cannot work with this server.' : 'The gateway can work with this server.'
   return `${verdict} ${parts.join(', ')}.`
 }

@@ -39,8 +39,8 @@ export function addDoctor (program: Command, context: CliContext): void {
     await openForDatastore(command, named, context, ({ config, backend }) => untilSigint(async signal => {
       const anonymous = withoutCredential(config, backend)
       const examined = await runChecks({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
-      const told = { ...examined, datastore: backend.name }
-      for (const text of options.json ? [doctorJson(told)] : doctorText(told)) context.out(text)
+      const capabilities = { ...examined, datastore: backend.name }
+      for (const text of options.json ? [doctorJson(capabilities)] : doctorText(capabilities)) context.out(text)
       if (signal.aborted) throw new Interrupted()
       if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
     }))

@@ -27,6 +27,6 @@ export function addOrgs (program: Command, { print }: Control): void {
     .action(() => print(adminClient => adminClient.listOrganizations()))
 }
 
-function overage (unlessSaid = ''): Option {
-  return new Option('--overage <on|off>', `whether live requests beyond the monthly quota are served and billed${unlessSaid}`).choices(['on', 'off'])
+function overage (unlessSpecified = ''): Option {
+  return new Option('--overage <on|off>', `whether live requests beyond the monthly quota are served and billed${unlessSpecified}`).choices(['on', 'off'])
 }

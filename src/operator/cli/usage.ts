@@ -30,7 +30,7 @@ export function addUsage (program: Command, control: Control, context: CliContex
       const unsent = sums(files.flatMap(file => linesIn(file, 'unsent')), month)
       const found: Comparison[] = []
       await control.print(async adminClient => {
-        for (const { tenantId } of await adminClient.listOrganizations()) found.push(compare(tenantId, { own, unsent, told: await adminClient.bill(tenantId, month) }))
+        for (const { tenantId } of await adminClient.listOrganizations()) found.push(compare(tenantId, { own, unsent, summary: await adminClient.bill(tenantId, month) }))
         return found
       })
       if (found.some(({ agrees }) => !agrees)) throw new ExitWithFindings()
@@ -59,7 +59,7 @@ interface Comparison {
 
 const none: Sum = { counted: 0, overage: 0 }
 
-function compare (tenantId: string, { own, unsent, told: { counted, overage } }: { readonly own: Sums, readonly unsent: Sums, readonly told: Sum }): Comparison {
+function compare (tenantId: string, { own, unsent, summary: { counted, overage } }: { readonly own: Sums, readonly unsent: Sums, readonly summary: Sum }): Comparison {
   const [ledger, waiting] = [own.get(tenantId) ?? none, unsent.get(tenantId) ?? none]
   const agrees = ledger.counted === counted + waiting.counted && ledger.overage === overage + waiting.overage
   return { tenantId, ledger, unsent: waiting, controlPlane: { counted, overage }, agrees }

@@ -16,7 +16,7 @@ import { scanAll } from './walk.js'
 export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
   readonly backend: Backend
   readonly tenant: Tenant
-  readonly wanted: readonly AdoptionCriteria[]
+  readonly criteria: readonly AdoptionCriteria[]
   /** Finds out what would be done and writes nothing. */
   readonly isDryRun: boolean
   /** Writes at a time, as long as the datastore does not wish for less. */
@@ -38,7 +38,7 @@ interface Run extends AdoptParts { readonly send: Send, readonly limit: Limit }
  * ended at any moment and begun anew: a record either has the tag or not, and one that has it is not written again.
  */
 export async function adopt (parts: AdoptParts): Promise<void> {
-  const { backend, parallel, wanted, pause, onProgress = () => {} } = parts
+  const { backend, parallel, criteria: wanted, pause, onProgress = () => {} } = parts
   const limit = pLimit(parallel)
   const send = withRetry(backend, { pause, onBusy: () => { limit.concurrency = Math.max(1, Math.floor(limit.concurrency / 2)) } })
   const run = { ...parts, send, limit }

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
 import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
-import { answerOf, type TestTenant } from './test-tenant.js'
+import { getResponse, type TestTenant } from './test-tenant.js'
 
 const probe = { method: 'GET', path: 'Patient/clinigate-probe' } as const
 
@@ -15,7 +15,7 @@ export const accessChecks: readonly Check[] = [
     remedy: 'Check datastores.<name>.url, its auth, and that the server is running and can be reached from here.',
     isFirst: true,
     examine: async trial => {
-      const response = await trial.ask(probe).catch((error: unknown) => reasonOf(error))
+      const response = await trial.send(probe).catch((error: unknown) => reasonOf(error))
       if (typeof response === 'string') return fails(response)
       if ([401, 403, 407].includes(response.status)) return fails(`the credential was refused with ${statusOf(response)}`)
       return observed([200, 400, 404, 410].includes(response.status), `a read of an unknown record was answered with ${statusOf(response)}`)
@@ -29,7 +29,7 @@ export const accessChecks: readonly Check[] = [
     remedy: 'Set datastores.<name>.url to the base URL of a FHIR R4 server, which ends for example in /fhir.',
     isFirst: true,
     examine: async trial => {
-      const capabilities = parseCapabilities(await trial.ask({ method: 'GET', path: 'metadata' }))
+      const capabilities = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))
       if (capabilities === undefined) return fails('/metadata returns no CapabilityStatement in JSON')
       return observed(/^4\.0\./.test(capabilities.fhirVersion ?? ''), `it reports FHIR ${capabilities.fhirVersion ?? 'without a version'}`)
     }
@@ -53,7 +53,7 @@ export const accessChecks: readonly Check[] = [
 ]
 
 async function closedToOthers ({ anonymous }: TestTenant): Promise<CheckObservation> {
-  const response = await answerOf(anonymous, { method: 'GET', path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing' }).catch(() => undefined)
+  const response = await getResponse(anonymous, { method: 'GET', path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing' }).catch(() => undefined)
   if (response === undefined || response.status !== 200) return holds()
   return isLoopback(anonymous.baseUrl) ? holds('it requires no credential, but was reached on this machine\'s loopback address; make it listen only there') : fails('a search without a credential was answered')
 }

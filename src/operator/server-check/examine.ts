@@ -48,7 +48,7 @@ export async function runChecks ({ pause = pauseFor, signal, onFinding = () => {
     if (finding.state === 'blocks' && check.isFirst === true) break
   }
   const left = trial.stored > 0 ? await trial.clean() : []
-  const response = await trial.ask({ method: 'GET', path: 'metadata' }).catch(() => undefined)
+  const response = await trial.send({ method: 'GET', path: 'metadata' }).catch(() => undefined)
   return { findings, capabilities: response && parseCapabilities(response), stored: trial.stored, left }
 }
 

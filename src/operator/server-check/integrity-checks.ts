@@ -24,7 +24,7 @@ export const integrityChecks: readonly Check[] = [
     remedy: 'HAPI: enforce_referential_integrity_on_delete. Azure has no such setting.',
     examine: async trial => {
       const { subject } = await referred(trial)
-      const response = await trial.ask({ method: 'DELETE', path: `Patient/${subject}` })
+      const response = await trial.send({ method: 'DELETE', path: `Patient/${subject}` })
       return observed(await trial.isThere('Patient', subject), `the delete was performed and answered with ${statusOf(response)}`)
     }
   },
@@ -36,7 +36,7 @@ export const integrityChecks: readonly Check[] = [
     remedy: 'HAPI: allow_cascading_deletes false.',
     examine: async trial => {
       const { subject, referrer } = await referred(trial)
-      await trial.ask({ method: 'DELETE', path: `Patient/${subject}?_cascade=delete` })
+      await trial.send({ method: 'DELETE', path: `Patient/${subject}?_cascade=delete` })
       return observed(await trial.isThere('Observation', referrer), 'a record that referred to the deleted one was deleted too')
     }
   },
@@ -62,11 +62,11 @@ export const integrityChecks: readonly Check[] = [
     remedy: 'HAPI: expunge_enabled false, delete_expunge_enabled false.',
     examine: async trial => {
       const { id } = await trial.store(patient)
-      await trial.ask({ method: 'DELETE', path: `Patient/${id}?_expunge=true` })
-      const deleted = await trial.ask({ method: 'DELETE', path: `Patient/${id}` })
-      const history = await trial.ask({ method: 'GET', path: `Patient/${id}/_history` })
+      await trial.send({ method: 'DELETE', path: `Patient/${id}?_expunge=true` })
+      const deleted = await trial.send({ method: 'DELETE', path: `Patient/${id}` })
+      const history = await trial.send({ method: 'GET', path: `Patient/${id}/_history` })
       const parameters = { resourceType: 'Parameters', parameter: [{ name: 'expungeDeletedResources', valueBoolean: true }, { name: 'limit', valueInteger: 1 }] }
-      const operation = await trial.ask({ method: 'POST', path: `Patient/${id}/$expunge`, body: JSON.stringify(parameters) })
+      const operation = await trial.send({ method: 'POST', path: `Patient/${id}/$expunge`, body: JSON.stringify(parameters) })
       if (operation.status === 200) return fails('$expunge is performed')
       return observed(deleted.status >= 400 || history.status !== 404, 'a delete obeys the parameter _expunge')
     }
@@ -79,7 +79,7 @@ export const integrityChecks: readonly Check[] = [
     remedy: 'HAPI: allow_multiple_delete false.',
     // Not tried: on a server that passes over the condition it would delete what is not ours.
     examine: async trial => {
-      const deletesMany = parseCapabilities(await trial.ask({ method: 'GET', path: 'metadata' }))?.deletesMany
+      const deletesMany = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.deletesMany
       return deletesMany === true ? fails('the CapabilityStatement says that a conditional delete can delete several records; HAPI always says so, and it was not tested', 'unclear') : holds()
     }
   },
@@ -100,7 +100,7 @@ export const integrityChecks: readonly Check[] = [
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
-      const version = await trial.ask({ method: 'GET', path: `Patient/${id}/_history/${meta.versionId}` })
+      const version = await trial.send({ method: 'GET', path: `Patient/${id}/_history/${meta.versionId}` })
       return observed(resourceIn(version)?.meta.versionId === meta.versionId, `a version read was answered with ${statusOf(version)}`)
     }
   }
@@ -124,7 +124,7 @@ async function unsubscribed (trial: TestTenant): Promise<ReturnType<typeof holds
   const { id } = resourceIn(response) ?? {}
   if (response.status !== 201 || id === undefined) return holds('they are refused')
   for (let look = 1; look <= looks; look++) {
-    if (resourceIn(await trial.ask({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') return fails('one became active')
+    if (resourceIn(await trial.send({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') return fails('one became active')
     await trial.pause(lookMs)
   }
   return holds('one was stored but had no effect')

@@ -19,7 +19,7 @@ export const operationChecks: readonly Check[] = [
     examine: async trial => {
       const { id } = await trial.store(patient)
       const about = await trial.store(observation(`Patient/${id}`))
-      const response = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
+      const response = await trial.send({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
       const { matches = [], included = [] } = searchsetIn(response) ?? {}
       return observed([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), response.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(response)}`)
     }
@@ -31,7 +31,7 @@ export const operationChecks: readonly Check[] = [
     gateway: 'POST <type>/$validate is answered with 501.',
     remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
-      const response = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
+      const response = await trial.send({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
       const { resourceType, issue } = (jsonIn(response) ?? {}) as { resourceType?: unknown, issue?: readonly BackendIssue[] }
       return observed(resourceType === 'OperationOutcome' && !isNotOffered(response, issue), `it was answered with ${statusOf(response)}`)
     }
@@ -47,25 +47,25 @@ export const operationChecks: readonly Check[] = [
 ]
 
 async function exported (trial: TestTenant): Promise<CheckObservation> {
-  if (parseCapabilities(await trial.ask({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
+  if (parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
   await trial.store(patient)
-  const { length: wanted } = (await trial.search('Patient'))?.matches ?? []
+  const { length: requested } = (await trial.search('Patient'))?.matches ?? []
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_type', valueString: 'Patient' },
     { name: '_typeFilter', valueString: `Patient?_tag=${encodeURIComponent(tenantToken(trial.tenant))}` }
   ]
-  const begun = await trial.ask({ method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  const begun = await trial.send({ method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
   const job = below(trial, begun.headers['content-location'])
   if (begun.status !== 202) return fails(`it was answered with ${statusOf(begun)}`)
   if (job === undefined) return fails('its status URL is not below the base URL')
   const done = await ended(trial, job)
   if (done === undefined) {
-    await trial.ask({ method: 'DELETE', path: job })
+    await trial.send({ method: 'DELETE', path: job })
     return fails(`it was not done after ${looks * lookMs / 1_000} s and was cancelled; the gateway would wait for it`, 'unclear')
   }
   if (done.status !== 200) return fails(`it ended with ${statusOf(done)}`)
-  return await taken(trial, done, wanted)
+  return await taken(trial, done, requested)
 }
 
 const looks = 90
@@ -74,14 +74,14 @@ const lookMs = 1_000
 /** The answer that ends the waiting; undefined when it takes too long. */
 async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
   for (let look = 1; look <= looks; look++) {
-    const response = await trial.ask({ method: 'GET', path: job })
+    const response = await trial.send({ method: 'GET', path: job })
     if (response.status !== 202) return response
     await trial.pause(lookMs)
   }
   return undefined
 }
 
-async function taken (trial: TestTenant, manifest: BackendResponse, wanted: number): Promise<CheckObservation> {
+async function taken (trial: TestTenant, manifest: BackendResponse, requested: number): Promise<CheckObservation> {
   const { output } = (jsonIn(manifest) ?? {}) as { output?: unknown }
   if (!Array.isArray(output)) return fails('it has no manifest')
   const files = output.map(({ url }) => below(trial, url))
@@ -89,7 +89,7 @@ async function taken (trial: TestTenant, manifest: BackendResponse, wanted: numb
   const texts = (await Promise.all(files.map(file => textOf(trial, file!)))).join('\n').split('\n').filter(line => line.trim() !== '')
   const own = texts.filter(text => verifyOwned(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
   if (own.length < texts.length) return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
-  return observed(own.length === wanted, `it returned ${own.length} of ${wanted} records`)
+  return observed(own.length === requested, `it returned ${own.length} of ${requested} records`)
 }
 
 /** More than a trial has is not read: it would be everybody's. */

@@ -22,7 +22,7 @@ export const searchChecks: readonly Check[] = [
     otherwise: 'blocks',
     gateway: 'Each record is still checked before it is returned. But counts of long searches include records of other organizations, and each search that returns one is an isolation incident.',
     remedy: 'Make the server read the form, or both the form and the URL, of POST <type>/_search.',
-    examine: async trial => (await trial.ask(byForm(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200 ? await foundByTag(trial, byForm) : holds('the server has no search by form')
+    examine: async trial => (await trial.send(byForm(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200 ? await foundByTag(trial, byForm) : holds('the server has no search by form')
   },
   {
     name: 'search-after-write',
@@ -47,7 +47,7 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       const ids = [(await trial.store(patient)).id, (await trial.store(patient)).id]
       const { path } = restrict({ type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2, shape: identityElements('Patient') }, trial.tenant)
-      const found = searchsetIn(await trial.ask({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
+      const found = searchsetIn(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
       const tagged = ((found?.matches ?? []) as StoredResource[]).filter(({ meta }) => meta?.tag?.some(({ code }) => code === trial.tenant.id))
       return observed(ids.every(id => tagged.some(record => record.id === id)), 'not all were found with their tags')
     }
@@ -71,8 +71,8 @@ export const searchChecks: readonly Check[] = [
       await trial.store(observation())
       if ((await trial.search('Observation', [], { count: 1, total: 'accurate' }))?.total !== undefined) return holds()
       const { path } = restrict({ type: 'Observation', parameters: [], count: 1, shape: [['_summary', 'count']] }, trial.tenant)
-      const apart = searchsetIn(await trial.ask({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
-      return fails(apart?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total' : '_total=accurate is ignored, _summary=count is not')
+      const separate = searchsetIn(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
+      return fails(separate?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total' : '_total=accurate is ignored, _summary=count is not')
     }
   },
   {
@@ -98,7 +98,7 @@ export const searchChecks: readonly Check[] = [
       await trial.store(patient)
       const { path, form, method } = byForm(restrict({ type: 'Patient', parameters: [['_id', id]], count: 50 }, trial.tenant))
       // Of a long search, the client's part is in the form alone.
-      const response = await trial.ask({ method, path: path.replace(/_id=[^&]*&/, ''), form: form!, headers: { 'cache-control': 'no-cache' } })
+      const response = await trial.send({ method, path: path.replace(/_id=[^&]*&/, ''), form: form!, headers: { 'cache-control': 'no-cache' } })
       const found = idsOf(searchsetIn(response))
       if (response.status === 200 && found.length > 1) return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
       return observed(found.length === 1 && found[0] === id, response.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(response)}`)
@@ -113,12 +113,12 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       const subject = await trial.store(patient)
       const referrer = await trial.store(observation(`Patient/${subject.id}`))
-      const along = async (type: string, id: string, parameter: string) => {
+      const included = async (type: string, id: string, parameter: string) => {
         const { path } = restrict({ type, parameters: [['_id', id]], count: 5 }, trial.tenant)
-        return ((searchsetIn(await trial.ask({ method: 'GET', path: `${path}&${parameter}`, headers: { 'cache-control': 'no-cache' } }))?.included ?? []) as StoredResource[]).map(record => record.id)
+        return ((searchsetIn(await trial.send({ method: 'GET', path: `${path}&${parameter}`, headers: { 'cache-control': 'no-cache' } }))?.included ?? []) as StoredResource[]).map(record => record.id)
       }
-      const forth = await along('Observation', referrer.id, '_include=Observation:subject')
-      const back = await along('Patient', subject.id, '_revinclude=Observation:subject')
+      const forth = await included('Observation', referrer.id, '_include=Observation:subject')
+      const back = await included('Patient', subject.id, '_revinclude=Observation:subject')
       return observed(forth.includes(subject.id) && back.includes(referrer.id), 'the included records are missing')
     }
   },
@@ -130,7 +130,7 @@ export const searchChecks: readonly Check[] = [
     remedy: 'Make the server obey Prefer: handling=strict.',
     examine: async trial => {
       const { path } = restrict({ type: 'Patient', parameters: [['clinigate-doctor', 'x']], count: 1 }, trial.tenant)
-      const response = await trial.ask({ method: 'GET', path, headers: strictHandling })
+      const response = await trial.send({ method: 'GET', path, headers: strictHandling })
       return observed(response.status >= 400, 'it was ignored')
     }
   }
@@ -148,7 +148,7 @@ async function foundByTag (trial: TestTenant, by: (request: BackendRequest) => B
   const tags = [{ system, code: code.toUpperCase() }, { system: `${system}:other`, code }, { system, code: `${code}-2` }, { system: system.toUpperCase(), code }]
   const others = await Promise.all(tags.map(async tag => (await trial.store({ ...patient, meta: { tag: [tag] } } as Draft)).id))
   const own: SearchRequest = { type: 'Patient', parameters: [['_id', [id, ...others].join(',')]], count: 50, total: 'accurate' }
-  const find = async (request: SearchRequest) => searchsetIn(await trial.ask({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
+  const find = async (request: SearchRequest) => searchsetIn(await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
   const found = await find(own)
   const ids = idsOf(found)
   if (!ids.includes(id)) return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')
@@ -168,10 +168,10 @@ async function paged (trial: TestTenant): Promise<CheckObservation> {
     if (found?.next === undefined) break
     const link = pageLink(found.next, trial.backend.baseUrl, searchPaths('Observation'))
     if (link === undefined) return fails(`the link to the next page points to ${originOf(found.next)}`)
-    found = searchsetIn(await trial.ask({ method: 'GET', path: link }))
+    found = searchsetIn(await trial.send({ method: 'GET', path: link }))
   }
-  const isWhole = seen.length === stored.length && stored.every(id => seen.includes(id))
-  return observed(isWhole, `of ${stored.length} records, one per page, ${new Set(seen).size} were found on ${seen.length} pages`, way)
+  const isComplete = seen.length === stored.length && stored.every(id => seen.includes(id))
+  return observed(isComplete, `of ${stored.length} records, one per page, ${new Set(seen).size} were found on ${seen.length} pages`, way)
 }
 
 function wayOf (next: string | undefined): string | undefined {

@@ -73,14 +73,14 @@ export class TestTenant {
   }
 
   /** The server's answer, whatever its status. @throws {Failure} where there is none that can be read */
-  async ask (request: BackendRequest): Promise<BackendResponse> {
-    return await answerOf(this.backend, request)
+  async send (request: BackendRequest): Promise<BackendResponse> {
+    return await getResponse(this.backend, request)
   }
 
   /** Sends a new resource, with the trial's tags unless it brings tags. */
   async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const type = resource.resourceType
-    const response = await this.ask({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+    const response = await this.send({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
     const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type })?.id
     if ((response.status === 200 || response.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
     return response
@@ -89,16 +89,16 @@ export class TestTenant {
   async put (resource: Draft & { readonly id: string }, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const path = `${resource.resourceType}/${resource.id}`
     this.#made.add(path)
-    return await this.ask({ method: 'PUT', path, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+    return await this.send({ method: 'PUT', path, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
   }
 
   /** Sends several writes as one, and remembers what is told to have been stored. */
   async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
-    const answer = await this.ask({ method: 'POST', path: '', headers: { prefer: 'return=representation' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+    const answer = await this.send({ method: 'POST', path: '', headers: { prefer: 'return=representation' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
     for (const { response } of entriesIn(answer)) {
-      for (const wanted of trialTypes) {
-        const place = parseLocation(response?.location, { type: wanted })
-        if (place !== undefined) this.#made.add(`${wanted}/${place.id}`)
+      for (const requested of trialTypes) {
+        const location = parseLocation(response?.location, { type: requested })
+        if (location !== undefined) this.#made.add(`${requested}/${location.id}`)
       }
     }
     return answer
@@ -114,20 +114,20 @@ export class TestTenant {
 
   /** @throws {Error} when it is not there */
   async read (type: string, id: string): Promise<StoredResource> {
-    const response = await this.ask({ method: 'GET', path: `${type}/${id}` })
+    const response = await this.send({ method: 'GET', path: `${type}/${id}` })
     const resource = resourceIn(response)
     if (response.status !== 200 || resource === undefined) throw new Error(`a test record could not be read (status ${response.status})`)
     return resource
   }
 
   async isThere (type: string, id: string): Promise<boolean> {
-    return (await this.ask({ method: 'GET', path: `${type}/${id}` })).status === 200
+    return (await this.send({ method: 'GET', path: `${type}/${id}` })).status === 200
   }
 
   /** A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset. */
   async search (type: string, parameters: readonly SearchParameter[] = [], page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}): Promise<Searchset | undefined> {
     const request = restrict({ type, parameters, count: 50, ...page }, this.tenant)
-    return searchsetIn(await this.ask({ ...request, headers: { 'cache-control': 'no-cache' } }))
+    return searchsetIn(await this.send({ ...request, headers: { 'cache-control': 'no-cache' } }))
   }
 
   /** The trial's tags on a resource. */
@@ -152,8 +152,8 @@ export class TestTenant {
 
   async #isDeleted (record: string): Promise<boolean> {
     try {
-      await this.ask({ method: 'DELETE', path: record })
-      return [404, 410].includes((await this.ask({ method: 'GET', path: record })).status)
+      await this.send({ method: 'DELETE', path: record })
+      return [404, 410].includes((await this.send({ method: 'GET', path: record })).status)
     } catch {
       return false
     }
@@ -164,7 +164,7 @@ export class TestTenant {
     const condition = encodeParameters([['_tag', tenantToken({ system: trialSystem(this.tenant), id: trialCode })], ['_count', '200']])
     const found: string[] = []
     for (const type of [...trialTypes].reverse()) {
-      const matches = searchsetIn(await this.ask({ method: 'GET', path: `${type}?${condition}`, headers: { 'cache-control': 'no-cache' } }).catch(() => undefined))?.matches ?? []
+      const matches = searchsetIn(await this.send({ method: 'GET', path: `${type}?${condition}`, headers: { 'cache-control': 'no-cache' } }).catch(() => undefined))?.matches ?? []
       for (const match of matches as StoredResource[]) if (match.resourceType === type && isId(match.id) && isOfTrial(match, this.tenant)) found.push(`${type}/${match.id}`)
     }
     return found
@@ -183,7 +183,7 @@ function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
 }
 
 /** An answer of any status; the ones that `send` takes for trouble come without their body. */
-export async function answerOf (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
+export async function getResponse (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
   try {
     return await backend.send(request)
   } catch (error) {

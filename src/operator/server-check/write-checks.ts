@@ -58,7 +58,7 @@ export const writeChecks: readonly Check[] = [
     remedy: 'We know of no setting for this.',
     examine: async trial => {
       const { id } = await trial.store(patient)
-      const deleted = await trial.ask({ method: 'DELETE', path: `Patient/${id}` })
+      const deleted = await trial.send({ method: 'DELETE', path: `Patient/${id}` })
       const statuses = [await statusOfRead(trial, id), await statusOfRead(trial, trial.newId())]
       const isGone = deleted.status < 300 && statuses.every(status => status === 404 || status === 410)
       return observed(isGone, `a delete was answered with ${deleted.status}, and then reads with ${statuses.join(' and ')}`)
@@ -110,7 +110,7 @@ export const writeChecks: readonly Check[] = [
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
-      const response = await trial.ask({ method: 'DELETE', path: `Patient/${id}`, headers: { 'if-match': `W/"${meta.versionId}"` } })
+      const response = await trial.send({ method: 'DELETE', path: `Patient/${id}`, headers: { 'if-match': `W/"${meta.versionId}"` } })
       return observed([409, 412].includes(response.status) && await trial.isThere('Patient', id), 'If-Match was ignored')
     }
   },
@@ -150,7 +150,7 @@ export function observation (subject?: string): Draft {
 }
 
 async function statusOfRead (trial: TestTenant, id: string): Promise<number> {
-  return (await trial.ask({ method: 'GET', path: `Patient/${id}` })).status
+  return (await trial.send({ method: 'GET', path: `Patient/${id}` })).status
 }
 
 async function updated (trial: TestTenant): Promise<CheckObservation> {

@@ -1,6 +1,6 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Failure } from '../../envelope/failures.js'
-import { bundleAnswer, EntryWriter, responseTooLarge } from './bundle-answer.js'
+import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../fhir-interaction.js'
@@ -21,13 +21,13 @@ export async function batch (context: TenantContext, { entries, showsWritten }: 
   recordsOf(links.flat())
   const independent = requireIndependence(entries, links, context.backend.baseUrl)
   const texts = new EntryWriter(context)
-  const answers = await mapConcurrently(independent, async entry => {
+  const entryResponses = await mapConcurrently(independent, async entry => {
     if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
     if (isRead(entry) && texts.isFull) return texts.of(responseTooLarge)
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error)))
     return texts.of({ outcome, isRead: isRead(entry), isShown: showsWritten || isRead(entry), conditions: entry.conditions })
   })
-  return bundleAnswer('batch-response', answers)
+  return buildBundleResponse('batch-response', entryResponses)
 }
 
 /**

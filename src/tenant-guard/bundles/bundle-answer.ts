@@ -48,7 +48,7 @@ export const responseTooLarge: EntryResponse = {
 }
 
 /** The answer to a Bundle of requests, an entry for each in their order: http://hl7.org/fhir/R4/http.html#transaction-response */
-export function bundleAnswer (type: 'batch-response' | 'transaction-response', entries: readonly string[]): FhirResponse {
+export function buildBundleResponse (type: 'batch-response' | 'transaction-response', entries: readonly string[]): FhirResponse {
   const entry = entries.length === 0 ? '' : `,"entry":[${entries.join(',')}]`
   return { status: 200, body: `{"resourceType":"Bundle","type":"${type}"${entry}}` }
 }

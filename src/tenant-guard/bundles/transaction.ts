@@ -3,8 +3,8 @@ import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { accessOf, toReference, type Access } from '../access.js'
 import { printJson } from '../../json/json.js'
 import { failed, isRead, type Perform } from './batch.js'
-import { bundleAnswer, EntryWriter, responseTooLarge } from './bundle-answer.js'
-import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
+import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
+import { entriesAsStored, type StoredEntry } from './entries-as-stored.js'
 import { withEntryPath } from './entry-path.js'
 import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
@@ -34,14 +34,14 @@ export async function transaction (context: TenantContext, request: Transaction,
   for (const each of done) context.onAccess?.(accessBy(each))
   if (done.some(isLost)) throw withEntryPath(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
   const texts = new EntryWriter(context)
-  const answers = await mapConcurrently(entries, async (entry, at) => {
+  const entryResponses = await mapConcurrently(entries, async (entry, at) => {
     const response = written.get(at)
     if (response !== undefined) return texts.of({ outcome: response, isRead: false, isShown: showsWritten })
     if (texts.isFull) return texts.of(responseTooLarge)
     // The writes are done by now, so a read that fails fails alone.
     return texts.of({ outcome: await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error))), isRead: true, isShown: true, conditions: entry.conditions })
   })
-  return bundleAnswer('transaction-response', answers)
+  return buildBundleResponse('transaction-response', entryResponses)
 }
 
 interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly response: FhirResponse }
@@ -89,18 +89,18 @@ async function performWrites (context: TenantContext, writes: ReadonlyArray<Writ
     throw refusalOf(response, performed)
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
-  const given = await entriesAsStored(context, entriesIn(jsonOf(response, uncertainOutcomeMessage)), writesOf)
+  const stored = await entriesAsStored(context, entriesIn(jsonOf(response, uncertainOutcomeMessage)), writesOf)
   // Which entry an answer belongs to is known by their order alone.
-  if (given.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
-  for (const [index, [at, write]] of performed.entries()) responses.set(at, writtenIn(context, given[index], write))
+  if (stored.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
+  for (const [index, [at, write]] of performed.entries()) responses.set(at, writtenIn(context, stored[index], write))
   for (const [at, { sameAs }] of sent) if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200 })
   return responses
 }
 
 /** Writes with the places of their entries. */
-type Placed = ReadonlyArray<readonly [at: number, write: Write]>
+type NumberedEntry = ReadonlyArray<readonly [at: number, write: Write]>
 
-function requireDistinct (writes: Placed): void {
+function requireDistinct (writes: NumberedEntry): void {
   const seen = new Set<string>()
   const again = writes.filter(([, write]) => {
     const name = meantBy(write)
@@ -132,8 +132,8 @@ function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): Rea
 }
 
 /** Of which entry the datastore speaks is known where it can be of one alone. */
-function refusalOf (response: Parameters<typeof failureCause>[0], writes: Placed): unknown {
-  const failure = wholeRefusalOf(response, writes)
+function refusalOf (response: Parameters<typeof failureCause>[0], writes: NumberedEntry): unknown {
+  const failure = fullRefusalOf(response, writes)
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
   return meant.length === 1 ? withEntryPath(failure, meant.map(([at]) => at)) : failure
 }
@@ -144,7 +144,7 @@ const couldMean: Readonly<Partial<Record<FailureCode, (write: Write) => boolean>
   CONFLICT: ({ request }) => request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
 }
 
-function wholeRefusalOf (response: Parameters<typeof failureCause>[0], writes: Placed): Failure {
+function fullRefusalOf (response: Parameters<typeof failureCause>[0], writes: NumberedEntry): Failure {
   const cause = failureCause(response)
   if (response.status === 409 || response.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
@@ -154,17 +154,17 @@ function wholeRefusalOf (response: Parameters<typeof failureCause>[0], writes: P
   return unexpectedResponse(response, 'a transaction was not answered')
 }
 
-function entriesIn (value: unknown): readonly AnsweredEntry[] {
+function entriesIn (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry = [] } = (value ?? {}) as Record<string, unknown>
-  const isAnswer = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
-  return isAnswer ? entry as readonly AnsweredEntry[] : []
+  const isResponse = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
+  return isResponse ? entry as readonly StoredEntry[] : []
 }
 
 /** What a write came to. It is done, whatever the answer holds. */
-function writtenIn (context: TenantContext, given: AnsweredEntry | undefined, { type, id, request }: Write): FhirResponse {
-  const status = Number.parseInt(String(given?.response?.status), 10)
+function writtenIn (context: TenantContext, stored: StoredEntry | undefined, { type, id, request }: Write): FhirResponse {
+  const status = Number.parseInt(String(stored?.response?.status), 10)
   if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
-  const record = verifyAndRememberOwned(context, given?.resource, { type, ...id !== undefined && { id } })
+  const record = verifyAndRememberOwned(context, stored?.resource, { type, ...id !== undefined && { id } })
   if (record === undefined || (status !== 200 && status !== 201)) {
     reportIncident(context, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
     throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction is not the tenant\'s record' } })

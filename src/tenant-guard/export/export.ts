@@ -15,7 +15,7 @@ declare const guarded: unique symbol
 /** What an export is made of, beside what was asked. */
 interface ExportRun {
   /** Where an earlier run stood. */
-  readonly place: ExportPosition | undefined
+  readonly position: ExportPosition | undefined
   /** When the export was asked for, ISO 8601. */
   readonly requestedAt: string
   /** Nobody wants it any more. */
@@ -28,29 +28,29 @@ export interface GuardedExport {
   /** The tenant's records, in the order of what was asked; each once, save for what a portion says of itself. */
   chunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
   /** Tells the datastore that nobody waits for its native export any more. */
-  end (place: ExportPosition | undefined): Promise<void>
+  end (position: ExportPosition | undefined): Promise<void>
 }
 
 /** Opens one tenant's part of a datastore for an export. */
 export function guardedExport (context: TenantContext): GuardedExport {
   return {
     chunks: (request, run) => chunks(context, request, run),
-    end: async place => {
-      const job = place?.own === 'done' ? undefined : place?.own?.job
+    end: async position => {
+      const job = position?.own === 'done' ? undefined : position?.own?.job
       if (job !== undefined) await endNativeExport(context, job)
     }
   } satisfies Omit<GuardedExport, typeof guarded> as GuardedExport
 }
 
-async function * chunks (opened: TenantContext, request: ExportSelection, { place: before, requestedAt, signal }: ExportRun): AsyncGenerator<ExportChunk> {
+async function * chunks (opened: TenantContext, request: ExportSelection, { position: before, requestedAt, signal }: ExportRun): AsyncGenerator<ExportChunk> {
   const pause = (ms: number): Promise<unknown> => pauseFor(ms, undefined, { signal })
   const context = retryingContext(opened, { pause, signal })
   const members = request.groupId === undefined ? undefined : await membersOf(context, request.groupId)
-  let place = before ?? await planExport({ context, requestedAt, pause }, request, members)
-  if (before === undefined) yield { lines: [], place, isStep: true }
-  const searches = searchesOf(request, place.types, members)
-  if (place.own !== undefined && place.own !== 'done') place = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, place)
-  yield * searchChunks({ context, searches, since: request.since, signal }, place)
+  let position = before ?? await planExport({ context, requestedAt, pause }, request, members)
+  if (before === undefined) yield { lines: [], position, isStep: true }
+  const searches = searchesOf(request, position.types, members)
+  if (position.own !== undefined && position.own !== 'done') position = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, position)
+  yield * searchChunks({ context, searches, since: request.since, signal }, position)
 }
 
 /** The same door, whose datastore is waited for when it is busy or away for a while. */

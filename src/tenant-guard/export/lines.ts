@@ -47,11 +47,11 @@ function unreadable (reason: string): Failure {
  * reported and left out, so that the export is the one of a datastore without them.
  * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
-export function linesOf (context: TenantContext, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
+export function linesOf (context: TenantContext, { type, isSelected }: TypeSearch, texts: readonly string[]): Line[] {
   const records = texts.map(parsed)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
   const own = new Set(ownAmong(context, type, records))
-  return texts.flatMap((text, at) => !own.has(records[at]) || isWanted?.(records[at] as FhirResource) === false ? [] : [lineOf(context, text)])
+  return texts.flatMap((text, at) => !own.has(records[at]) || isSelected?.(records[at] as FhirResource) === false ? [] : [lineOf(context, text)])
 }
 
 function parsed (text: string): unknown {
@@ -64,14 +64,14 @@ function parsed (text: string): unknown {
 
 function lineOf (context: TenantContext, text: string): Line {
   // A text that escapes its slashes hides URLs from the replacement, and one may end with a carriage return.
-  const whole = text.includes('\\/') ? printJson(parseStored(text)) : text.trimEnd()
-  const shown = rewriteUrls(context, whole)
+  const full = text.includes('\\/') ? printJson(parseStored(text)) : text.trimEnd()
+  const shown = rewriteUrls(context, full)
   return { text: shown, exact: () => parseStored(shown) }
 }
 
 /** The same of records that were read already. */
-export function linesFrom (context: TenantContext, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
-  return ownAmong(context, type, records).flatMap(record => isWanted?.(record) === false ? [] : [lineOf(context, printJson(record))])
+export function linesFrom (context: TenantContext, { type, isSelected }: TypeSearch, records: readonly StoredResource[]): Line[] {
+  return ownAmong(context, type, records).flatMap(record => isSelected?.(record) === false ? [] : [lineOf(context, printJson(record))])
 }
 
 function isRecord (value: unknown, type: string): boolean {

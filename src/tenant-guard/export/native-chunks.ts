@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { linesOf, textsIn } from './lines.js'
 import { beginNativeExport, endNativeExport, isExportable, nativeExportState, type NativeFile, type NativeState } from './native-export.js'
-import type { ExportPosition, NativeExportPlace, ExportChunk } from './position.js'
+import type { ExportPosition, NativeExportPosition, ExportChunk } from './position.js'
 import type { SearchExportOptions } from './search-chunks.js'
 
 /** What the datastore's native export is taken with. */
@@ -22,21 +22,21 @@ export async function * nativeChunks (taking: NativeTaking, begun: ExportPositio
   const types = searches.map(({ type }) => type)
   const { own: _, ...walkedOnly } = begun
   if (types.length === 0) return { ...begun, own: 'done' }
-  let own = begun.own as NativeExportPlace
+  let own = begun.own as NativeExportPosition
   for (;;) {
     if (own.job === undefined) {
       const job = own.begun < maxBegun ? await beginNativeExport(taking.context, searches, taking.since) : undefined
       if (job === undefined) return walkedOnly
       own = { job, file: 0, lines: 0, begun: own.begun + 1 }
-      yield { lines: [], place: { ...begun, own }, isStep: true }
+      yield { lines: [], position: { ...begun, own }, isStep: true }
     }
     const state = yield * awaited(taking, { ...begun, own }, types)
     const isTaken = state.kind === 'done' && (yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files))
     if (isTaken) return { ...begun, own: 'done' }
     own = { file: 0, lines: 0, begun: own.begun }
     if (state.kind === 'failed') await endNativeExport(taking.context, own.job ?? '').catch(() => {})
-    const place = state.kind === 'failed' ? walkedOnly : { ...begun, own }
-    yield { lines: [], place, isStep: true, isAnew: true }
+    const position = state.kind === 'failed' ? walkedOnly : { ...begun, own }
+    yield { lines: [], position, isStep: true, isAnew: true }
     if (state.kind === 'failed') return walkedOnly
   }
 }
@@ -47,13 +47,13 @@ const maxPauseMs = 10_000
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
-async function * awaited ({ context, pause }: NativeTaking, place: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
-  const { job } = place.own as NativeExportPlace
+async function * awaited ({ context, pause }: NativeTaking, position: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
+  const { job } = position.own as NativeExportPosition
   const begunAt = performance.now()
   for (;;) {
     const state = await nativeExportState(context, job!, types)
     if (state.kind !== 'going on') return state
-    yield { lines: [], place }
+    yield { lines: [], position }
     const requested = state.retryAfterMs === undefined || state.retryAfterMs > maxPauseMs ? 0 : state.retryAfterMs
     const due = Math.max(requested, (performance.now() - begunAt) * partOfTheTime)
     await pause(Math.min(Math.max(due, minPauseMs), maxPauseMs))
@@ -61,15 +61,15 @@ async function * awaited ({ context, pause }: NativeTaking, place: ExportPositio
 }
 
 /** @returns false when a file is not there any more, or not whole */
-async function * takenFrom (taking: NativeTaking, place: ExportPosition, files: readonly NativeFile[]): AsyncGenerator<ExportChunk, boolean> {
-  const own = place.own as NativeExportPlace
+async function * takenFrom (taking: NativeTaking, position: ExportPosition, files: readonly NativeFile[]): AsyncGenerator<ExportChunk, boolean> {
+  const own = position.own as NativeExportPosition
   for (const [at, file] of files.entries()) {
     if (at < own.file) continue
-    const isThere = yield * linesOfFile(taking, file, { ...place, own: { ...own, file: at, lines: at === own.file ? own.lines : 0 } })
+    const isThere = yield * linesOfFile(taking, file, { ...position, own: { ...own, file: at, lines: at === own.file ? own.lines : 0 } })
     if (!isThere) return false
-    yield { lines: [], place: { ...place, own: { ...own, file: at + 1, lines: 0 } } }
+    yield { lines: [], position: { ...position, own: { ...own, file: at + 1, lines: 0 } } }
   }
-  yield { lines: [], place: { ...place, own: 'done' } }
+  yield { lines: [], position: { ...position, own: 'done' } }
   return true
 }
 
@@ -77,16 +77,16 @@ const maxTries = 5
 
 /** One file, which is gone on with where the connection broke. */
 async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPosition): AsyncGenerator<ExportChunk, boolean> {
-  let place = begun
+  let position = begun
   for (let tries = 1; ; tries++) {
     try {
-      for await (const chunk of fileFrom(taking, file, place)) {
+      for await (const chunk of fileFrom(taking, file, position)) {
         if (chunk === 'gone') return false
-        place = chunk.place!
+        position = chunk.position!
         yield chunk
       }
       // Without a length, a body that was cut off between two lines looks like one that has ended.
-      return file.count === undefined || file.count === (place.own as NativeExportPlace).lines
+      return file.count === undefined || file.count === (position.own as NativeExportPosition).lines
     } catch (error) {
       const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
       if (waitSeconds === undefined || tries === maxTries) throw error
@@ -105,8 +105,8 @@ function isPassing (error: unknown): error is Failure {
 /** The type of what HAPI and others answer with when they are asked for NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
-async function * fileFrom ({ context, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
-  const own = place.own as NativeExportPlace
+async function * fileFrom ({ context, searches, signal }: NativeTaking, { type, path }: NativeFile, position: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
+  const own = position.own as NativeExportPosition
   const search = searches.find(search => search.type === type)!
   const { requestId } = context
   const { status, body } = await context.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })
@@ -115,6 +115,6 @@ async function * fileFrom ({ context, searches, signal }: NativeTaking, { type, 
   for await (const texts of textsIn(body)) {
     const fresh = texts.slice(Math.max(0, own.lines - met))
     met += texts.length
-    if (fresh.length > 0) yield { type, lines: linesOf(context, search, fresh), place: { ...place, own: { ...own, lines: met } } }
+    if (fresh.length > 0) yield { type, lines: linesOf(context, search, fresh), position: { ...position, own: { ...own, lines: met } } }
   }
 }

@@ -16,9 +16,9 @@ export function parametersOfPatient (type: string): readonly string[] {
  */
 export function compartmentOf (type: string, patients?: ReadonlySet<string>): (record: FhirElement) => boolean {
   const paths = (compartmentParameters('Patient', type) ?? []).flatMap(name => pathsOf(parameterOf(type, name)?.expression ?? ''))
-  const isWanted = (id: string): boolean => patients === undefined || patients.has(id)
-  const leadsThere = (reference: unknown): boolean => typeof reference === 'string' && reference.startsWith('Patient/') && isWanted(reference.split('/', 2)[1]!)
-  return record => (type === 'Patient' && isWanted(String(record.id))) || paths.some(path => holds(record, path, leadsThere))
+  const isSelected = (id: string): boolean => patients === undefined || patients.has(id)
+  const leadsThere = (reference: unknown): boolean => typeof reference === 'string' && reference.startsWith('Patient/') && isSelected(reference.split('/', 2)[1]!)
+  return record => (type === 'Patient' && isSelected(String(record.id))) || paths.some(path => holds(record, path, leadsThere))
 }
 
 /** `AuditEvent.agent.who.where(resolve() is Patient) | …` as the names of elements below the resource. */

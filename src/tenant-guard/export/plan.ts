@@ -19,10 +19,10 @@ export interface ExportContext {
 }
 
 /** Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of records. */
-export async function planExport (surroundings: ExportContext, requested: ExportSelection, members: readonly string[] | undefined): Promise<ExportPosition> {
-  const { context } = surroundings
+export async function planExport (exportContext: ExportContext, requested: ExportSelection, members: readonly string[] | undefined): Promise<ExportPosition> {
+  const { context } = exportContext
   const served = servedBy(await getCapabilities(context.backend, request => sendRequest(context, request)))
-  const asOf = await clockOf(surroundings)
+  const asOf = await clockOf(exportContext)
   const searches = searchesOf(requested, requested.types.filter(type => served.tenant.includes(type)), members)
   const atOnce = pLimit(countedAtOnce)
   const counts = await Promise.all(searches.map(search => atOnce(() => countOf(context, search, requested.since))))

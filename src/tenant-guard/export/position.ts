@@ -4,7 +4,7 @@ import type { ExportRequest } from '../../jobs/model/job.js'
 export type ExportSelection = Pick<ExportRequest, 'types' | 'since' | 'filters' | 'level' | 'groupId'>
 
 /** How far the datastore's native export has come; `job` is the URL of its status, relative to the base URL. */
-export interface NativeExportPlace {
+export interface NativeExportPosition {
   readonly job?: string
   /** Files that were taken whole. */
   readonly file: number
@@ -23,7 +23,7 @@ export interface ExportPosition {
   /** Types that have records to be exported, in the order of the request. */
   readonly types: readonly string[]
   /** Absent where the datastore has no native export that serves; `done` once all of it was taken. Jobs that began under an older version have it under this name. */
-  readonly own?: NativeExportPlace | 'done'
+  readonly own?: NativeExportPosition | 'done'
   /** Of the types that are walked over: how many are done, and up to which time the next one. */
   readonly walked: number
   readonly after?: string
@@ -42,7 +42,7 @@ export interface ExportChunk {
   readonly type?: string
   readonly lines: readonly Line[]
   /** Where one can go on once these lines are kept; absent in between. */
-  readonly place?: ExportPosition
+  readonly position?: ExportPosition
   /** The place must not be lost: something was begun in the datastore. */
   readonly isStep?: boolean
   /** Whether these records were changed after the export began, so that an earlier version of them may have been given already. */

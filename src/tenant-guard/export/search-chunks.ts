@@ -23,8 +23,8 @@ export async function * searchChunks (taking: SearchExportOptions, begun: Export
     if (at < begun.walked) continue
     yield * chunksOf(taking, search, { ...begun, walked: at, after })
     after = undefined
-    const { after: _, ...place } = begun
-    yield { lines: [], place: { ...place, walked: at + 1 } }
+    const { after: _, ...position } = begun
+    yield { lines: [], position: { ...position, walked: at + 1 } }
   }
 }
 
@@ -32,15 +32,15 @@ async function * chunksOf ({ context, since, signal }: SearchExportOptions, sear
   const { type } = search
   const start = { after: begun.after, from: since }
   const asOf = Date.parse(begun.asOf)
-  for await (const { records, upTo } of once(mergeSorted(search.searches.map(conditions => scanChunks(placeOf(context, type, conditions), start))))) {
+  for await (const { records, upTo } of once(mergeSorted(search.searches.map(conditions => scanChunks(getPosition(context, type, conditions), start))))) {
     signal.throwIfAborted()
     const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
-    const place = upTo === undefined ? {} : { place: { ...begun, after: upTo } }
+    const position = upTo === undefined ? {} : { position: { ...begun, after: upTo } }
     if (late.length === 0) {
-      yield { type, lines: linesFrom(context, search, records), ...place }
+      yield { type, lines: linesFrom(context, search, records), ...position }
     } else {
       yield { type, lines: linesFrom(context, search, records.filter(record => !late.includes(record))) }
-      yield { type, lines: linesFrom(context, search, late), isLate: true, ...place }
+      yield { type, lines: linesFrom(context, search, late), isLate: true, ...position }
     }
   }
 }
@@ -55,7 +55,7 @@ async function * once (walk: AsyncGenerator<ScanChunk>): AsyncGenerator<ScanChun
   }
 }
 
-function placeOf (context: TenantContext, type: string, conditions: Conditions): ScanPosition {
+function getPosition (context: TenantContext, type: string, conditions: Conditions): ScanPosition {
   return {
     send: request => sendRequest(context, request),
     baseUrl: context.backend.baseUrl,

@@ -13,7 +13,7 @@ export interface TypeSearch {
   /** Alternatives, at least one: a record is wanted that any of these searches finds. */
   readonly searches: readonly Conditions[]
   /** What a search can't say. */
-  readonly isWanted?: (record: FhirElement) => boolean
+  readonly isSelected?: (record: FhirElement) => boolean
 }
 
 /** Members that can be named in the conditions of a search; of a larger group the records are told by looking at each. */
@@ -30,8 +30,8 @@ export function searchesOf ({ level, filters = {} }: ExportSelection, types: rea
   return types.filter(type => level === 'system' || isInPatientCompartment(type)).map(type => {
     const searches = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
     if (level === 'system') return { type, searches }
-    if (level === 'patient') return { type, searches, isWanted: compartmentOf(type) }
-    return { type, searches: narrowed(type, searches, members), isWanted: compartmentOf(type, new Set(members)) }
+    if (level === 'patient') return { type, searches, isSelected: compartmentOf(type) }
+    return { type, searches: narrowed(type, searches, members), isSelected: compartmentOf(type, new Set(members)) }
   })
 }
 

@@ -36,7 +36,7 @@ async function begin (context: TenantContext, { files, credentials }: Offered): 
   ]
   const response = await kickOff(context, { path: '$import', parameter, reason: 'an import was not begun' })
   if (response === undefined) return undefined
-  const place = relativeToBase(String(response.headers['content-location']), context)
-  if (place === undefined) throw unexpectedResponse(response, 'the address of an import is not below the base URL that is configured')
-  return place
+  const path = relativeToBase(String(response.headers['content-location']), context)
+  if (path === undefined) throw unexpectedResponse(response, 'the address of an import is not below the base URL that is configured')
+  return path
 }

@@ -9,8 +9,8 @@ import { identityElements, restrict } from '../restrict.js'
  */
 export async function * existingIds (context: TenantContext, type: string, expected: number): AsyncGenerator<readonly string[]> {
   const searching: ScanPosition['searching'] = (parameters, count) => restrict({ type, parameters, count, total: 'none', shape: identityElements(type) }, context.tenant)
-  const place: ScanPosition = { send: request => sendRequest(context, request), baseUrl: context.backend.baseUrl, type, pageSize: Math.min(maxOfPage, expected + 1), searching }
-  for await (const { records } of scanChunks(place)) {
+  const position: ScanPosition = { send: request => sendRequest(context, request), baseUrl: context.backend.baseUrl, type, pageSize: Math.min(maxOfPage, expected + 1), searching }
+  for await (const { records } of scanChunks(position)) {
     reportForeign(context, type, records)
     yield records.map(match => verifyAndRememberOwned(context, match, { type })).filter(record => record !== undefined).map(({ id }) => id)
   }

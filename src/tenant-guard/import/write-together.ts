@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
+import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
 import { sendRequest, failureCause, checkedJsonOf, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import { filterOwned } from '../fetch-owned.js'
 import { parseLocation } from '../writes/stored-resource.js'
@@ -41,7 +41,7 @@ export class TransactionWriter {
     const context = this.#context
     const refused = await rejectedEntries(context, records)
     if (refused.size > 0) return { refused }
-    const response = await sendRequest(context, { method: 'POST', path: '', headers: this.#wanted(records), body: transactionOf(records) })
+    const response = await sendRequest(context, { method: 'POST', path: '', headers: this.#requestedIds(records), body: transactionOf(records) })
     if (response.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
       for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) context.ownership.forget(ownershipScope(context), record)
@@ -51,25 +51,25 @@ export class TransactionWriter {
   }
 
   /** Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good part of the work. */
-  #wanted (records: readonly TaggedRecord[]): Readonly<Record<string, string>> {
+  #requestedIds (records: readonly TaggedRecord[]): Readonly<Record<string, string>> {
     return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
   }
 
   /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
-  async #confirmed (entries: readonly AnsweredEntry[], records: readonly TaggedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
+  async #confirmed (entries: readonly StoredEntry[], records: readonly TaggedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
     const context = this.#context
     const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
     for (const record of made) context.ownership.remember(ownershipScope(context), record.name)
     const open = [...records.keys()].filter(at => !made.has(records[at]!))
     const stored = await entriesAsStored(context, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
-    const failures = new Map(open.map((at, i) => [at, this.#troubleWith(stored[i], records[at]!)] as const))
+    const failures = new Map(open.map((at, i) => [at, this.#findError(stored[i], records[at]!)] as const))
     return records.map((_, at) => failures.get(at))
   }
 
   /** A write is done, whatever its answer holds. */
-  #troubleWith (given: AnsweredEntry | undefined, { type, id }: TaggedRecord): Failure | undefined {
-    const status = Number.parseInt(String(given?.response?.status), 10)
-    const record = verifyAndRememberOwned(this.#context, given?.resource, { type, id })
+  #findError (stored: StoredEntry | undefined, { type, id }: TaggedRecord): Failure | undefined {
+    const status = Number.parseInt(String(stored?.response?.status), 10)
+    const record = verifyAndRememberOwned(this.#context, stored?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
       this.#seen.add(type)
       return undefined
@@ -80,7 +80,7 @@ export class TransactionWriter {
 }
 
 /** Whether an entry says, without the record, that it was made. */
-function isMade (entry: AnsweredEntry | undefined, record: TaggedRecord): boolean {
+function isMade (entry: StoredEntry | undefined, record: TaggedRecord): boolean {
   const { resource, response } = entry ?? {}
   return resource === undefined && Number.parseInt(String(response?.status), 10) === 201 && parseLocation(response?.location, record) !== undefined
 }
@@ -102,7 +102,7 @@ function refusalOf (response: Parameters<typeof failureCause>[0]): Failure {
   return unexpectedResponse(response, 'a transaction of an import was not answered')
 }
 
-function entriesIn (value: unknown): readonly AnsweredEntry[] {
+function entriesIn (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
-  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly AnsweredEntry[] : []
+  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly StoredEntry[] : []
 }

@@ -24,15 +24,15 @@ export async function patientEverything (context: TenantContext, request: Everyt
   const { type, id, count = defaultCount, cursor, parameters } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/$everything`
-  const place = cursorBinding(context, { route: `fhir ${path}`, type })
-  const { response, opened } = cursor === undefined ? { response: await firstPage(context, path, { ...request, count }) } : await nextPage(context, cursor, place)
+  const binding = cursorBinding(context, { route: `fhir ${path}`, type })
+  const { response, opened } = cursor === undefined ? { response: await firstPage(context, path, { ...request, count }) } : await nextPage(context, cursor, binding)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
-  const given = parseBackendBundle(response, 'searchset')
-  if (given === undefined) throw unexpectedResponse(response, 'an operation was not answered')
+  const bundle = parseBackendBundle(response, 'searchset')
+  if (bundle === undefined) throw unexpectedResponse(response, 'an operation was not answered')
   const url = `${context.fhirBase}/${path}`
-  const links = pageLinks(context, response, linkUrl(url, [...parameters, ...pageParameters(request)]), { next: given.next, paths: [path], place, contents: { count, ...narrowing.length > 0 && { narrowing } }, url })
-  const shown = given.entries.filter(entry => isOwn(context, entry) && isWanted(entry, narrowing))
-  return { status: 200, body: bundleText(context, given, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
+  const links = pageLinks(context, response, linkUrl(url, [...parameters, ...pageParameters(request)]), { next: bundle.next, paths: [path], binding, contents: { count, ...narrowing.length > 0 && { narrowing } }, url })
+  const shown = bundle.entries.filter(entry => isOwn(context, entry) && isSelected(entry, narrowing))
+  return { status: 200, body: bundleText(context, bundle, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
 }
 
 async function firstPage (context: TenantContext, path: string, { parameters, count }: Pick<EverythingOperation, 'parameters'> & { readonly count: number }): Promise<BackendResponse> {
@@ -51,13 +51,13 @@ async function firstPage (context: TenantContext, path: string, { parameters, co
 async function requireHeeded (context: TenantContext, parameters: EverythingOperation['parameters']): Promise<void> {
   const [name] = parameters.find(([name]) => name === 'start' || name === 'end') ?? []
   if (name === undefined) return
-  const told = await getCapabilities(context.backend, request => sendRequest(context, request)).catch(() => undefined)
-  if (!/^HAPI\b/.test(told?.software ?? '')) return
+  const capabilities = await getCapabilities(context.backend, request => sendRequest(context, request)).catch(() => undefined)
+  if (!/^HAPI\b/.test(capabilities?.software ?? '')) return
   const message = `${name}: the datastore would ignore it and return records of all dates. Search each type by its dates instead.`
   throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] })
 }
 
-function isWanted ({ resource }: BackendBundleEntry, narrowing: EverythingOperation['parameters']): boolean {
+function isSelected ({ resource }: BackendBundleEntry, narrowing: EverythingOperation['parameters']): boolean {
   const { resourceType, meta } = resource as StoredResource
   return narrowing.every(([name, value]) => name === '_type' ? value.split(',').includes(resourceType) : !(Date.parse(meta.lastUpdated ?? '') < Date.parse(value)))
 }

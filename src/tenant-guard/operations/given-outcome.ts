@@ -42,8 +42,8 @@ function issueOf (context: Pick<TenantContext, 'backend' | 'fhirBase'>, { severi
 }
 
 /** HAPI names lines and columns too, of a text that nobody here has seen. */
-function pathsIn (places: unknown): string[] {
-  return Array.isArray(places) ? places.filter(place => typeof place === 'string' && /^[A-Z]\w*(?:[.[]|$)/.test(place) && place.length <= maxPath) : []
+function pathsIn (paths: unknown): string[] {
+  return Array.isArray(paths) ? paths.filter(path => typeof path === 'string' && /^[A-Z]\w*(?:[.[]|$)/.test(path) && path.length <= maxPath) : []
 }
 
 const maxPath = 500

@@ -3,7 +3,7 @@ export type ParameterForm = 'uri' | 'canonical' | 'code' | 'string' | 'boolean' 
 
 /** A question about codes that may be asked, and what answers it. */
 interface TerminologyOperation {
-  readonly answer: 'Parameters' | 'ValueSet'
+  readonly resultType: 'Parameters' | 'ValueSet'
   /** Those that may be given; what names a resource by its content or id, or follows a profile, is not among them. */
   readonly parameters: Readonly<Record<string, ParameterForm>>
   /** One that must be given. */
@@ -15,11 +15,11 @@ const validated = { ...oneCode, url: 'uri', display: 'string', codeableConcept: 
 
 /** By `Type/$operation`, with their parameters of R4: http://hl7.org/fhir/R4/terminology-service.html */
 export const terminologyOperations: Readonly<Record<string, TerminologyOperation>> = {
-  'CodeSystem/$lookup': { answer: 'Parameters', parameters: { ...oneCode, property: 'code' } },
-  'CodeSystem/$validate-code': { answer: 'Parameters', needed: 'url', parameters: validated },
-  'CodeSystem/$subsumes': { answer: 'Parameters', parameters: { codeA: 'code', codeB: 'code', system: 'uri', version: 'string', codingA: 'Coding', codingB: 'Coding' } },
+  'CodeSystem/$lookup': { resultType: 'Parameters', parameters: { ...oneCode, property: 'code' } },
+  'CodeSystem/$validate-code': { resultType: 'Parameters', needed: 'url', parameters: validated },
+  'CodeSystem/$subsumes': { resultType: 'Parameters', parameters: { codeA: 'code', codeB: 'code', system: 'uri', version: 'string', codingA: 'Coding', codingB: 'Coding' } },
   'ValueSet/$expand': {
-    answer: 'ValueSet',
+    resultType: 'ValueSet',
     needed: 'url',
     parameters: {
       url: 'uri',
@@ -42,9 +42,9 @@ export const terminologyOperations: Readonly<Record<string, TerminologyOperation
       'force-system-version': 'canonical'
     }
   },
-  'ValueSet/$validate-code': { answer: 'Parameters', needed: 'url', parameters: { ...validated, valueSetVersion: 'string', systemVersion: 'string' } },
+  'ValueSet/$validate-code': { resultType: 'Parameters', needed: 'url', parameters: { ...validated, valueSetVersion: 'string', systemVersion: 'string' } },
   'ConceptMap/$translate': {
-    answer: 'Parameters',
+    resultType: 'Parameters',
     parameters: {
       url: 'uri', conceptMapVersion: 'string', code: 'code', system: 'uri', version: 'string', source: 'uri', coding: 'Coding', codeableConcept: 'CodeableConcept', target: 'uri', targetsystem: 'uri', reverse: 'boolean'
     }

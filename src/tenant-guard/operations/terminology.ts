@@ -88,7 +88,7 @@ function shown (context: TenantContext, { type, operation }: Terminology, respon
   const failure = responseFailure(readOnly, response) ?? refusal(context, response)
   if (failure !== undefined) throw failure
   const { resourceType } = Object(checkedJsonOf(response)) as { resourceType?: unknown }
-  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpectedResponse(response, 'a terminology operation was not answered')
+  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.resultType) throw unexpectedResponse(response, 'a terminology operation was not answered')
   return { status: 200, body: rewriteUrlsInText(context, response) }
 }
 

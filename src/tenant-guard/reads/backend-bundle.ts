@@ -34,8 +34,8 @@ export interface BackendBundle {
 export function parseBackendBundle (response: BackendResponse, type: 'searchset' | 'history'): BackendBundle | undefined {
   if (response.status !== 200) return undefined
   const bundle = (checkedJsonOf(response) ?? {}) as Record<string, unknown>
-  const { resourceType, type: given, total, link = [], entry = [] } = bundle
-  if (resourceType !== 'Bundle' || given !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
+  const { resourceType, type: value, total, link = [], entry = [] } = bundle
+  if (resourceType !== 'Bundle' || value !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
   return {
     entries: entry as readonly BackendBundleEntry[],
@@ -60,11 +60,11 @@ interface BundleHead {
  * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id that is
  * one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
  */
-export function bundleText (context: TenantContext, given: BackendBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }): string {
+export function bundleText (context: TenantContext, bundle: BackendBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
-  const entries = shown.length === given.entries.length ? entriesAsGiven(context, given) : undefined
-  const text = entries ?? printedEntries(context, given, new Set(shown))
+  const entries = shown.length === bundle.entries.length ? parseEntries(context, bundle) : undefined
+  const text = entries ?? printedEntries(context, bundle, new Set(shown))
   return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(context, text), note)}}`
 }
 
@@ -91,7 +91,7 @@ function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEn
 }
 
 /** The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be replaced as text. */
-function entriesAsGiven ({ backend }: TenantContext, { text, entries, isEntryLast }: BackendBundle): string | undefined {
+function parseEntries ({ backend }: TenantContext, { text, entries, isEntryLast }: BackendBundle): string | undefined {
   const isPlain = isEntryLast && text.endsWith(']}') && !text.includes('\\/') && entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`))
   const start = isPlain ? memberAt(text, 'entry') : undefined
   return start === undefined || text[start] !== '[' ? undefined : text.slice(start, -1)

@@ -59,7 +59,7 @@ interface FirstPhase { readonly type: string, readonly condition: SearchParamete
 
 async function foundBy (context: TenantContext, { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase): Promise<Searchset> {
   const run = (parameters: readonly SearchParameter[]) => answered(context, restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant), cacheControl)
-  const found = await searchOwn(context, { type, parameters: [condition], run, matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => !isWithIncludes && matches.length < maxFound })
+  const found = await searchOwn(context, { type, parameters: [condition], run, matchesIn: ({ matches }) => matches, isComplete: ({ matches }) => !isWithIncludes && matches.length < maxFound })
   requireFewMatches(found.next === undefined ? found.matches.filter(match => verifyAndRememberOwned(context, match, { type }) !== undefined).length : maxFound)
   return found
 }

@@ -24,16 +24,16 @@ const defaultCount = 20
 export async function fhirSearch (context: TenantContext, request: FhirSearch): Promise<FhirResponse> {
   if (request.cursor !== undefined) {
     const { response, opened } = await nextPage(context, request.cursor, cursorBinding(context, { route, type: request.type }))
-    const given = requireBundle(response)
-    reportForeign(context, request.type, matchesIn(given))
-    return await shownPage(context, request, { ...opened, response, given })
+    const bundle = requireBundle(response)
+    reportForeign(context, request.type, matchesIn(bundle))
+    return await shownPage(context, request, { ...opened, response, bundle })
   }
   const count = request.count ?? defaultCount
   const further = await furtherConditions(context, request)
   if (further === undefined) return { status: 200, body: bundleText(context, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(context, request) }], shown: [] }) }
   const conditions = [...request.parameters, ...further]
   const run = (parameters: readonly SearchParameter[]) => firstPage(context, request, { parameters, count })
-  return await shownPage(context, request, await searchOwn(context, { type: request.type, parameters: conditions, run, matchesIn: ({ given }) => matchesIn(given), isWhole: ({ given }) => given.next === undefined && request.includes.length === 0 }))
+  return await shownPage(context, request, await searchOwn(context, { type: request.type, parameters: conditions, run, matchesIn: ({ bundle }) => matchesIn(bundle), isComplete: ({ bundle }) => bundle.next === undefined && request.includes.length === 0 }))
 }
 
 async function firstPage (context: TenantContext, requested: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
@@ -42,9 +42,9 @@ async function firstPage (context: TenantContext, requested: FhirSearch, { param
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const response = await sendRequest(context, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
   if ([400, 405, 422].includes(response.status)) throw rejectedSearch(response, parameters)
-  const isCountWanted = requested.total === 'accurate' || count === 0
-  const countAll = async () => isCountWanted ? await countMatches(context, requested.type, parameters.filter(([name]) => name !== '_sort')) : undefined
-  return { response, given: requireBundle(response), count, countAll }
+  const needsCount = requested.total === 'accurate' || count === 0
+  const countAll = async () => needsCount ? await countMatches(context, requested.type, parameters.filter(([name]) => name !== '_sort')) : undefined
+  return { response, bundle: requireBundle(response), count, countAll }
 }
 
 /** Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is `:contains` by default. */
@@ -57,9 +57,9 @@ function rejectedSearch (response: BackendResponse, parameters: readonly SearchP
 }
 
 function requireBundle (response: BackendResponse): BackendBundle {
-  const given = parseBackendBundle(response, 'searchset')
-  if (given === undefined) throw unexpectedResponse(response, 'a search was not answered')
-  return given
+  const bundle = parseBackendBundle(response, 'searchset')
+  if (bundle === undefined) throw unexpectedResponse(response, 'a search was not answered')
+  return bundle
 }
 
 const matchesIn = ({ entries }: BackendBundle): readonly unknown[] => entries.filter(isMatch).map(({ resource }) => resource)
@@ -89,28 +89,28 @@ const route = 'fhir'
 /** An answer, and what is known of its search from the page before. */
 type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly response: BackendResponse
-  readonly given: BackendBundle
+  readonly bundle: BackendBundle
   /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function shownPage (context: TenantContext, request: FhirSearch, { response, given, count, countAll, ...before }: GivenPage): Promise<FhirResponse> {
-  const shown = ownEntries(context, request.type, given.entries)
+async function shownPage (context: TenantContext, request: FhirSearch, { response, bundle, count, countAll, ...before }: GivenPage): Promise<FhirResponse> {
+  const shown = ownEntries(context, request.type, bundle.entries)
   // A total that counts another tenant's records would reveal them.
   const own = shown.filter(isMatch).length
-  const isOwn = own === given.entries.filter(isMatch).length
-  const isAll = countAll !== undefined && count > 0 && given.next === undefined
-  const counted = isOwn ? given.total : undefined
+  const isOwn = own === bundle.entries.filter(isMatch).length
+  const isAll = countAll !== undefined && count > 0 && bundle.next === undefined
+  const counted = isOwn ? bundle.total : undefined
   const total = before.total ?? counted ?? (isAll ? own : isOwn ? await countAll?.() : undefined)
   const ways = before.ways ?? request.includes.map(formatInclude)
   const links = pageLinks(context, response, selfUrl(context, request), {
-    next: given.next,
+    next: bundle.next,
     paths: searchPaths(request.type),
-    place: cursorBinding(context, { route, type: request.type }),
+    binding: cursorBinding(context, { route, type: request.type }),
     contents: { count, ...total !== undefined && { total }, ...ways.length > 0 && { ways } },
     url: `${context.fhirBase}/${request.type}`
   })
-  return { status: 200, body: bundleText(context, given, { type: 'searchset', total, links, note: noteOf(given, ways), shown }), shown: () => namesIn(shown) }
+  return { status: 200, body: bundleText(context, bundle, { type: 'searchset', total, links, note: noteOf(bundle, ways), shown }), shown: () => namesIn(shown) }
 }
 
 /** What tells a client that included records may be missing. */
@@ -130,8 +130,8 @@ const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match
 function ownEntries (context: TenantContext, type: string, entries: readonly BackendBundleEntry[]): BackendBundleEntry[] {
   return entries.filter(entry => {
     if (isMatch(entry)) return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined
-    const along = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
-    return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && verifyAndRememberOwned(context, entry.resource, { type: along }) !== undefined
+    const included = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
+    return entry.search?.mode === 'include' && typeof included === 'string' && isTenantType(included) && verifyAndRememberOwned(context, entry.resource, { type: included }) !== undefined
   })
 }
 

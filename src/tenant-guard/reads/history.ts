@@ -16,16 +16,16 @@ export async function history (context: TenantContext, request: History): Promis
   const { type, id, count = defaultCount, cursor, since } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/_history`
-  const place = cursorBinding(context, { route: `fhir ${path}`, type })
-  const response = cursor === undefined ? await firstPage(context, path, { ...request, count }) : (await nextPage(context, cursor, place)).response
-  const given = parseBackendBundle(response, 'history')
-  if (given === undefined) throw unexpectedResponse(response, 'a history was not answered')
-  const shown = ownVersions(context, given.entries, { type, id })
-  const total = shown.length === given.entries.length ? given.total : undefined
+  const binding = cursorBinding(context, { route: `fhir ${path}`, type })
+  const response = cursor === undefined ? await firstPage(context, path, { ...request, count }) : (await nextPage(context, cursor, binding)).response
+  const bundle = parseBackendBundle(response, 'history')
+  if (bundle === undefined) throw unexpectedResponse(response, 'a history was not answered')
+  const shown = ownVersions(context, bundle.entries, { type, id })
+  const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
   const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
-  const links = pageLinks(context, response, self, { next: given.next, paths: [path], place, contents: { count }, url })
-  return { status: 200, body: bundleText(context, given, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
+  const links = pageLinks(context, response, self, { next: bundle.next, paths: [path], binding, contents: { count }, url })
+  return { status: 200, body: bundleText(context, bundle, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
 }
 
 async function firstPage (context: TenantContext, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendResponse> {

@@ -18,7 +18,7 @@ interface OwnSearch<T> {
   readonly run: (parameters: readonly SearchParameter[]) => Promise<T>
   readonly matchesIn: (result: T) => readonly unknown[]
   /** Whether the result has all matches and nothing that depends on those of others, so that it is enough to leave them out. */
-  readonly isWhole: (result: T) => boolean
+  readonly isComplete: (result: T) => boolean
 }
 
 /**
@@ -26,9 +26,9 @@ interface OwnSearch<T> {
  * for the tenant's records by their ids, so that entries, pages and total are those of a datastore without the others. Of a whole
  * result the caller leaves them out.
  */
-export async function searchOwn<T> (context: TenantContext, { type, parameters, run, matchesIn, isWhole }: OwnSearch<T>): Promise<T> {
+export async function searchOwn<T> (context: TenantContext, { type, parameters, run, matchesIn, isComplete }: OwnSearch<T>): Promise<T> {
   const result = await run(parameters)
-  if (reportForeign(context, type, matchesIn(result)) === 0 || isWhole(result)) return result
+  if (reportForeign(context, type, matchesIn(result)) === 0 || isComplete(result)) return result
   const ids = await findOwnIds(context, type, parameters.filter(([name]) => name !== '_sort'))
   return await run([...parameters, ['_id', ids.length === 0 ? noRecord : ids.join(',')]])
 }

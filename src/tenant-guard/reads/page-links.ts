@@ -25,7 +25,7 @@ interface Continuation {
   readonly next: string | undefined
   /** Where the datastore's pages may be, below its base URL. */
   readonly paths: readonly string[]
-  readonly place: CursorBinding
+  readonly binding: CursorBinding
   readonly contents: Omit<CursorContents, 'link' | 'filters'>
   /** The address at which a client asks for the page, without the cursor. */
   readonly url: string
@@ -35,18 +35,18 @@ interface Continuation {
  * The links of a page: its own address, and where there is one the next page's, which holds the datastore's link sealed.
  * @throws {Failure} BACKEND_ERROR for a link that leads elsewhere, since leaving it out would end the result early
  */
-export function pageLinks (context: TenantContext, response: BackendResponse, self: string, { next, paths, place, contents, url }: Continuation): BundleLink[] {
+export function pageLinks (context: TenantContext, response: BackendResponse, self: string, { next, paths, binding, contents, url }: Continuation): BundleLink[] {
   const links: BundleLink[] = [{ relation: 'self', url: self }]
   if (next === undefined) return links
   const link = pageLink(next, context.backend.baseUrl, paths)
   if (link === undefined) throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
-  const cursor = context.cursors.seal({ ...contents, link, filters: '' }, place)
+  const cursor = context.cursors.seal({ ...contents, link, filters: '' }, binding)
   return [...links, { relation: 'next', url: `${url}?_cursor=${cursor}` }]
 }
 
 /** The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result */
-export async function nextPage (context: TenantContext, cursor: string, place: CursorBinding): Promise<{ readonly response: BackendResponse, readonly opened: CursorContents }> {
-  const opened = context.cursors.open(cursor, place)
+export async function nextPage (context: TenantContext, cursor: string, binding: CursorBinding): Promise<{ readonly response: BackendResponse, readonly opened: CursorContents }> {
+  const opened = context.cursors.open(cursor, binding)
   const response = await sendRequest(context, { method: 'GET', path: opened.link })
   if (response.status === 404 || response.status === 410) throw invalidCursor()
   return { response, opened }

@@ -40,15 +40,15 @@ const usualPageSize = 1_000
  * continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met there, and a deletion
  * moves none. The records of one instant get a search of their own, because a page may end among them.
  */
-export async function * scanChunks (place: ScanPosition, start: WalkStart = {}): AsyncGenerator<ScanChunk> {
+export async function * scanChunks (position: ScanPosition, start: WalkStart = {}): AsyncGenerator<ScanChunk> {
   let { after } = start
   for (;;) {
-    const page = await pageAfter(place, { ...start, after })
+    const page = await pageAfter(position, { ...start, after })
     const instant = page.at(-1)?.meta.lastUpdated
     if (instant === undefined) return
     const before = page.filter(({ meta }) => meta.lastUpdated !== instant)
     if (before.length > 0) yield { records: before, upTo: before.at(-1)!.meta.lastUpdated }
-    for await (const records of recordsAt(place, instant, page.length)) yield { records }
+    for await (const records of recordsAt(position, instant, page.length)) yield { records }
     yield { records: [], upTo: instant }
     after = instant
   }
@@ -58,14 +58,14 @@ export async function * scanChunks (place: ScanPosition, start: WalkStart = {}):
 const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
-async function pageAfter (place: ScanPosition, { after, from }: WalkStart): Promise<Records> {
+async function pageAfter (position: ScanPosition, { after, from }: WalkStart): Promise<Records> {
   const bound = after !== undefined ? `gt${after}` : from !== undefined ? `ge${from}` : undefined
   const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
-  for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
+  for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
       // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested again.
       for (let attempt = 1; ; attempt++) {
-        const { records } = await ask(place, place.searching([...since, ['_sort', '_lastUpdated']], count), onePage(count))
+        const { records } = await ask(position, position.searching([...since, ['_sort', '_lastUpdated']], count), onePage(count))
         if (isOrdered(records, after)) return records
         if (attempt === maxAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
       }
@@ -79,11 +79,11 @@ async function pageAfter (place: ScanPosition, { after, from }: WalkStart): Prom
  * The records of one instant: a transaction of any size may have stored them.
  * @param most how many records the datastore has just given in one page: fewer are all there are
  */
-async function * recordsAt (place: ScanPosition, instant: string, most: number): AsyncGenerator<Records> {
+async function * recordsAt (position: ScanPosition, instant: string, most: number): AsyncGenerator<Records> {
   const at: SearchParameter[] = [['_lastUpdated', `ge${instant}`], ['_lastUpdated', `le${instant}`]]
-  for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
+  for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      yield * linkedPages(place, place.searching(at, count), { count, most })
+      yield * linkedPages(position, position.searching(at, count), { count, most })
       return
     } catch (error) {
       if (!isResponseTooLarge(error) || count === 1) throw error
@@ -91,13 +91,13 @@ async function * recordsAt (place: ScanPosition, instant: string, most: number):
   }
 }
 
-async function * linkedPages (place: ScanPosition, search: BackendRequest, { count, most }: { readonly count: number, readonly most: number }): AsyncGenerator<Records> {
-  const first = await ask(place, search, onePage(count))
-  const isWhole = first.next !== undefined || first.records.length < most
-  let page = isWhole ? first : await ask(place, search, allPages)
+async function * linkedPages (position: ScanPosition, search: BackendRequest, { count, most }: { readonly count: number, readonly most: number }): AsyncGenerator<Records> {
+  const first = await ask(position, search, onePage(count))
+  const isComplete = first.next !== undefined || first.records.length < most
+  let page = isComplete ? first : await ask(position, search, allPages)
   yield page.records
   while (page.next !== undefined) {
-    page = await ask(place, { method: 'GET', path: page.next }, allPages)
+    page = await ask(position, { method: 'GET', path: page.next }, allPages)
     yield page.records
   }
 }

@@ -17,7 +17,7 @@ export async function search (context: TenantContext, request: Search): Promise<
   if (request.cursor !== undefined) return continued(context, request, request.cursor)
   const count = request.count ?? defaultCount
   const { type, parameters } = request
-  return await pageOf(context, request, await searchOwn(context, { type, parameters, run: all => firstPage(context, { type, parameters: all, count }), matchesIn: ({ found }) => found.matches, isWhole: ({ found }) => found.next === undefined }))
+  return await pageOf(context, request, await searchOwn(context, { type, parameters, run: all => firstPage(context, { type, parameters: all, count }), matchesIn: ({ found }) => found.matches, isComplete: ({ found }) => found.next === undefined }))
 }
 
 async function firstPage (context: TenantContext, { type, parameters, count }: Pick<Search, 'type' | 'parameters'> & { readonly count: number }): Promise<FoundPage> {

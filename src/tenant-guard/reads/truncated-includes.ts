@@ -9,7 +9,7 @@ import { includedElements, referencesTo } from './followed-references.js'
 const maxFollowed = 1_000
 
 /** What a page of a search held, before any check of whose it is. */
-interface Along {
+interface IncludedCounts {
   readonly matches: readonly unknown[]
   readonly included: readonly unknown[]
   /** Whether the server says that it has more than it gave. */
@@ -17,26 +17,26 @@ interface Along {
 }
 
 /** The includes that may have more records than came along. References are counted, since several may lead to one record. */
-export function truncatedIncludes<Way extends IterableInclude> (along: Along, ways: readonly Way[]): readonly Way[] {
-  if (along.isCut) return ways
+export function truncatedIncludes<Way extends IterableInclude> (included: IncludedCounts, ways: readonly Way[]): readonly Way[] {
+  if (included.isCut) return ways
   const typesBack = new Set<string | undefined>(ways.filter(isBack).map(({ type }) => type))
-  const room = maxFollowed - along.included.filter(record => typesBack.has(typeOf(record))).length
+  const room = maxFollowed - included.included.filter(record => typesBack.has(typeOf(record))).length
   return ways.filter(way => {
-    if (way.iterate === true && along.included.length >= maxFollowed) return true
-    return isBack(way) ? cameBack(along, way) >= maxFollowed : followed(along, way) > room
+    if (way.iterate === true && included.included.length >= maxFollowed) return true
+    return isBack(way) ? cameBack(included, way) >= maxFollowed : followed(included, way) > room
   })
 }
 
 const isBack = ({ direction }: IterableInclude): boolean => direction === 'revinclude'
 
 /** Each included record has at least one reference, and one for each match that it leads to. */
-function cameBack ({ matches, included }: Along, { type, parameter, target, iterate }: IterableInclude): number {
+function cameBack ({ matches, included }: IncludedCounts, { type, parameter, target, iterate }: IterableInclude): number {
   const elements = includedElements(type, parameter)
   const to = target ?? (iterate === true ? undefined : typeOf(matches[0]))
   return ofType(included, type).reduce<number>((sum, record) => sum + Math.max(1, referencesTo(to, record, elements)), 0)
 }
 
-function followed ({ matches, included }: Along, { type, parameter, target, iterate }: IterableInclude): number {
+function followed ({ matches, included }: IncludedCounts, { type, parameter, target, iterate }: IterableInclude): number {
   const elements = includedElements(type, parameter)
   const from = iterate === true ? [...matches, ...included] : matches
   return ofType(from, type).reduce<number>((sum, record) => sum + referencesTo(target, record, elements), 0)

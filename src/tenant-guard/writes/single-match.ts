@@ -8,7 +8,7 @@ import { searchOwn } from '../reads/own-matches.js'
 import { searchsetOf, type Searchset } from '../reads/searchset.js'
 
 /** One more than may be. */
-const maxWanted = 2
+const maxMatches = 2
 
 /**
  * The one record of the tenant's that meets criteria, by its identity and version; undefined when none does. The criteria
@@ -16,15 +16,15 @@ const maxWanted = 2
  * @throws {Failure} PRECONDITION_FAILED when several do, BAD_REQUEST for criteria that the datastore does not take
  */
 export async function findSingleMatch (context: TenantContext, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
-  const found = await searchOwn(context, { type, parameters, run: all => fewMatches(context, { type, parameters: all }), matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => matches.length < maxWanted })
+  const found = await searchOwn(context, { type, parameters, run: all => fewMatches(context, { type, parameters: all }), matchesIn: ({ matches }) => matches, isComplete: ({ matches }) => matches.length < maxMatches })
   const own = found.matches.map(match => verifyAndRememberOwned(context, match, { type })).filter(record => record !== undefined)
   if (own.length > 1) throw multipleMatches()
   return own[0]
 }
 
 async function fewMatches (context: TenantContext, { type, parameters }: Criteria): Promise<Searchset> {
-  const search = restrict({ type, parameters, count: maxWanted, total: 'none', shape: identityElements(type) }, context.tenant)
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(maxWanted), ...strictHandling } })
+  const search = restrict({ type, parameters, count: maxMatches, total: 'none', shape: identityElements(type) }, context.tenant)
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(maxMatches), ...strictHandling } })
   if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: failureCause(response) })
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search by criteria was not answered')

@@ -106,8 +106,8 @@ function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | und
   if (labels === undefined) return undefined
   // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
   if (!Array.isArray(labels) || !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
-  const kept = labels.filter(label => !isTenantSystem(label.system, tenant))
-  return kept.length === labels.length ? labels : kept
+  const remainingTags = labels.filter(label => !isTenantSystem(label.system, tenant))
+  return remainingTags.length === labels.length ? labels : remainingTags
 }
 
 function isFilled (labels: readonly FhirElement[] | undefined): boolean {

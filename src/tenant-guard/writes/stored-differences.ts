@@ -97,8 +97,8 @@ function isSameValue (sent: unknown, stored: unknown, walk: Walk): boolean {
 
 /** A decimal by its digits and the place of its point, whatever its notation: `12.0e1` has the key of `120`. */
 function numberKey (text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
-  const digits = `${whole}${fraction}`.replace(/^0+(?=\d)/, '')
+  const [, sign = '', full = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const digits = `${full}${fraction}`.replace(/^0+(?=\d)/, '')
   const scale = fraction.length - Number(exponent)
   return scale < 0 ? `${sign}${digits}${'0'.repeat(Math.min(-scale, 400))} 0` : `${sign}${digits} ${scale}`
 }

@@ -41,11 +41,11 @@ export function detailText (detail: AuditEntry['detail']): string {
   if (typeof detail !== 'object' || detail === null) return ''
   return Object.entries(detail)
     .filter(([name, value]) => value !== null && value !== '' && name !== 'tenantId')
-    .map(([name, value]) => `${words(name)}: ${name === 'scopes' && value === '*' ? 'read, write' : valueText(value)}`)
+    .map(([name, value]) => `${text(name)}: ${name === 'scopes' && value === '*' ? 'read, write' : valueText(value)}`)
     .join(', ')
 }
 
-function words (name: string): string {
+function text (name: string): string {
   return name.replace(/At$/, '').replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 }
 

@@ -1,6 +1,6 @@
 import type { Key } from '../../store/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime } from '../components.js'
-import { conditionBadges, conditionOf, isGood, scopesText, type KeyStatus } from './state.js'
+import { conditionBadges, conditionOf, isActive, scopesText, type KeyStatus } from './state.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { OrganizationRequest } from '../organization-requests.js'
 import { keyPath, organizationPath } from '../paths.js'
@@ -19,22 +19,22 @@ interface KeyList {
 /** The page of an organization's keys that a query asks for. @param keys newest first */
 export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<JudgedKey> {
   const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
-  return listingOf(activeFirst(judged, ({ condition }) => isGood(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
+  return listingOf(activeFirst(judged, ({ condition }) => isActive(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
 }
 
 /** The keys of an organization; those that open nothing any more come last. */
 export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
   const path = organizationPath(tenantId, 'keys')
-  const good = listing.rows.filter(({ condition }) => isGood(condition))
-  const ended = listing.rows.filter(({ condition }) => !isGood(condition))
+  const activeKeys = listing.rows.filter(({ condition }) => isActive(condition))
+  const ended = listing.rows.filter(({ condition }) => !isActive(condition))
   return (
     <>
       <Heading title='Keys' about='Applications send a key with each request.'>
         {mayChange ? <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>New key</a> : ''}
       </Heading>
       <PaginatedList listing={listing} path={path} what='Name, key id or last characters' empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}>
-        {good.length > 0 ? <KeyTable label='Keys' judged={good} /> : ''}
-        {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
+        {activeKeys.length > 0 ? <KeyTable label='Keys' judged={activeKeys} /> : ''}
+        {listing.search === '' && listing.page === 1 && activeKeys.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
         {ended.length === 0 ? '' : <Ended judged={ended} />}
       </PaginatedList>
     </>

@@ -3,7 +3,7 @@ import { Badge, Copyable, DescriptionItem, Heading, Time, OptionalTime, ErrorNot
 import type { FormError } from '../form.js'
 import { PostForm, SubmitButton, TextField } from '../forms.js'
 import { KeyStatusBadge } from './list.js'
-import { conditionOf, isGood, scopesText } from './state.js'
+import { conditionOf, isActive, scopesText } from './state.js'
 import { auditPath, keyPath } from '../paths.js'
 import { ActorName } from '../audit/person.js'
 
@@ -20,7 +20,7 @@ interface ShownKey {
 /** One key with what can be done with it. */
 export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, error }: ShownKey) {
   const condition = conditionOf(key, now)
-  const canEnd = mayChange && isGood(condition)
+  const canEnd = mayChange && isActive(condition)
   return (
     <>
       <Heading title={key.name}>

@@ -34,11 +34,11 @@ export async function keyRoutes (scope: FastifyInstance, parts: DashboardContext
     return await redisplayOnError(() => create(request, reply, parts), refusal => createAgain(request, reply, { refusal, parts }))
   })
   scope.get<KeyRequest>('/keys/:keyId', async (request, reply) => await showOne(request, reply, { parts }))
-  scope.get<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await ask(request, reply, { title: 'Rename key', page: RenamePage }))
+  scope.get<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await renderConfirmation(request, reply, { title: 'Rename key', page: RenamePage }))
   scope.post<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await redisplayOnError(() => rename(request, reply), refusal => renameAgain(request, reply, refusal)))
-  scope.get<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await ask(request, reply, { title: 'Roll key', page: RollPage }))
+  scope.get<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await renderConfirmation(request, reply, { title: 'Roll key', page: RollPage }))
   scope.post<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await roll(request, reply, parts))
-  scope.get<KeyRequest>('/keys/:keyId/revoke', async (request, reply) => await ask(request, reply, { title: 'Revoke key', page: RevokePage }))
+  scope.get<KeyRequest>('/keys/:keyId/revoke', async (request, reply) => await renderConfirmation(request, reply, { title: 'Revoke key', page: RevokePage }))
   scope.post<KeyRequest>('/keys/:keyId/revoke', async ({ controlService, params }, reply) => reply.done(keyPath((await controlService.revokeKey(params.keyId)).keyId, 'reach')))
   scope.post<KeyRequest>('/keys/:keyId', async (request, reply) => await redisplayOnError(() => expire(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.get<KeyRequest>('/keys/:keyId/reach', async (request, reply) => await showReach(request, reply))
@@ -69,8 +69,8 @@ async function createAgain (request: FastifyRequest<OrganizationRequest>, reply:
   const organization = await organizationOf(request)
   const { body } = request
   const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId: organization.tenantId, now: parts.now(), error: toFormError(refusal) }
-  const said = { name: field(body, 'name'), mode: field(body, 'mode'), scopes: field(body, 'scopes'), lastDay: field(body, 'lastDay') }
-  return await reply.code(statusOf(refusal)).page('New key', <NewKeyPage {...form} {...said} />, { organization })
+  const confirmation = { name: field(body, 'name'), mode: field(body, 'mode'), scopes: field(body, 'scopes'), lastDay: field(body, 'lastDay') }
+  return await reply.code(statusOf(refusal)).page('New key', <NewKeyPage {...form} {...confirmation} />, { organization })
 }
 
 async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
@@ -89,7 +89,7 @@ async function factsOf (controlService: ControlService, { tenantId }: Pick<Key, 
 interface Question { readonly title: string, readonly page: (request: { readonly csrf: string, readonly shown: Key }) => JSX.Element }
 
 /** Asks before something is done with a key. */
-async function ask ({ controlService, params }: FastifyRequest<KeyRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+async function renderConfirmation ({ controlService, params }: FastifyRequest<KeyRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
   const key = await controlService.findKey(params.keyId)
   requireAdmin(controlService.actor)
   return await reply.page(title, <Page csrf={reply.generateCsrf()} shown={key} />, await factsOf(controlService, key))
@@ -102,7 +102,7 @@ async function rename ({ controlService, params, body }: FastifyRequest<KeyReque
 
 async function renameAgain (request: FastifyRequest<KeyRequest>, reply: FastifyReply, refusal: ControlError): Promise<FastifyReply> {
   const Again = ({ csrf, shown }: { readonly csrf: string, readonly shown: Key }) => <RenamePage csrf={csrf} shown={shown} name={field(request.body, 'name')} error={toFormError(refusal)} />
-  return await ask(request, reply.code(statusOf(refusal)), { title: 'Rename key', page: Again })
+  return await renderConfirmation(request, reply.code(statusOf(refusal)), { title: 'Rename key', page: Again })
 }
 
 async function roll ({ controlService, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardContext): Promise<FastifyReply> {

@@ -18,7 +18,7 @@ export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'success
 }
 
 /** Whether a key still opens anything. */
-export function isGood (condition: KeyStatus): boolean {
+export function isActive (condition: KeyStatus): boolean {
   return condition !== 'expired' && condition !== 'revoked'
 }
 

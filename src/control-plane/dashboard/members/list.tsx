@@ -33,14 +33,14 @@ export function MembersPage (list: MemberList) {
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
       <ErrorNotice error={error} />
-      <PaginatedList listing={listing} path={path} what='Name or email address' empty={<Nobody mayInvite={mayInvite} />}><Members {...list} /></PaginatedList>
+      <PaginatedList listing={listing} path={path} what='Name or email address' empty={<NoMembers mayInvite={mayInvite} />}><Members {...list} /></PaginatedList>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
     </>
   )
 }
 
-function Nobody ({ mayInvite }: Pick<MemberList, 'mayInvite'>) {
+function NoMembers ({ mayInvite }: Pick<MemberList, 'mayInvite'>) {
   return <Empty title='No members yet'><p>{mayInvite ? 'Invite the first person below. You get a link to send to them.' : 'People appear here after they first signed in.'}</p></Empty>
 }
 

@@ -30,11 +30,11 @@ export async function memberRoutes (scope: FastifyInstance, parts: DashboardCont
     if (parts.settings.localAccounts) invitationRoute(scope, parts, people)
   }
   scope.post<InvitationRequest>('/invitations/:invitationId/withdraw', async (request, reply) => await withdraw(request, reply))
-  scope.get<MemberRequest>('/members/:memberId/role', async (request, reply) => await ask(request, reply, { title: 'Change role', page: RolePage }))
+  scope.get<MemberRequest>('/members/:memberId/role', async (request, reply) => await renderConfirmation(request, reply, { title: 'Change role', page: RolePage }))
   scope.post<MemberRequest>('/members/:memberId/role', async (request, reply) => await changeRole(request, reply))
-  scope.get<MemberRequest>('/members/:memberId/remove', async (request, reply) => await ask(request, reply, { title: 'Remove member', page: RemovePage }))
+  scope.get<MemberRequest>('/members/:memberId/remove', async (request, reply) => await renderConfirmation(request, reply, { title: 'Remove member', page: RemovePage }))
   scope.post<MemberRequest>('/members/:memberId/remove', async (request, reply) => await remove(request, reply))
-  scope.get<MemberRequest>('/members/:memberId/password', async (request, reply) => await ask(request, reply, { title: 'Reset password', page: ResetPasswordPage }))
+  scope.get<MemberRequest>('/members/:memberId/password', async (request, reply) => await renderConfirmation(request, reply, { title: 'Reset password', page: ResetPasswordPage }))
   scope.post<MemberRequest>('/members/:memberId/password', async (request, reply) => await resetPassword(request, reply))
 }
 
@@ -82,7 +82,7 @@ async function changeRole ({ controlService, params, body, member: self }: Fasti
 interface Question { readonly title: string, readonly page: (request: MemberView) => JSX.Element }
 
 /** Asks before something is done with a member. */
-async function ask ({ controlService, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+async function renderConfirmation ({ controlService, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
   const member = await controlService.findMember(params.memberId)
   requireAdmin(controlService.actor)
   return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />, await factsOf({ controlService }, member.tenantId))

@@ -28,7 +28,7 @@ export async function organizationRoutes (scope: FastifyInstance, parts: Dashboa
 
 async function showAll ({ controlService, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardContext): Promise<FastifyReply> {
   if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
-  const [organizations, counts] = await Promise.all([controlService.listOrganizations(), controlService.countGoodKeys()])
+  const [organizations, counts] = await Promise.all([controlService.listOrganizations(), controlService.countActiveKeys()])
   const listed = organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))
   return await reply.page('Organizations', <OrganizationsPage plans={plans} listing={listingOf(listed, ({ name, tenantId }) => [name, tenantId], query)} />)
 }

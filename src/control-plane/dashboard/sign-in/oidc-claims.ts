@@ -33,6 +33,6 @@ function textsOf (claims: Claims, name: string): string[] {
 }
 
 function mightiest (names: readonly string[], roleOf: Readonly<Record<string, Role>>): Role | undefined {
-  const given = names.flatMap(name => Object.hasOwn(roleOf, name) ? [roleOf[name]!] : [])
-  return roles.find(role => given.includes(role))
+  const claimedRoles = names.flatMap(name => Object.hasOwn(roleOf, name) ? [roleOf[name]!] : [])
+  return roles.find(role => claimedRoles.includes(role))
 }

@@ -54,12 +54,12 @@ export class Provider {
     url.search = query
     const tokens = await oidc.authorizationCodeGrant(configuration, url, { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true })
     const claims = tokens.claims()!
-    if (configuration.serverMetadata().userinfo_endpoint === undefined || this.#saysAll(claims)) return claims
+    if (configuration.serverMetadata().userinfo_endpoint === undefined || this.#hasAllClaims(claims)) return claims
     return { ...await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub), ...claims }
   }
 
   /** Many providers put into the ID token only who it is, and the rest behind their UserInfo endpoint. */
-  #saysAll (claims: Claims): boolean {
+  #hasAllClaims (claims: Claims): boolean {
     return ['email', this.#options.settings.roleClaim].every(name => Object.hasOwn(claims, name))
   }
 

@@ -22,7 +22,7 @@ export async function passwordRoutes (scope: FastifyInstance, parts: DashboardCo
     if (wait !== undefined) return await tooMany(reply, wait)
     if (field(body, 'wanted') !== field(body, 'again')) return await again({ message: 'The two new passwords are different.', field: 'again' }, 422)
     return await redisplayOnError(async () => {
-      const opened = await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') })
+      const opened = await control.members.changePassword(member.memberId, { current: field(body, 'current'), requested: field(body, 'wanted') })
       if (await renewSession(request, parts, opened) === undefined) return reply.done('/dashboard/sign-in', 'Your password was changed meanwhile. Sign in with the new one.')
       await rememberDevice(reply, parts, [member])
       return reply.done('/dashboard', 'Password changed. All your other sessions have ended.')

@@ -31,7 +31,7 @@ export function tokenListing (tokens: readonly Token[], now: Date, query: Organi
 /** The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing any more come last. */
 export function TokensPage (list: TokenList) {
   const { tenantId, listing, now, mayChange, error } = list
-  const good = listing.rows.filter(token => !hasEnded(token, now))
+  const activeTokens = listing.rows.filter(token => !hasEnded(token, now))
   const ended = listing.rows.filter(token => hasEnded(token, now))
   const path = tokensPath(tenantId)
   const about = tenantId === undefined
@@ -42,8 +42,8 @@ export function TokensPage (list: TokenList) {
       <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
       <ErrorNotice error={error} />
       <PaginatedList listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
-        {good.length > 0 ? <Tokens label='Tokens' tokens={good} now={now} mayRevoke={mayChange} /> : ''}
-        {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
+        {activeTokens.length > 0 ? <Tokens label='Tokens' tokens={activeTokens} now={now} mayRevoke={mayChange} /> : ''}
+        {listing.search === '' && listing.page === 1 && activeTokens.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
         {ended.length === 0 ? '' : <Ended tokens={ended} now={now} />}
       </PaginatedList>
       {mayChange ? <TokenForm {...list} /> : ''}

@@ -28,7 +28,7 @@ export async function tokenRoutes (scope: FastifyInstance, parts: DashboardConte
       return await redisplayOnError(() => create(request, reply, parts), refusal => showAll(request, reply, { parts, refusal }))
     })
   }
-  scope.get<TokenRequest>('/tokens/:tokenId/revoke', async (request, reply) => await askToRevoke(request, reply))
+  scope.get<TokenRequest>('/tokens/:tokenId/revoke', async (request, reply) => await renderRevocation(request, reply))
   scope.post<TokenRequest>('/tokens/:tokenId/revoke', async (request, reply) => await revoke(request, reply))
 }
 
@@ -54,7 +54,7 @@ async function create ({ controlService, body, params: { tenantId } }: FastifyRe
   return await reply.code(201).page('Token created', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ controlService }, tenantId))
 }
 
-async function askToRevoke ({ controlService, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
+async function renderRevocation ({ controlService, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const token = await controlService.findToken(params.tokenId)
   requireAdmin(controlService.actor)
   return await reply.page('Revoke token', <RevokeTokenPage csrf={reply.generateCsrf()} token={token} />, await factsOf({ controlService }, token.tenantId))

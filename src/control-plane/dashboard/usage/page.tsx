@@ -72,7 +72,7 @@ function NoUse ({ tenantId, month, mode }: UsageOfMonth) {
 
 function Use (usage: UsageOfMonth) {
   const { mode, month, days, keys, resources, known } = usage
-  const total = days.reduce((sum, day) => ({ requests: sum.requests + day.requests, errors: sum.errors + troubles(day), refused: sum.refused + day.refused }), { requests: 0, errors: 0, refused: 0 })
+  const total = days.reduce((sum, day) => ({ requests: sum.requests + day.requests, errors: sum.errors + FormErrors(day), refused: sum.refused + day.refused }), { requests: 0, errors: 0, refused: 0 })
   const sentence = `${countOf(total.requests, 'request')} with ${mode} keys in ${monthText(month)}: ${countOf(total.errors, 'error')}, ${countText(total.refused)} refused.`
   return (
     <>
@@ -97,7 +97,7 @@ function Use (usage: UsageOfMonth) {
 }
 
 /** Errors of the client and failures of the service together. */
-function troubles ({ errors, failed }: UsageTotal): number {
+function FormErrors ({ errors, failed }: UsageTotal): number {
   return errors + failed
 }
 
@@ -105,13 +105,13 @@ function DayChart ({ days, title, description }: { readonly days: readonly Usage
   const middle = Math.floor((days.length - 1) / 2)
   const bars = days.map(day => ({
     label: `${dayText(day.from)}: ${countsText(day)}`,
-    parts: [day.ok, troubles(day), day.refused]
+    parts: [day.ok, FormErrors(day), day.refused]
   }))
   return <Chart id='by-day' title={title} description={description} parts={['answered', 'errors', 'refused']} bars={bars} marks={[days[0]!, days[middle]!, days.at(-1)!].map(({ from }) => dayText(from))} />
 }
 
 function countsText (total: UsageTotal): string {
-  return `${countOf(total.requests, 'request')}, ${countOf(troubles(total), 'error')}, ${countText(total.refused)} refused`
+  return `${countOf(total.requests, 'request')}, ${countOf(FormErrors(total), 'error')}, ${countText(total.refused)} refused`
 }
 
 interface CountRow {
@@ -133,7 +133,7 @@ function CountTable ({ label, first, rows }: { readonly label: string, readonly 
               {href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}
               {hint === undefined ? '' : <>{' '}<code class='beneath' safe>{`…${hint}`}</code></>}
             </th>
-            {[total.requests, troubles(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
+            {[total.requests, FormErrors(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
           </tr>
         ))}
       </tbody>

@@ -18,13 +18,13 @@ interface AllowanceSoFar {
 /** How much of the month's allowance is used, where the month is going and what it costs so far. */
 export function QuotaMeter (soFar: AllowanceSoFar) {
   const { counted, allowance } = soFar
-  const words = `${countText(counted)} of ${countText(allowance)} requests of the plan used this month`
+  const text = `${countText(counted)} of ${countText(allowance)} requests of the plan used this month`
   return (
     <>
       <Warning {...soFar} />
       <p class='allowance'>
-        <meter min='0' max={String(allowance)} high={String(allowance * warnedFrom)} value={String(Math.min(counted, allowance))} aria-label={words} />
-        <span safe>{[words, ...outlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
+        <meter min='0' max={String(allowance)} high={String(allowance * warnedFrom)} value={String(Math.min(counted, allowance))} aria-label={text} />
+        <span safe>{[text, ...outlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
       </p>
     </>
   )

@@ -5,17 +5,17 @@ const pollMs = 100
 
 /** Polls ten times a second, and so learns of changes by any process on the machine, such as a command. */
 export class PollingChangeSource implements ChangeSource {
-  readonly #ask: () => string | undefined
+  readonly #readPosition: () => string | undefined
   readonly #stopping = new AbortController()
   #running = Promise.resolve()
 
-  /** @param ask returns a different text after each change; returns undefined or throws if the database can't answer */
-  constructor (ask: () => string | undefined) {
-    this.#ask = ask
+  /** @param readPosition returns a different text after each change; returns undefined or throws if the database can't answer */
+  constructor (readPosition: () => string | undefined) {
+    this.#readPosition = readPosition
   }
 
-  start (tell: () => void): void {
-    this.#running = this.#run(tell)
+  start (notify: () => void): void {
+    this.#running = this.#run(notify)
   }
 
   async close (): Promise<void> {
@@ -23,12 +23,12 @@ export class PollingChangeSource implements ChangeSource {
     await this.#running
   }
 
-  async #run (tell: () => void): Promise<void> {
+  async #run (notify: () => void): Promise<void> {
     const { signal } = this.#stopping
     let known: string | undefined
     while (!signal.aborted) {
       const found = this.#latest()
-      if (found === undefined || found !== known) tell()
+      if (found === undefined || found !== known) notify()
       known = found
       await pause(pollMs, undefined, { signal }).catch(() => {})
     }
@@ -37,7 +37,7 @@ export class PollingChangeSource implements ChangeSource {
   /** Undefined if the database can't answer. A caller that reads then gets the reason. */
   #latest (): string | undefined {
     try {
-      return this.#ask()
+      return this.#readPosition()
     } catch {
       return undefined
     }

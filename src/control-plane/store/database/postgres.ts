@@ -86,9 +86,9 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
     try {
       return await client.query(text, [...values])
     } catch (error) {
-      const told = safeReason(error) as Error
-      if (!(error instanceof pg.DatabaseError)) failure = told
-      throw told
+      const safeError = safeReason(error) as Error
+      if (!(error instanceof pg.DatabaseError)) failure = safeError
+      throw safeError
     }
   }
   // Kysely's other form, with a cursor, is for streams, which are not used.

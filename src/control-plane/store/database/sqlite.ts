@@ -22,7 +22,7 @@ export async function openSqlite (file: string): Promise<Engine> {
     sqlite.pragma('journal_mode = WAL')
     // A confirmed revocation must survive a power failure.
     sqlite.pragma('synchronous = FULL')
-    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: telling(sqlite) }), plugins: [new CamelCasePlugin()] })
+    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: safeErrors(sqlite) }), plugins: [new CamelCasePlugin()] })
     await migrateAlone(sqlite, db)
     return { db, changes: new PollingChangeSource(latestIn(sqlite)) }
   } catch (error) {
@@ -51,7 +51,7 @@ function latestIn (sqlite: SQLite.Database): () => string | undefined {
 }
 
 /** The same database, which keeps its statements prepared and reports a full or failing disk as an error after which clients can try again. */
-function telling (sqlite: SQLite.Database): SqliteDatabase {
+function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
   const statements = new LRUCache<string, SQLite.Statement>({ max: maxStatements, memoMethod: sql => sqlite.prepare(sql) })
   return {
     close: () => { sqlite.close() },
@@ -59,9 +59,9 @@ function telling (sqlite: SQLite.Database): SqliteDatabase {
       const statement = statements.memo(sql)
       return {
         reader: statement.reader,
-        all: parameters => told(() => statement.all(...parameters)),
+        all: parameters => safeError(() => statement.all(...parameters)),
         // A full disk has already rolled back the transaction. The error that there is none would hide the cause.
-        run: parameters => sql === 'rollback' && !sqlite.inTransaction ? { changes: 0, lastInsertRowid: 0 } : told(() => statement.run(...parameters)),
+        run: parameters => sql === 'rollback' && !sqlite.inTransaction ? { changes: 0, lastInsertRowid: 0 } : safeError(() => statement.run(...parameters)),
         // A statement that is being iterated can't be used a second time.
         iterate: parameters => sqlite.prepare(sql).iterate(...parameters)
       }
@@ -70,9 +70,9 @@ function telling (sqlite: SQLite.Database): SqliteDatabase {
 }
 
 /** @throws {DatabaseUnavailable} */
-function told<T> (ask: () => T): T {
+function safeError<T> (run: () => T): T {
   try {
-    return ask()
+    return run()
   } catch (error) {
     const { code = '' } = error as { code?: string }
     throw /^SQLITE_(FULL|IOERR)/.test(code) ? new DatabaseUnavailable(`The disk of the control database is full or failing. Free space in the data directory. (${code})`) : error

@@ -13,14 +13,14 @@ export async function up (db: Kysely<any>): Promise<void> {
     // Under its old number, since no gateway could apply it.
     await db.updateTable('changes').set({ payload: mended }).where('kind', '=', 'key').where('entity', '=', entity).execute()
   }
-  const told = await db.selectFrom('organizations').innerJoin('changes', join => join.onRef('entity', '=', 'tenantId').on('kind', '=', 'organization')).select(['tenantId', 'overage', 'payload']).execute()
-  for (const { tenantId, overage, payload } of told) {
+  const rows = await db.selectFrom('organizations').innerJoin('changes', join => join.onRef('entity', '=', 'tenantId').on('kind', '=', 'organization')).select(['tenantId', 'overage', 'payload']).execute()
+  for (const { tenantId, overage, payload } of rows) {
     const state = { ...JSON.parse(payload), overage: overage === 1 }
-    if (JSON.stringify(state) !== payload) await tell(db, tenantId, state)
+    if (JSON.stringify(state) !== payload) await notify(db, tenantId, state)
   }
 }
 
-async function tell (db: Kysely<any>, tenantId: string, state: object): Promise<void> {
+async function notify (db: Kysely<any>, tenantId: string, state: object): Promise<void> {
   const { seq } = await db.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
   await db.updateTable('changes').set({ seq, payload: JSON.stringify(state) }).where('kind', '=', 'organization').where('entity', '=', tenantId).execute()
 }

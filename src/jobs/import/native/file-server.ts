@@ -37,14 +37,14 @@ export class ImportFileServer {
     const credentials = `clinigate:${password}`
     let resolve: (isOpen: boolean) => void = () => {}
     const isOpen = new Promise<boolean>(_resolve => { resolve = _resolve })
-    const place = digest(token).toString('hex')
-    this.#open.set(place, { files, credentials: digest(credentials), isOpen })
+    const path = digest(token).toString('hex')
+    this.#open.set(path, { files, credentials: digest(credentials), isOpen })
     return {
       files: [...files.keys()].map(type => ({ type, url: `${this.#url}${prefix}/${token}/${type}.ndjson` })),
       credentials,
       open: () => resolve(true),
       close: () => {
-        this.#open.delete(place)
+        this.#open.delete(path)
         resolve(false)
       }
     }
@@ -52,11 +52,11 @@ export class ImportFileServer {
 
   /** The file that a request may have; undefined for every other one, whatever is wrong with it. */
   async find ({ token, name, authorization = '' }: { readonly token: string, readonly name: string, readonly authorization?: string | undefined }): Promise<(() => Readable) | undefined> {
-    const place = digest(token).toString('hex')
-    const open = this.#open.get(place)
+    const path = digest(token).toString('hex')
+    const open = this.#open.get(path)
     const [, given = ''] = /^basic ([A-Za-z0-9+/=]{1,400})$/i.exec(authorization) ?? []
-    const isGood = timingSafeEqual(digest(Buffer.from(given, 'base64')), open?.credentials ?? digest(''))
-    if (open === undefined || !isGood || !await open.isOpen || !this.#open.has(place)) return undefined
+    const isOk = timingSafeEqual(digest(Buffer.from(given, 'base64')), open?.credentials ?? digest(''))
+    if (open === undefined || !isOk || !await open.isOpen || !this.#open.has(path)) return undefined
     return open.files.get(name.replace(/\.ndjson$/, ''))
   }
 }
@@ -65,11 +65,11 @@ const secret = (): string => randomBytes(secretBytes).toString('base64url')
 
 const digest = (text: string | Buffer): Buffer => createHash('sha256').update(text).digest()
 
-type WithPlace = FastifyRequest<{ Params: { token: string, name: string } }>
+type WithLocation = FastifyRequest<{ Params: { token: string, name: string } }>
 
 /** `/bulk-import/<token>/<type>.ndjson`: outside of what takes a key, for datastores alone. */
 export async function importFileRoute (scope: FastifyInstance, offers: ImportFileServer): Promise<void> {
-  scope.get(`${prefix}/:token/:name`, { exposeHeadRoute: false }, async (request: WithPlace, reply) => {
+  scope.get(`${prefix}/:token/:name`, { exposeHeadRoute: false }, async (request: WithLocation, reply) => {
     const { params, headers: { authorization } } = request
     const read = await offers.find({ ...params, authorization })
     if (read === undefined) throw new Failure('NOT_FOUND')

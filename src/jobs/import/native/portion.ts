@@ -33,7 +33,7 @@ export class NativeBatch {
   }
 
   /** The files, once everything is in them. */
-  async whole (): Promise<OfferedFiles> {
+  async isComplete (): Promise<OfferedFiles> {
     for (const writer of this.#writers.values()) await writer.flush()
     return new Map([...this.#writers.keys()].map(type => [type, () => this.#files.read(nameOf(type))]))
   }

@@ -158,7 +158,7 @@ class NativeRun {
   async #handOver (chunk: NativeBatch): Promise<boolean> {
     const { index } = this.#context
     const { store, offers } = this.#parts
-    const offer = offers.offer(await chunk.whole())
+    const offer = offers.offer(await chunk.isComplete())
     try {
       const job = await store.begin(offer)
       if (job === undefined) return false

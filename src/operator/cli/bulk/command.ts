@@ -9,7 +9,7 @@ import { cancelJob, listJobs, showJob } from './jobs.js'
 import type { Session } from './session.js'
 import { withRetry, untilSigint } from './errors.js'
 
-interface PlaceOptions { readonly url?: string, readonly json?: true }
+interface AdminApiFlags { readonly url?: string, readonly json?: true }
 
 const help = `
 Needs no configuration and no database, only a gateway and a key in the variable CLINIGATE_API_KEY.
@@ -26,7 +26,7 @@ export function addBulk (program: Command, context: CliContext): void {
   const add = (name: string, description: string): Command => bulk.command(name).description(description)
     .option('--url <url>', 'URL of the gateway (default: CLINIGATE_URL, or else http://127.0.0.1:8080)')
     .option('--json', 'print the result as JSON')
-  const doing = (command: Command, { url, json }: PlaceOptions, work: (session: Session) => Promise<void>): Promise<void> =>
+  const doing = (command: Command, { url, json }: AdminApiFlags, work: (session: Session) => Promise<void>): Promise<void> =>
     withRetry(command, () => untilSigint(signal => work(sessionIn(context, { url, isJson: json === true, signal }))))
 
   const exporting = add('export', 'export records to a directory, one NDJSON file per type')
@@ -35,7 +35,7 @@ export function addBulk (program: Command, context: CliContext): void {
     .option('--since <time>', 'only records changed since, such as 2030-01-31T00:00:00Z', parseTime)
     .addOption(new Option('--format <format>', 'format of the records (default: fhir)').choices(exportFormats))
     .option('--force', 'overwrite existing files')
-  following(exporting).action((options: PlaceOptions & ExportOptions) => doing(exporting, options, session => runExport(session, options)))
+  following(exporting).action((options: AdminApiFlags & ExportOptions) => doing(exporting, options, session => runExport(session, options)))
 
   const importing = add('import', 'import records from NDJSON, one per line, in the simple form or as FHIR')
     .argument('[file]', 'an NDJSON file, compressed if its name ends with .gz, or - for standard input')
@@ -43,12 +43,12 @@ export function addBulk (program: Command, context: CliContext): void {
     .option('--dry-run', 'check every line without writing anything')
     .option('--results <file>', 'file for the result of each line (default: <file>.results.ndjson)')
     .option('--force', 'overwrite existing results')
-  following(importing).action((file: string | undefined, options: PlaceOptions & ImportOptions) => doing(importing, options, session => runImport(session, file, options)))
+  following(importing).action((file: string | undefined, options: AdminApiFlags & ImportOptions) => doing(importing, options, session => runImport(session, file, options)))
 
   const jobs = add('jobs', 'list the jobs of the key\'s organization, or show one').argument('[jobId]', 'id of the job', jobIdOf)
-  jobs.action((id: string | undefined, options: PlaceOptions) => doing(jobs, options, session => id === undefined ? listJobs(session) : showJob(session, id)))
+  jobs.action((id: string | undefined, options: AdminApiFlags) => doing(jobs, options, session => id === undefined ? listJobs(session) : showJob(session, id)))
   const cancel = add('cancel', 'cancel a job that has not ended').argument('<jobId>', 'id of the job', jobIdOf)
-  cancel.action((id: string, options: PlaceOptions) => doing(cancel, options, session => cancelJob(session, id)))
+  cancel.action((id: string, options: AdminApiFlags) => doing(cancel, options, session => cancelJob(session, id)))
 }
 
 function following (command: Command): Command {

@@ -59,9 +59,9 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   const { part, version: { bytes } } = filling
   const handle = await open(part, await sizeOf(part) === undefined ? 'wx+' : 'r+', 0o600)
   try {
-    let { size: place } = await handle.stat()
+    let { size: index } = await handle.stat()
     // Each time that some of it comes, the patience is new.
-    while (place < bytes) place = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, place }))
+    while (index < bytes) index = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, index }))
     await handle.sync()
   } finally {
     await handle.close()
@@ -72,15 +72,15 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
 }
 
 /** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
-async function more (gateway: Gateway, { path, version: { etag, bytes }, handle, place, onBytes }: Filling & { readonly handle: FileHandle, readonly place: number }): Promise<number> {
-  const headers: Record<string, string> = place === 0 ? { 'accept-encoding': 'gzip' } : { 'accept-encoding': 'identity', range: `bytes=${place}-`, 'if-range': etag }
+async function more (gateway: Gateway, { path, version: { etag, bytes }, handle, index, onBytes }: Filling & { readonly handle: FileHandle, readonly index: number }): Promise<number> {
+  const headers: Record<string, string> = index === 0 ? { 'accept-encoding': 'gzip' } : { 'accept-encoding': 'identity', range: `bytes=${index}-`, 'if-range': etag }
   const response = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
   if (response.statusCode !== 200 && response.statusCode !== 206) throw await refusalOf(response)
-  if (place > 0 && response.statusCode === 200) {
+  if (index > 0 && response.statusCode === 200) {
     await handle.truncate(0)
     if (response.headers.etag !== etag) throw new CliError('The file changed while it was read. Run the command again.')
   }
-  const start = response.statusCode === 206 ? place : 0
+  const start = response.statusCode === 206 ? index : 0
   let end = start
   try {
     // Written piece by piece and waited for, so that after a break it is known what is on the disk.

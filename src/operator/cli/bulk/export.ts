@@ -40,8 +40,8 @@ export async function runExport (session: Session, options: ExportOptions): Prom
   if (force !== true) await requireFree(to, begun)
   const jobId = begun ?? await start(session, options)
   await note(to, { jobId })
-  const place = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
-  const again = `clinigate bulk export --job ${jobId} --to ${shellQuote(to)}${place}`
+  const path = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
+  const again = `clinigate bulk export --job ${jobId} --to ${shellQuote(to)}${path}`
   await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
     await finish(session, await waitForJob(session, jobId), options)
   })
@@ -71,7 +71,7 @@ const note = async (directory: string, content: Note): Promise<void> =>
 
 async function start ({ gateway, err }: Session, { types, since, format }: ExportOptions): Promise<string> {
   const body = { ...types && { resourceTypes: types }, ...since && { since: since.toISOString() }, ...format && { format } }
-  const { jobId } = await gateway.ask<{ readonly jobId: string }>('/bulk/export', { method: 'POST', body })
+  const { jobId } = await gateway.send<{ readonly jobId: string }>('/bulk/export', { method: 'POST', body })
   err(`The export is running as job ${jobId}.\n`)
   return jobId
 }
@@ -93,9 +93,9 @@ async function finish (session: Session, job: BulkJob, options: ExportOptions): 
   else out(files.map(({ file, count }) => `${file}  ${formatInteger(count)}\n`).join('') + `${formatInteger(records)} records in ${directory}\n`)
 }
 
-interface Wanted { readonly file: BulkJob['files'][number], readonly jobId: string, readonly options: ExportOptions }
+interface ExportTarget { readonly file: BulkJob['files'][number], readonly jobId: string, readonly options: ExportOptions }
 
-async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, options }: Wanted): Promise<Fetched> {
+async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, options }: ExportTarget): Promise<Fetched> {
   // The name alone: the URL may be one that only others reach, and the key is for the place that it was given for.
   const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
   if (name === undefined) throw new CliError('The gateway used a file name that this version does not understand.')

@@ -18,7 +18,7 @@ const maxPauseMs = 5_000
 
 /** @throws {CliError} where there is no such job, or it is one of the other command */
 export async function requireKind ({ gateway }: Session, jobId: string, kind: BulkJob['type']): Promise<void> {
-  const { type } = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`)
+  const { type } = await gateway.send<BulkJob>(`/bulk/jobs/${jobId}`)
   if (type !== kind) throw new CliError(`This job is an ${type}. Use clinigate bulk ${type} --job.`)
 }
 
@@ -27,7 +27,7 @@ export async function waitForJob ({ gateway, streams }: Session, jobId: string):
   const meter = progressBar(streams.stderr)
   try {
     for (let ms = firstPauseMs; ; ms = Math.min(maxPauseMs, ms * 1.5)) {
-      const job = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`, { timeoutMs: requestTimeoutMs })
+      const job = await gateway.send<BulkJob>(`/bulk/jobs/${jobId}`, { timeoutMs: requestTimeoutMs })
       if (job.status !== 'pending' && job.status !== 'processing') return job
       meter.show(progressText(job))
       await gateway.pause(ms)
@@ -53,7 +53,7 @@ export async function following (session: Session, { jobId, again, cancelOnInter
 
 async function cancelled ({ afterwards, err }: Session, jobId: string): Promise<void> {
   try {
-    const { status } = await afterwards.ask<BulkJob>(`/bulk/jobs/${jobId}`, { method: 'DELETE' })
+    const { status } = await afterwards.send<BulkJob>(`/bulk/jobs/${jobId}`, { method: 'DELETE' })
     err(status === 'cancelled' ? 'The job was cancelled.\n' : `The job had already ended with status ${status}.\n`)
   } catch (error) {
     const reason = error instanceof CliError ? `: ${error.message}` : ''

@@ -15,7 +15,7 @@ interface GatewayOptions {
 }
 
 /** One request; `patienceMs` is for how long it is tried again in trouble that may pass. */
-interface Asked {
+interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly body?: object
   readonly timeoutMs?: number
@@ -27,7 +27,7 @@ type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'head
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
   /** Resolves with the `data` of the answer. @throws {ApiError} {Trouble} */
-  readonly ask: <T>(path: string, requested?: Asked) => Promise<T>
+  readonly send: <T>(path: string, requested?: RequestOptions) => Promise<T>
   /** One attempt; rejects when there is no answer. */
   readonly attempt: (path: string, attempt?: Attempt) => Promise<Dispatcher.ResponseData>
   /** Pauses before something is tried again; rejects when the command is to end. */
@@ -65,7 +65,7 @@ export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: G
     const signals = [signal, own].filter(each => each !== undefined)
     return await request(`${url}/v1${path}`, { headersTimeout: responseTimeoutMs, bodyTimeout: responseTimeoutMs, ...rest, method, headers: { accept: 'application/json', 'x-api-key': key, ...headers }, ...signals.length > 0 && { signal: AbortSignal.any(signals) } })
   }
-  const once = async <T>(path: string, { method = 'GET', body }: Asked): Promise<T> => await dataOf<T>(await attempt(path, {
+  const once = async <T>(path: string, { method = 'GET', body }: RequestOptions): Promise<T> => await dataOf<T>(await attempt(path, {
     method,
     ...body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
   }))
@@ -73,7 +73,7 @@ export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: G
   return {
     attempt,
     pause: wait,
-    ask: async (path, requested = {}) => {
+    send: async (path, requested = {}) => {
       const end = performance.now() + (requested.timeoutMs ?? shortTimeoutMs)
       for (let tries = 1; ; tries++) {
         try {
@@ -81,7 +81,7 @@ export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: G
         } catch (error) {
           signal?.throwIfAborted()
           const ms = retryDelayMs(error, { tries, isSafe: requested.method !== 'POST' })
-          if (ms === undefined || performance.now() + ms > end) throw inWords(error)
+          if (ms === undefined || performance.now() + ms > end) throw describe(error)
           if (tries === 3) notice('The gateway does not respond correctly; trying again.')
           await wait(ms)
         }
@@ -121,6 +121,6 @@ const notAGateway = (response: Dispatcher.ResponseData): ApiError =>
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'no connection'
 
-function inWords (error: unknown): CliError {
+function describe (error: unknown): CliError {
   return error instanceof CliError ? error : new CliError(`The gateway does not respond (${codeOf(error)}). Check --url and that the gateway is running.`)
 }

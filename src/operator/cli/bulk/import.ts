@@ -30,8 +30,8 @@ export async function runImport (session: Session, file: string | undefined, opt
   if (force !== true && existsSync(results)) throw new CliError(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
   if (begun !== undefined) await requireKind(session, begun, 'import')
   const jobId = begun ?? await start(session, file!, options)
-  const place = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
-  const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${place}${force === true ? ' --force' : ''}`
+  const path = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
+  const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${path}${force === true ? ' --force' : ''}`
   await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
     const job = await waitForJob(session, jobId)
     report(session, { job, outcome: await fetchResults(session.gateway, jobId, results), results })
@@ -41,7 +41,7 @@ export async function runImport (session: Session, file: string | undefined, opt
 async function start ({ gateway, signal, streams, err }: Session, file: string, { type, dryRun }: ImportOptions): Promise<string> {
   const source = await sourceOf(file, streams.stdin)
   // A key that can't be used is told of before a long upload.
-  await gateway.ask('/bulk/jobs?count=1')
+  await gateway.send('/bulk/jobs?count=1')
   const meter = progressBar(streams.stderr)
   const standing = withProgress('sent', source.size)
   const query = new URLSearchParams({ ...type !== undefined && { resourceType: type }, ...dryRun && { dryRun: 'true' } }).toString()
@@ -61,13 +61,13 @@ interface Done { readonly job: BulkJob, readonly outcome: Outcome, readonly resu
 
 function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: Done): void {
   const { id: jobId, status, failure, totalRecords } = job
-  const isWhole = status === 'completed' && lines === totalRecords
+  const isComplete = status === 'completed' && lines === totalRecords
   if (isJson) out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...failure && { failure } })}\n`)
   else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
   if (status !== 'completed') err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
-  else if (!isWhole) err('The number of results differs from the number of lines.\n')
-  const good = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
-  if (!isWhole || good !== lines) throw new ExitWithFindings()
+  else if (!isComplete) err('The number of results differs from the number of lines.\n')
+  const imported = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
+  if (!isComplete || imported !== lines) throw new ExitWithFindings()
 }
 
 function forPeople (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {

@@ -28,7 +28,7 @@ export async function listJobs ({ gateway, out, isJson }: Session): Promise<void
   const jobs: BulkJob[] = []
   let cursor: string | undefined
   do {
-    const page: Page = await gateway.ask(`/bulk/jobs?count=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`)
+    const page: Page = await gateway.send(`/bulk/jobs?count=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`)
     jobs.push(...page.data)
     cursor = page.cursor
   } while (cursor !== undefined)
@@ -38,13 +38,13 @@ export async function listJobs ({ gateway, out, isJson }: Session): Promise<void
 
 /** Prints one job. */
 export async function showJob ({ gateway, out, isJson }: Session, id: string): Promise<void> {
-  const job = await gateway.ask<BulkJob>(`/bulk/jobs/${id}`)
+  const job = await gateway.send<BulkJob>(`/bulk/jobs/${id}`)
   out(isJson ? `${JSON.stringify(job)}\n` : described(job))
 }
 
 /** Cancels a job; one that has ended otherwise is told as a fault. */
 export async function cancelJob ({ gateway, out, err, isJson }: Session, id: string): Promise<void> {
-  const job = await gateway.ask<BulkJob>(`/bulk/jobs/${id}`, { method: 'DELETE' })
+  const job = await gateway.send<BulkJob>(`/bulk/jobs/${id}`, { method: 'DELETE' })
   out(isJson ? `${JSON.stringify(job)}\n` : lineOf(job))
   if (job.status === 'cancelled') return
   err(`The job had already ended with status ${job.status}.\n`)

@@ -68,7 +68,7 @@ class Tally {
   #count ({ line, status, code, message, field }: LineResult): void {
     this.#lines++
     this.#counts[status] = (this.#counts[status] ?? 0) + 1
-    const isTold = status === 'failed' && this.#failures.length < maxFailures
-    if (isTold) this.#failures.push({ line, status, ...code !== undefined && { code }, ...message !== undefined && { message }, ...field !== undefined && { field } })
+    const isIncluded = status === 'failed' && this.#failures.length < maxFailures
+    if (isIncluded) this.#failures.push({ line, status, ...code !== undefined && { code }, ...message !== undefined && { message }, ...field !== undefined && { field } })
   }
 }

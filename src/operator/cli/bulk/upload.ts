@@ -46,12 +46,12 @@ const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist',
  */
 export async function upload (gateway: Gateway, source: Source, uploading: Uploading): Promise<string> {
   for (let tries = 1; ; tries++) {
-    const sent = { isWhole: false }
+    const sent = { isComplete: false }
     try {
       return await once(gateway, source, { ...uploading, sent })
     } catch (error) {
       // An answer that refuses says that no job was made.
-      const isSafe = error instanceof ApiError || !sent.isWhole
+      const isSafe = error instanceof ApiError || !sent.isComplete
       if (!isSafe) throw new CliError('The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.')
       // Rejects when the person has ended the command.
       await gateway.pause(0)
@@ -63,7 +63,7 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
   }
 }
 
-async function once (gateway: Gateway, source: Source, { query, onBytes, sent }: Uploading & { readonly sent: { isWhole: boolean } }): Promise<string> {
+async function once (gateway: Gateway, source: Source, { query, onBytes, sent }: Uploading & { readonly sent: { isComplete: boolean } }): Promise<string> {
   const counter = new Counter(onBytes)
   const input = source.open()
   const faults: Error[] = []
@@ -82,7 +82,7 @@ async function once (gateway: Gateway, source: Source, { query, onBytes, sent }:
     if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')
     throw error
   } finally {
-    sent.isWhole = counter.readableEnded
+    sent.isComplete = counter.readableEnded
     clearInterval(watch)
     counter.destroy()
     input.destroy()

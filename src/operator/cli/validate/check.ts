@@ -8,7 +8,7 @@ import { validateCreate, buildResource } from '../../../record-input/new-record.
 import type { Value } from './input.js'
 
 /** Something to correct, and the line on which it stands. */
-interface PlacedIssue extends Issue { readonly line: number }
+interface LocatedIssue extends Issue { readonly line: number }
 
 /** Why POST would refuse a value, as its answer would say it. Nothing of the value is in it. */
 export interface LineError {
@@ -17,7 +17,7 @@ export interface LineError {
   readonly code: FailureCode
   readonly error: string
   readonly message: string
-  readonly issues: readonly PlacedIssue[]
+  readonly issues: readonly LocatedIssue[]
 }
 
 /** What POST would refuse a value for before it asks a datastore; undefined when it would go on to that. */
@@ -26,7 +26,7 @@ export function faultOf (mapping: Mapping, value: Value, createContext: CreateCo
     buildResource(mapping, validateCreate(mapping, parsed(value), createContext))
     return undefined
   } catch (error) {
-    if (error instanceof Failure) return placed(error, value)
+    if (error instanceof Failure) return toLocatedIssue(error, value)
     throw error
   }
 }
@@ -41,7 +41,7 @@ function parsed ({ line, bytes }: Value): unknown {
 
 const byteOrderMark = [0xEF, 0xBB, 0xBF]
 
-function placed ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
+function toLocatedIssue ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
   const text = isDocument && bytes !== undefined ? Buffer.from(bytes) : undefined
   const tree = text && treeOf(text.toString())
   const lineOf = (issue: Issue): number => text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)
@@ -73,7 +73,7 @@ function unreadableLine (document: Buffer, error: number | undefined): number {
 
 /** The part of a document that an expression such as `name[0].given` names, or what there is of the way to it. */
 function nodeOf (root: Node | undefined, expression: string): Node | undefined {
-  const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, place]) => place === undefined ? name : Number(place))
+  const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, path]) => path === undefined ? name : Number(path))
   const nodes = steps.map((_, i) => root && findNodeAtLocation(root, steps.slice(0, i + 1)))
   return nodes.findLast(node => node !== undefined) ?? root
 }

@@ -28,7 +28,7 @@ export async function * valuesOf (chunks: Chunks, { max, isNdjson }: Reading): A
   const reader = chunks[Symbol.asyncIterator]()
   try {
     const head: Head = isNdjson ? noHead : await readHead(reader, max)
-    if (isDocument(head)) yield { line: 1, bytes: head.isWhole ? head.bytes : undefined, isDocument: true }
+    if (isDocument(head)) yield { line: 1, bytes: head.isComplete ? head.bytes : undefined, isDocument: true }
     else yield * linesOf(joined(head, reader), max)
   } finally {
     await reader.return?.()
@@ -42,11 +42,11 @@ interface Head {
   readonly more: Uint8Array
   /** The first line that is not empty, when it has an end. */
   readonly first: Buffer | undefined
-  readonly isWhole: boolean
+  readonly isComplete: boolean
 }
 
 const nothing = Buffer.alloc(0)
-const noHead: Head = { bytes: nothing, more: nothing, first: undefined, isWhole: false }
+const noHead: Head = { bytes: nothing, more: nothing, first: undefined, isComplete: false }
 
 async function readHead (reader: AsyncIterator<Uint8Array>, max: number): Promise<Head> {
   const room = Buffer.allocUnsafe(max + 1)
@@ -60,13 +60,13 @@ async function readHead (reader: AsyncIterator<Uint8Array>, max: number): Promis
     const isNew = first === undefined && taken.includes(newline)
     if (isNew) first = firstLine(room.subarray(0, size))
     const isClear = isNew && first !== undefined && isJson(first)
-    if (done || isClear || size === room.length) return { bytes: room.subarray(0, size), more: chunk.subarray(taken.length), first, isWhole: done }
+    if (done || isClear || size === room.length) return { bytes: room.subarray(0, size), more: chunk.subarray(taken.length), first, isComplete: done }
   }
 }
 
-function isDocument ({ bytes, first, isWhole }: Head): boolean {
+function isDocument ({ bytes, first, isComplete }: Head): boolean {
   if (first === undefined || isJson(first)) return false
-  return goesOn(first) || (isWhole && isJson(bytes))
+  return goesOn(first) || (isComplete && isJson(bytes))
 }
 
 const newline = 0x0A
@@ -93,10 +93,10 @@ function isJson (bytes: Buffer): boolean {
   }
 }
 
-async function * joined ({ bytes, more, isWhole }: Head, reader: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function * joined ({ bytes, more, isComplete }: Head, reader: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield bytes
   yield more
-  if (isWhole) return
+  if (isComplete) return
   for (let next = await reader.next(); next.done !== true; next = await reader.next()) yield next.value
 }
 
@@ -123,8 +123,8 @@ interface Line { readonly number: number, readonly parts: readonly Uint8Array[],
 const carriageReturn = 0x0D
 
 function extended ({ number, parts, length }: Line, part: Uint8Array, max: number): Line {
-  const whole = length + part.length
-  return { number, parts: whole > max + 1 ? [] : [...parts, part], length: whole }
+  const full = length + part.length
+  return { number, parts: full > max + 1 ? [] : [...parts, part], length: full }
 }
 
 /** The value on a line; undefined where there is only white space. */
