@@ -8,7 +8,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openDatabase } from '../dist/control-plane/store/database.js'
-import { localFeed } from '../dist/control-plane/store/local-feed.js'
+import { inProcessChangeFeed } from '../dist/control-plane/store/local-feed.js'
 import { openControlStore } from '../dist/control-plane/store/store.js'
 import { Follower } from '../dist/keys/follower.js'
 import { KeyCache } from '../dist/keys/cache.js'
@@ -70,7 +70,7 @@ async function measureCopy (folder) {
   const store = await openControlStore({ file: join(folder, 'control.db'), plans: ['pro'], now })
   const replica = new Replica(join(folder, 'keys.db'))
   const startedAt = performance.now()
-  const follower = new Follower({ feed: localFeed(store), replica, cache: new KeyCache({ lookup: hash => replica.find(hash) }), now, log: { info () {}, warn () {} } })
+  const follower = new Follower({ feed: inProcessChangeFeed(store), replica, cache: new KeyCache({ lookup: hash => replica.find(hash) }), now, log: { info () {}, warn () {} } })
   await follower.caughtUp
   const builtMs = performance.now() - startedAt
   const times = []
@@ -92,7 +92,7 @@ async function showDelays (name, place) {
   const [here, there] = [await openControlStore({ ...place, plans: ['pro'], now }), await openControlStore({ ...place, plans: ['pro'], now })]
   const stopping = new AbortController()
   const waiting = new Map()
-  const reading = read(localFeed(here), stopping.signal, waiting)
+  const reading = read(inProcessChangeFeed(here), stopping.signal, waiting)
   const { tenantId } = await there.organizations.create({ name: 'bench', plan: 'pro' }, 'bench')
   const delays = []
   for (let i = 0; i < Number(values.changes); i++) {

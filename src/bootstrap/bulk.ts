@@ -40,7 +40,7 @@ const noticedFailures = 7
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
 export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
-  const { link: { jobs: jobs }, keys, url, now, log } = parts
+  const { link: { jobs }, keys, url, now, log } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
   const spool = new Spool({ directory, organizationBytes, reserveBytes })
   const listeners: JobListeners = {}
@@ -49,9 +49,9 @@ export function openBulk (config: Config, parts: BulkParts, closers: Disposables
   listeners.end = end
   const ofImports = importParts(config, bulk)
   const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
-  const runner = closers.add(new JobRunner({ jobs: jobs, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
+  const runner = closers.add(new JobRunner({ jobs, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
   listeners.runner = runner
-  closers.add(new Sweeper({ jobs: jobs, spool, now, log }))
+  closers.add(new Sweeper({ jobs, spool, now, log }))
   return {
     routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
     fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],

@@ -55,12 +55,12 @@ export function recordQuota ({ plans, organization, months, record, now }: Recor
       if (plan.requestsPerMonth === null) return { at, isOverage: false, refund: () => {} }
       const { used, refund } = months.take({ tenantId, mode }, monthOf(at))
       const isOverage = used > plan.requestsPerMonth
-      if (!isOverage || allowsOverage({ mode, overage: known.overage }, plan)) return { at, isOverage, refund: refund }
+      if (!isOverage || allowsOverage({ mode, overage: known.overage }, plan)) return { at, isOverage, refund }
       refund()
       throw exceeded({ mode }, plan)
     },
     count: uses => {
-      for (const { reservation: { at, isOverage, refund: refund }, type, interaction, status } of uses) {
+      for (const { reservation: { at, isOverage, refund }, type, interaction, status } of uses) {
         if (isBillable(status)) record({ tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage }, at)
         else refund()
       }

@@ -80,7 +80,7 @@ function failureOfDoomed ({ index, seal }: ImportContext, { because: { line } }:
   const { code } = seal.open(line, index.result(line))
   const message = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
-  return new Failure('VALIDATION_ERROR', { message: message })
+  return new Failure('VALIDATION_ERROR', { message })
 }
 
 /** Tasks that are under way, of which the first one in trouble ends all. */

@@ -1,4 +1,4 @@
-/** From the elements of an R4 type to the declarations of fields, as far as a datatype of the kit fits. */
+/** From the elements of an R4 type to the declarations of fields, as far as a datatype of the core fits. */
 import { codesOf, elementsOf, searchParametersOf, typesOf } from './definitions.js'
 
 const from = file => names => Object.fromEntries(names.map(name => [name, `../datatypes/${file}.js`]))
@@ -11,17 +11,17 @@ const files = {
   ...from('quantities')(['quantity', 'simpleQuantity', 'range', 'ratio', 'money']),
   ...from('reference')(['reference', 'anyReference']),
   code: '../datatypes/code.js',
-  identifiers: '../elements/identifiers.js',
-  oneIdentifier: '../elements/identifiers.js',
-  note: '../elements/note.js',
-  phone: '../elements/telecom.js',
-  email: '../elements/telecom.js',
-  firstName: '../elements/human-name.js',
-  lastName: '../elements/human-name.js',
-  backbone: '../kit/structure.js'
+  identifiers: '../fields/identifiers.js',
+  oneIdentifier: '../fields/identifiers.js',
+  note: '../fields/note.js',
+  phone: '../fields/telecom.js',
+  email: '../fields/telecom.js',
+  firstName: '../fields/human-name.js',
+  lastName: '../fields/human-name.js',
+  backbone: '../core/structure.js'
 }
 
-/** The datatype of the kit for each type of R4, and the kind of search parameter that can look for it. */
+/** The datatype of the core for each type of R4, and the kind of search parameter that can look for it. */
 const datatypes = {
   string: ['text', 'string'],
   markdown: ['text', 'string'],

@@ -49,8 +49,8 @@ ${lines.join(',\n')}
 }
 
 function importsOf (fields, date) {
-  const names = new Map([['../kit/mapping.js', new Set(['mapping'])]])
-  if (date !== undefined) names.set('../kit/filter.js', new Set(['from', 'until']))
+  const names = new Map([['../core/mapping.js', new Set(['mapping'])]])
+  if (date !== undefined) names.set('../core/filter.js', new Set(['from', 'until']))
   for (const name of fields.flatMap(({ imports }) => imports)) names.set(fileOf(name), (names.get(fileOf(name)) ?? new Set()).add(name))
   const lines = [...names].map(([file, names]) => [file, `import { ${[...names].sort().join(', ')} } from '${file}'`])
   return lines.sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`).join('')

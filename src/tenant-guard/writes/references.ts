@@ -68,7 +68,7 @@ export function recordsOf (links: readonly ReferenceSite[]): ReadonlySet<string>
   const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
   if (records.size <= maxReferencedRecords) return records
   const message = `Send less at once: a request can refer to at most ${maxReferencedRecords} different records.`
-  throw new Failure('VALIDATION_ERROR', { message: message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+  throw new Failure('VALIDATION_ERROR', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }
 
 /** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
