@@ -4,17 +4,26 @@ import { test } from 'tap'
 import ts from 'typescript'
 import { places, readSources, type Source } from './harness/sources.js'
 
-const routes = ['resources', 'passthrough', 'bulk', 'dashboard', 'management', 'link', 'openapi']
+const routes = [
+  'api/resources', 'api/passthrough', 'api/openapi', 'jobs',
+  'control-plane/dashboard', 'control-plane/admin-api', 'control-plane/sync'
+]
 
-/** From the process down to what knows nothing but values. Imports run downwards or stay in their layer. */
+/**
+ * From the process down to what knows nothing but values. Imports run downwards or stay in their layer. A part is a file or folder of
+ * `src`; a file belongs to the longest part that its path begins with.
+ */
 const layers = [
-  ['main', 'cli', 'write-documentation'],
-  ['service'],
-  ['gateway'],
-  routes,
-  ['keys', 'limits', 'idempotency', 'jobs', 'records', 'tenant-guard', 'control', 'metrics', 'audit-log'],
+  ['main', 'operator', 'operator/cli'],
+  ['bootstrap'],
+  ['app', 'http'],
+  ['operator/server-check', 'operator/ownership-scan', ...routes],
+  [
+    'keys', 'limits', 'idempotency', 'jobs/model', 'record-input', 'tenant-guard', 'control-plane/store',
+    'observability'
+  ],
   ['backends', 'sandbox'],
-  ['mappings', 'envelope', 'config', 'actor', 'mode', 'health', 'json', 'json-scan', 'json-patch', 'fhir-names', 'iso-time', 'search-values', 'made-once', 'made-directory', 'private-database', 'loop', 'backoff'],
+  ['mappings', 'envelope', 'config', 'json', 'fhir', 'files', 'time'],
   ['client']
 ]
 
@@ -22,13 +31,15 @@ const layers = [
 const generated = ['client/openapi.ts', 'client/resource-paths.ts']
 
 /** Where the parts are put together, and so where time and backends come in. */
-const wiring = ['main', 'cli', 'service', 'gateway']
+const wiring = ['main', 'operator', 'operator/cli', 'bootstrap', 'app', 'http']
 
 const root = join(import.meta.dirname, '..')
 const sources = readSources(join(root, 'src'))
 const byPath = new Map(sources.map(source => [source.path, source]))
-const layerOf = (source: Source) => layers.findIndex(parts => parts.includes(source.part))
-const inParts = (...parts: string[]) => (source: Source) => parts.includes(source.part)
+const parts = layers.flat().sort((a, b) => b.length - a.length)
+const partOf = ({ path }: Source) => parts.find(part => path.replace(/\.tsx?$/, '') === part || path.startsWith(`${part}/`))
+const layerOf = (source: Source) => layers.findIndex(parts => parts.includes(partOf(source) ?? ''))
+const inParts = (...parts: string[]) => (source: Source) => parts.includes(partOf(source) ?? '')
 
 /** Every import between two source files that breaks a rule, as `from → to`. */
 function offending (rule: (from: Source, to: Source, value: boolean) => boolean): string[] {
@@ -48,17 +59,17 @@ test('imports run downwards', async t => {
 })
 
 test('route folders do not know each other', async t => {
-  t.same(offending((from, to) => from.part !== to.part && inParts(...routes)(from) && inParts(...routes)(to)), [])
+  t.same(offending((from, to) => partOf(from) !== partOf(to) && inParts(...routes)(from) && inParts(...routes)(to)), [])
 })
 
 test('the client stands alone: it needs nothing of the gateway, and nothing needs it', async t => {
-  t.same(offending((from, to) => from.part !== to.part && inParts('client')(from)), [])
-  t.same(offending((from, to) => from.part !== to.part && inParts('client')(to)), [])
+  t.same(offending((from, to) => partOf(from) !== partOf(to) && inParts('client')(from)), [])
+  t.same(offending((from, to) => partOf(from) !== partOf(to) && inParts('client')(to)), [])
 })
 
 test('only the tenant guard speaks to a backend; the wiring may build one', async t => {
-  const maySpeak = inParts('backends', 'tenant-guard', ...wiring)
-  t.same(offending((from, to, value) => value && to.part === 'backends' && !maySpeak(from)), [])
+  const maySpeak = inParts('backends', 'tenant-guard', 'operator/server-check', 'operator/ownership-scan', ...wiring)
+  t.same(offending((from, to, value) => value && partOf(to) === 'backends' && !maySpeak(from)), [])
 })
 
 test('no file imports itself through others', async t => {
@@ -66,7 +77,7 @@ test('no file imports itself through others', async t => {
 })
 
 test('no folder needs itself through those beside it', async t => {
-  t.same(cycles(path => byPath.get(path)!.part), [])
+  t.same(cycles(path => partOf(byPath.get(path)!)!), [])
   for (const folder of ['tenant-guard/', 'mappings/']) t.same(cycles(path => path.split('/')[1]!, folder), [])
 })
 
@@ -80,7 +91,7 @@ test('the declaration of a resource decides nothing: it has no if', async t => {
 })
 
 test('the environment is read by the configuration, the process and the command line alone', async t => {
-  const others = sources.filter(source => !inParts('config', 'main', 'cli')(source))
+  const others = sources.filter(source => !inParts('config', 'main', 'operator/cli')(source))
   t.same(others.flatMap(source => places(source, isEnvironment)), [])
 })
 

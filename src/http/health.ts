@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { sendFailure } from '../envelope/reply.js'
-import type { Health } from '../observability/health-states.js'
+import type { Health } from '../envelope/health-states.js'
 import type { Readiness } from './readiness.js'
 
 /** One thing that the gateway needs, and its state. */

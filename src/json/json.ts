@@ -22,6 +22,11 @@ export class ExactNumber {
 /** A JavaScript number, or one that keeps its text. */
 export const isNumber = (value: unknown): boolean => typeof value === 'number' || value instanceof ExactNumber
 
+/** A JSON object, as opposed to an array, a number with its text, or anything else. */
+export function isJsonObject (value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+}
+
 const exactNumberMet = new Error('exact number')
 
 /**

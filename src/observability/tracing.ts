@@ -2,7 +2,6 @@ import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-node'
 import type { FastifyPluginCallback } from 'fastify'
 import type { BeginExchange } from '../backends/traced-backend.js'
 import type { Environment } from '../config/environment.js'
-import type { Disposables } from '../bootstrap/disposables.js'
 
 /** Traces of this process. */
 export interface Traces {
@@ -21,7 +20,7 @@ export function isTracingEnabled ({ OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER, OTE
 }
 
 /** Traces to the collector that the variables of OpenTelemetry name, which also say how many are kept; undefined where they name none. */
-export async function openTraces ({ environment, version }: { readonly environment: Environment, readonly version: string }, closers: Disposables): Promise<Traces | undefined> {
+export async function openTraces ({ environment, version }: { readonly environment: Environment, readonly version: string }, closers: { add (thing: { close (): unknown }): unknown }): Promise<Traces | undefined> {
   if (!isTracingEnabled(environment)) return undefined
   const { api, otel, exporter, resources, sdk } = await load()
   const resource = resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': 'clinigate', 'service.version': version })).merge(resources.detectResources({ detectors: [resources.envDetector] }))

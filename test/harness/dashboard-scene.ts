@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ControlStore } from '../../src/control-plane/store/store.js'
-import type { Health } from '../../src/observability/health-states.js'
+import type { Health } from '../../src/envelope/health-states.js'
 import type { UsageLine } from '../../src/limits/usage.js'
 import type { Mode } from '../../src/config/mode.js'
 

@@ -8,8 +8,6 @@ interface Import { readonly path: string, readonly value: boolean }
 /** A source file, with its path relative to the folder it was read from. */
 export interface Source {
   readonly path: string
-  /** The folder or file directly under the root that it belongs to: `keys`, `gateway` for `gateway.ts` and `gateway/` alike. */
-  readonly part: string
   readonly lines: number
   readonly imports: readonly Import[]
   readonly tree: ts.SourceFile
@@ -40,7 +38,7 @@ function readSource (root: string, path: string): Source {
     const { specifier, value } = importOf(node) ?? {}
     if (specifier?.startsWith('.')) imports.push({ path: resolve(root, path, specifier), value: value ?? true })
   })
-  return { path, part: path.split('/')[0]!.replace(/\.tsx?$/, ''), lines: text.trimEnd().split('\n').length, imports, tree }
+  return { path, lines: text.trimEnd().split('\n').length, imports, tree }
 }
 
 function importOf (node: ts.Node): { specifier: string, value: boolean } | undefined {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 import { startGateway } from '../harness/gateway.js'
 import { builtIns, inheritedNames } from '../isolation/built-ins.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 
 // `remove /name/map` took the first item away in silence, and `replace /name/length` made a list of four thousand million.
 t.test('a JSON Patch reaches the items of a list and nothing else of it', async t => {

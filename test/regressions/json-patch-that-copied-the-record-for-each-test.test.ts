@@ -1,5 +1,5 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 
 // Each operation copied the whole record, some of them twice: a thousand tests on a large one took minutes, and nobody else
 // was served meanwhile. The old way does not come to its end before the suite ends it.

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 
 t.test('a JSON Patch that copies a value into itself again and again is refused before it fills the memory', async t => {
   const doubling = Array.from({ length: 60 }, (_, at) => ({ op: 'copy', from: '/list', path: `/list/${at}` }))

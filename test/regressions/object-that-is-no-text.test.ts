@@ -1,5 +1,5 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 import { appointments } from '../../src/mappings/resources/appointments.js'
 import { documents } from '../../src/mappings/resources/documents.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'

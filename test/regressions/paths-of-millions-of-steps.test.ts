@@ -1,5 +1,5 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 import { pathSegments } from '../../src/api/passthrough/fhir-request.js'
 
 // A path of 16 MiB in an entry of a Bundle, or in a JSON Patch, was taken apart into eight million steps, which took almost a second.

@@ -206,10 +206,10 @@ t.test('a ledger forgets a doubt when the target turns out to be the same tenant
   t.same(ledger.recordCounts(), [{ type: 'Observation', state: 'owned', count: 3 }, { type: 'Patient', state: 'owned', count: 2 }])
 })
 
-t.test('no route can reach the operator\'s walk, which no tag restricts', async t => {
+t.test('no route can reach the operator\'s scan, which no tag restricts', async t => {
   const sources = readSources(join(import.meta.dirname, '..', '..', 'src'))
-  const walkers = /^tenant-guard\/(?:audit|adopt|walk)/
+  const walkers = /^operator\/ownership-scan\//
   const users = sources.filter(({ path, imports }) => !walkers.test(path) && imports.some(imported => walkers.test(imported.path)))
   t.ok(users.length > 0)
-  t.same(users.filter(({ part }) => part !== 'cli').map(({ path }) => path), [])
+  t.same(users.filter(({ path }) => !path.startsWith('operator/cli/')).map(({ path }) => path), [])
 })

@@ -1,5 +1,5 @@
 import { publicFailures, enveloped, commonFailures, failuresOf, type JsonSchema } from '../../envelope/openapi-responses.js'
-import { healthStates } from '../../observability/health-states.js'
+import { healthStates } from '../../envelope/health-states.js'
 import { modes } from '../../config/mode.js'
 
 /** The tag of what concerns the gateway itself. */

@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { namesIn, applyPatch } from '../../json/patch.js'
+import { namesIn, applyPatch } from '../../envelope/json-patch.js'
 import { deepEqual } from '../../mappings/core/element.js'
 import { isElement } from '../../mappings/core/path.js'
 

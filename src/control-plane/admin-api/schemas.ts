@@ -3,7 +3,7 @@ import { roles } from '../../config/actor.js'
 import { lastAuditLine } from '../store/change-log.js'
 import { tokenRoles } from '../store/token-store.js'
 import { usageBreakdowns, usagePeriods } from '../store/usage-totals.js'
-import { healthStates } from '../../observability/health-states.js'
+import { healthStates } from '../../envelope/health-states.js'
 import { scopes as keyScopes } from '../../keys/caller.js'
 import { modes } from '../../config/mode.js'
 

@@ -1,4 +1,4 @@
-import type { Health } from '../../observability/health-states.js'
+import type { Health } from '../../envelope/health-states.js'
 import type { Position } from '../../keys/change-feed.js'
 import type { ControlContext } from './context.js'
 import type { GatewayRow } from './tables.js'

@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../store/gateway-store.js'
-import { healthStates } from '../../observability/health-states.js'
+import { healthStates } from '../../envelope/health-states.js'
 import { isDateTime } from '../../time/iso-time.js'
 import { scopes } from '../../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../../keys/change-feed.js'

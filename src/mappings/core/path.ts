@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 
 /** What stands at a path of single elements, or undefined. */
@@ -51,10 +52,8 @@ export function withMember (holder: FhirElement, name: string, value: unknown): 
   return after
 }
 
-/** A JSON object, as opposed to an array, a number with its text, or anything else. */
-export function isElement (value: unknown): value is FhirElement {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
-}
+/** A JSON object, which any element of R4 that is no primitive is. */
+export const isElement: (value: unknown) => value is FhirElement = isJsonObject
 
 /** A list of JSON objects alone. */
 export function isElementArray (value: unknown): value is readonly FhirElement[] {

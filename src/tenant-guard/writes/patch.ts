@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { applyPatch } from '../../json/patch.js'
+import { applyPatch } from '../../envelope/json-patch.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 import { sendRequest, type TenantContext } from '../tenant-context.js'

@@ -2,9 +2,8 @@
  * JSON Patch on values whose numbers keep their text. A token of a pointer names an own member of an object or an item of a
  * list and nothing else, so that no pointer leads to what the language itself has put into every object, list and text.
  */
-import { Failure, fieldIssue } from '../envelope/failures.js'
-import { isNumber, maxDepth } from './json.js'
-import { isElement } from '../mappings/core/path.js'
+import { Failure, fieldIssue } from './failures.js'
+import { isJsonObject, isNumber, maxDepth } from '../json/json.js'
 
 const maxOperations = 1000
 /** Characters of a path: {@link maxDepth} names of fields take fewer. */
@@ -50,7 +49,7 @@ function refusal (at: number, message: string): Failure {
 }
 
 function isOperation (item: unknown): item is Operation {
-  if (!isElement(item) || typeof item.op !== 'string' || !Object.hasOwn(apply, item.op) || !isPointer(item.path)) return false
+  if (!isJsonObject(item) || typeof item.op !== 'string' || !Object.hasOwn(apply, item.op) || !isPointer(item.path)) return false
   if (item.op === 'move' || item.op === 'copy') return isPointer(item.from)
   return item.op === 'remove' || item.value !== undefined
 }
@@ -143,11 +142,11 @@ function getPosition ({ root }: Draft, pointer: string): Place {
 
 const tokensOf = (pointer: string): string[] => pointer.slice(1).split('/').map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-const isHolder = (value: unknown): value is Holder => Array.isArray(value) || isElement(value)
+const isHolder = (value: unknown): value is Holder => Array.isArray(value) || isJsonObject(value)
 
 /** Whether a token names something in a value. A text or a number holds nothing, and of a list only its items count. */
 function holds (value: unknown, token: string): value is Holder {
-  return isHolder(value) && (isElement(value) || isIndex(token)) && Object.hasOwn(value, token)
+  return isHolder(value) && (isJsonObject(value) || isIndex(token)) && Object.hasOwn(value, token)
 }
 
 const isIndex = (token: string): boolean => /^(?:0|[1-9]\d*)$/.test(token)
@@ -175,7 +174,7 @@ function copyOf (value: unknown, count: Pick<Draft, 'copied'> = { copied: -Infin
 function isEqual (a: unknown, b: unknown): boolean {
   if (isNumber(a) && isNumber(b)) return Number(a) === Number(b)
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, at) => isEqual(item, b[at]))
-  if (!isElement(a) || !isElement(b)) return a === b
+  if (!isJsonObject(a) || !isJsonObject(b)) return a === b
   const names = Object.keys(a)
   return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import t from 'tap'
-import { applyPatch } from '../src/json/patch.js'
+import { applyPatch } from '../../src/envelope/json-patch.js'
 
 interface Case { readonly comment?: string, readonly doc: unknown, readonly patch: ReadonlyArray<Readonly<Record<string, unknown>>>, readonly expected?: unknown, readonly error?: string, readonly disabled?: boolean }
 
