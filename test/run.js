@@ -20,7 +20,7 @@ const { values: { fast, also }, positionals } = parseArgs({
   options: { fast: { type: 'boolean', default: false }, also: { type: 'string', multiple: true, default: [] } }, allowPositionals: true
 })
 const needsMore = /\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/
-const dependsOnNode = /^test\/(backends|client|control|envelope|idempotency|keys|limits|sandbox|service)\//
+const dependsOnNode = /^test\/(backends|bootstrap|client|control-store|envelope|idempotency|keys|limits|sandbox)\//
 
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))

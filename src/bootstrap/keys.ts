@@ -68,8 +68,8 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
   }
 }
 
-function isLatest ({ isSnapshot: startsOver, changes }: Batch): boolean {
-  return !startsOver && changes.length === 0
+function isLatest ({ isSnapshot, changes }: Batch): boolean {
+  return !isSnapshot && changes.length === 0
 }
 
 function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): KeysCheck {

@@ -48,5 +48,5 @@ function holdsCertificate (pem: string): boolean {
 }
 
 export function isError (value: object): value is ConfigError {
-  return 'mistake' in value
+  return 'error' in value
 }

@@ -12,7 +12,7 @@ import { Restartable } from './processes.js'
 import { smallDisk } from './small-disk.js'
 import { Tenant } from './tenant.js'
 
-const { openControlStore } = await import(join(built, 'control', 'store.js'))
+const { openControlStore } = await import(join(built, 'control-plane', 'store', 'store.js'))
 
 /**
  * Lets one thing after another go wrong around a gateway in a process of its own, while organizations work with it.

@@ -182,10 +182,10 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const { keyId: other } = await store.keys.create({ tenantId, mode: 'test', name: 'b' }, 'ann')
     await store.keys.revoke(keyId, 'ann')
     const batch = await store.changesAfter(nothing, 10)
-    t.match(batch, { startsOver: true, after: 0, through: 4, isLatest: true })
+    t.match(batch, { isSnapshot: true, after: 0, through: 4, isLatest: true })
     t.same(batch.changes.map(({ seq, state }) => [seq, 'keyId' in state ? state.keyId : state.tenantId]), [[1, tenantId], [3, other], [4, keyId]])
     t.match(batch.changes[2]?.state, { revokedAt: '2030-01-01T00:00:00.000Z' })
-    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 3 }, 10), { startsOver: false, after: 3, through: 4, changes: [{ seq: 4 }] })
+    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 3 }, 10), { isSnapshot: false, after: 3, through: 4, changes: [{ seq: 4 }] })
     t.match(await store.changesAfter({ feedId: batch.feedId, seq: 4 }, 10), { after: 4, through: 4, isLatest: true, changes: [] })
   })
 
@@ -208,7 +208,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const { store } = await withKey(t)
     const { feedId } = await store.changesAfter(nothing, 10)
     for (const position of [{ feedId: 'another', seq: 1 }, { feedId, seq: 3 }]) {
-      t.match(await store.changesAfter(position, 10), { startsOver: true, after: 0, changes: { length: 2 } })
+      t.match(await store.changesAfter(position, 10), { isSnapshot: true, after: 0, changes: { length: 2 } })
     }
   })
 }

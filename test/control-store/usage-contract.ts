@@ -118,7 +118,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     const january = { tenantId: 'org-a', from: new Date('2030-01-01T11:00:00Z'), to: new Date('2030-01-03T00:30:00Z') }
     const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
     t.strictSame(await store.usage.totals({ ...january, by: 'day' }), {
-      isWhole: true,
+      isComplete: true,
       totals: [
         { from: '2030-01-01T00:00:00Z', requests: 18, ok: 5, errors: 2, refused: 5, failed: 6, counted: 8, overage: 0 },
         { from: '2030-01-02T00:00:00Z', ...nothing },
@@ -145,7 +145,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     t.strictSame(await per('resource', 'key-c'), [['labs', 3]])
     t.strictSame((await store.usage.totals({ tenantId: 'org-a', ...day, by: 'day', per: 'resource' })).totals.map(({ from, of, requests }) => [from, of, requests]),
       [['2030-01-01T00:00:00Z', 'patients', 6], ['2030-01-01T00:00:00Z', 'labs', 3]])
-    t.strictSame(await store.usage.totals({ tenantId: 'org-x', ...day, per: 'keyId' }), { totals: [], isWhole: true })
+    t.strictSame(await store.usage.totals({ tenantId: 'org-x', ...day, per: 'keyId' }), { totals: [], isComplete: true })
   })
 
   await t.test('no answer is without bounds', async t => {

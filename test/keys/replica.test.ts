@@ -144,10 +144,10 @@ t.test('a gateway killed while it takes batches has each batch whole or not at a
     const replica = new Replica(${JSON.stringify(file)})
     const key = seq => ({ seq, kind: 'key', state: { keyId: 'key-' + seq, hash: 'hash-' + seq, tenantId: 'org-a', name: '', mode: 'test', scopes: ['*'] } })
     let { seq } = replica.position()
-    if (seq === 0) replica.apply({ feedId: 'feed-1', startsOver: true, after: 0, through: ++seq, isLatest: true, changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }] }, new Date())
+    if (seq === 0) replica.apply({ feedId: 'feed-1', isSnapshot: true, after: 0, through: ++seq, isLatest: true, changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }] }, new Date())
     for (;;) {
       const changes = Array.from({ length: 50 }, (_, i) => key(seq + 1 + i))
-      replica.apply({ feedId: 'feed-1', startsOver: false, after: seq, through: seq += 50, isLatest: true, changes }, new Date())
+      replica.apply({ feedId: 'feed-1', isSnapshot: false, after: seq, through: seq += 50, isLatest: true, changes }, new Date())
       process.stdout.write('.')
     }`
   let before = 0

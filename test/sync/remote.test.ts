@@ -73,7 +73,7 @@ const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
   'changes in the wrong order': [event({ ...second, through: 4, changes: [key(4), key(3)] })],
   'a change from before the batch': [event({ ...second, changes: [key(1, { keyId: 'key-other' })] })],
   'a change beyond the batch': [event({ ...second, changes: [key(4)] })],
-  'a snapshot that does not begin at the beginning': [event({ ...second, startsOver: true })],
+  'a snapshot that does not begin at the beginning': [event({ ...second, isSnapshot: true })],
   'a number before zero': [event({ ...second, after: -1 })],
   'a prototype': ['data: {"__proto__":{"changes":[]},"feedId":"feed-1","isSnapshot":false,"after":2,"through":3,"isLatest":true}\n\n']
 }

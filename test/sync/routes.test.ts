@@ -168,11 +168,11 @@ t.test('the stream is a snapshot for a new gateway and what was missed for one t
     return JSON.parse(value as string) as Batch
   }
   const snapshot = await take('feedId=&seq=0')
-  t.match(snapshot, { startsOver: true, after: 0, isLatest: true, changes: [{ kind: 'organization' }, { kind: 'key', state: { keyId } }] })
+  t.match(snapshot, { isSnapshot: true, after: 0, isLatest: true, changes: [{ kind: 'organization' }, { kind: 'key', state: { keyId } }] })
   await control.keys.revoke(keyId, 'test')
-  t.match(await take(`feedId=${snapshot.feedId}&seq=${snapshot.through}`), { startsOver: false, after: snapshot.through, changes: [{ kind: 'key', state: { keyId, revokedAt: String } }] })
-  t.match(await take(`feedId=${snapshot.feedId}&seq=999`), { startsOver: true }, 'one that is ahead of a restored control plane')
-  t.match(await take('feedId=another&seq=1'), { startsOver: true }, 'one that followed another control plane')
+  t.match(await take(`feedId=${snapshot.feedId}&seq=${snapshot.through}`), { isSnapshot: false, after: snapshot.through, changes: [{ kind: 'key', state: { keyId, revokedAt: String } }] })
+  t.match(await take(`feedId=${snapshot.feedId}&seq=999`), { isSnapshot: true }, 'one that is ahead of a restored control plane')
+  t.match(await take('feedId=another&seq=1'), { isSnapshot: true }, 'one that followed another control plane')
 })
 
 t.test('neither token nor hash nor query stands in the log', async t => {

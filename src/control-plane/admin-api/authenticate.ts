@@ -7,7 +7,7 @@ import { Failure } from '../../envelope/failures.js'
 
 /** Lets only requests with a good management token into the scope, and gives each the desk of whom the token speaks for. */
 export const withControlService = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
-  app.decorateRequest('managementDesk')
+  app.decorateRequest('adminControlService')
   app.addHook('onRequest', async request => {
     const token = await control.tokens.whoHas(bearerToken(request.raw.rawHeaders) ?? '')
     const actor = token && tokenActor(token)

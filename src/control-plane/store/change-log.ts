@@ -67,14 +67,14 @@ export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail,
 /** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
 export async function listChangesSince (db: Kysely<Tables>, position: Position, limit: number): Promise<Batch> {
   const { feedId, seq } = await db.selectFrom('feed').select(['feedId', 'seq']).executeTakeFirstOrThrow()
-  const startsOver = position.feedId !== feedId || position.seq > seq
-  const after = startsOver ? 0 : position.seq
+  const isSnapshot = position.feedId !== feedId || position.seq > seq
+  const after = isSnapshot ? 0 : position.seq
   const rows = after === seq
     ? []
     : await db.selectFrom('changes').selectAll().where('seq', '>', after).orderBy('seq').limit(limit).execute()
   const isLatest = rows.length < limit
   const last = rows.at(-1)?.seq ?? after
-  return { feedId, isSnapshot: startsOver, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
+  return { feedId, isSnapshot, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
 }
 
 /** Lines of the audit trail, newest first. */

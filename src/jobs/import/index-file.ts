@@ -117,10 +117,10 @@ export class IndexFile {
     const failed = added.filter(what => what === 'failed').length
     const { total, processed, failed: before } = this.#counts
     this.#counts = { total: total + lines.length, processed: processed + failed, failed: before + failed }
-    return new Set(lines.filter((_, at) => added[at] === 'placed').map(({ line }) => line))
+    return new Set(lines.filter((_, at) => added[at] === 'ordered').map(({ line }) => line))
   }
 
-  #add (line: NewLine, refused: (line: NewLine) => Buffer): 'placed' | 'waiting' | 'failed' {
+  #add (line: NewLine, refused: (line: NewLine) => Buffer): 'ordered' | 'waiting' | 'failed' {
     const { failure, identity } = line
     const references = line.refersTo.filter(target => target !== identity).map(target => ({ target, found: this.#sql.called.get(target) as Called | undefined }))
     const isOrdered = failure === undefined && references.every(({ found }) => found?.isOrdered === 1)
@@ -129,7 +129,7 @@ export class IndexFile {
         if (found === undefined) this.#sql.addReference.run(line.line, target)
         else this.#sql.addLink.run(line.line, found.line)
       }
-      return failure !== undefined ? 'failed' : isOrdered ? 'placed' : 'waiting'
+      return failure !== undefined ? 'failed' : isOrdered ? 'ordered' : 'waiting'
     }
     const { identity: _, ...without } = line
     this.#insert({ ...without, failure: failure ?? refused(line) }, false)
@@ -139,7 +139,7 @@ export class IndexFile {
   #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine, isOrdered: boolean): boolean {
     const state = failure === undefined ? states.waiting : states.failed
     const position = isOrdered ? line : null
-    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, place: position, state, result: failure ?? null }).changes > 0
+    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, position, state, result: failure ?? null }).changes > 0
   }
 
   /** The number of the last line. */

@@ -4,11 +4,11 @@ import type Database from 'better-sqlite3'
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
     line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity TEXT UNIQUE,
-    seal TEXT, place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
+    seal TEXT, position INTEGER, cycle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
   );
-  CREATE INDEX IF NOT EXISTS pending ON lines(place) WHERE state < 2;
+  CREATE INDEX IF NOT EXISTS pending ON lines(position) WHERE state < 2;
   CREATE INDEX IF NOT EXISTS failures ON lines(line) WHERE state = 3;
-  CREATE INDEX IF NOT EXISTS circles ON lines(circle) WHERE circle IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS cycles ON lines(cycle) WHERE cycle IS NOT NULL;
   CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity TEXT NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS links (line INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (line, target)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS twins (content TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
@@ -17,7 +17,7 @@ export const schema = `
   CREATE TABLE IF NOT EXISTS earlier (record TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
 
-const lineColumns = 'line, at, bytes, type, identity, seal, circle, plan'
+const lineColumns = 'line, at, bytes, type, identity, seal, cycle, plan'
 
 /** All that an index is asked. */
 export function statementsOn (db: Database.Database) {
@@ -30,27 +30,27 @@ export function statementsOn (db: Database.Database) {
     parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
     typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
     twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
-    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, seal, place, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @place, @state, @result) ON CONFLICT (identity) DO NOTHING'),
-    called: db.prepare('SELECT line, place IS NOT NULL OR state >= 2 AS isPlaced FROM lines WHERE identity = ?'),
+    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, seal, position, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @position, @state, @result) ON CONFLICT (identity) DO NOTHING'),
+    called: db.prepare('SELECT line, position IS NOT NULL OR state >= 2 AS isOrdered FROM lines WHERE identity = ?'),
     addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
     addLink: db.prepare('INSERT OR IGNORE INTO links VALUES (?, ?)'),
     setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
-    unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND place IS NULL ORDER BY line LIMIT ?'),
-    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (place IS NOT NULL OR state >= 2)'),
-    nextPosition: db.prepare('SELECT coalesce(max(place), 0) + 1 AS place FROM lines WHERE state < 2'),
+    unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND position IS NULL ORDER BY line LIMIT ?'),
+    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (position IS NOT NULL OR state >= 2)'),
+    nextPosition: db.prepare('SELECT coalesce(max(position), 0) + 1 AS position FROM lines WHERE state < 2'),
     unlinked: db.prepare('SELECT line FROM (SELECT line FROM refs ORDER BY line LIMIT ?) ORDER BY line DESC LIMIT 1').pluck(),
     link: db.prepare('INSERT OR REPLACE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line <= ?'),
     dropLinked: db.prepare('DELETE FROM refs WHERE line <= ?'),
-    orderAsRead: db.prepare('UPDATE lines SET place = line WHERE line > @after AND line <= @upTo AND state < 2 AND place IS NULL'),
+    orderAsRead: db.prepare('UPDATE lines SET position = line WHERE line > @after AND line <= @upTo AND state < 2 AND position IS NULL'),
     referred: db.prepare('SELECT target.line, target.state, target.plan, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
     result: db.prepare('SELECT result FROM lines WHERE line = ?').pluck(),
     targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
-    order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
-    pending: db.prepare('SELECT line, place FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?'),
+    order: db.prepare('UPDATE lines SET position = @position, cycle = @cycle WHERE line = @line'),
+    pending: db.prepare('SELECT line, position FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?'),
     one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
-    unwritten: db.prepare(`SELECT ${lineColumns}, place, state FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?`),
+    unwritten: db.prepare(`SELECT ${lineColumns}, position, state FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?`),
     targetsOf: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE target.state <> 2) AS open FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
-    cycle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
+    cycle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE cycle = ? AND state < 2 ORDER BY line`),
     isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
     addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
     hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),

@@ -35,8 +35,8 @@ function * waiting (index: IndexFile, underWay: ReadonlySet<number>, most: numbe
   let after = 0
   for (let looked = 0; looked < most * farther;) {
     const lines = index.pending(after, most)
-    for (const { line, position: place } of lines) {
-      after = place
+    for (const { line, position } of lines) {
+      after = position
       if (underWay.has(line)) continue
       looked++
       yield line
