@@ -5,6 +5,11 @@ import Fastify from 'fastify'
 
 const upstream = new URL(process.argv[2])
 const app = Fastify()
-await app.register(proxy, { upstream: upstream.origin, prefix: '/fhir', rewritePrefix: upstream.pathname, disableRequestLogging: true })
+await app.register(proxy, {
+  upstream: upstream.origin,
+  prefix: '/fhir',
+  rewritePrefix: upstream.pathname,
+  disableRequestLogging: true
+})
 console.log(`${await app.listen({ port: 0, host: '127.0.0.1' })}/fhir`)
 process.on('SIGTERM', () => process.exit(0))

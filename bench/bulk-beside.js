@@ -1,15 +1,29 @@
-// What bulk work costs ordinary requests: the times of single reads of one organization, one after the other, while nothing else
-// happens, while a job of another organization runs, and before the same HAPI that is loaded or exported from directly.
-// Usage: npm run build && node bench/bulk-beside.js [--requests 500] [--records 5000] [--fhir <base URL>]
+// What bulk work costs ordinary requests: the times of single reads of one organization, one after the other, while
+// nothing else happens, while a job of another organization runs, and before the same HAPI that is loaded or exported
+// from directly. Usage: npm run build && node bench/bulk-beside.js [--requests 500] [--records 5000] [--fhir <base
+// URL>]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
 import { recordsOf } from './bulk-records.js'
-import { exportDirectly, exportThrough, hapiOptions, importThrough, loadByTransactions, openHapi } from './bulk-ways.js'
+import {
+  exportDirectly,
+  exportThrough,
+  hapiOptions,
+  importThrough,
+  loadByTransactions,
+  openHapi
+} from './bulk-ways.js'
 import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
 
-const { values } = parseArgs({ options: { requests: { type: 'string', default: '500' }, records: { type: 'string', default: '5000' }, ...hapiOptions } })
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '500' },
+    records: { type: 'string', default: '5000' },
+    ...hapiOptions
+  }
+})
 const [requests, records] = [values.requests, values.records].map(Number)
 const types = ['Patient', 'Observation']
 
@@ -24,13 +38,17 @@ try {
   const asked = { url, path: `/v1/patients/${series}-one-p0`, secret: one.secret }
   const busy = {
     'nothing else': undefined,
-    'an import through the gateway': () => importThrough({ url, secret: other.secret }, recordsOf(`${series}-new`, records)),
-    'the same loaded into HAPI directly': () => loadByTransactions(hapi.url, recordsOf(`${series}-direct`, records, 'direct'), { atOnce: 2 }),
+    'an import through the gateway': () =>
+      importThrough({ url, secret: other.secret }, recordsOf(`${series}-new`, records)),
+    'the same loaded into HAPI directly': () =>
+      loadByTransactions(hapi.url, recordsOf(`${series}-direct`, records, 'direct'), { atOnce: 2 }),
     'an export through the gateway': () => exportThrough({ url, secret: other.secret }, types),
     'the same exported from HAPI directly': () => exportDirectly(hapi.url, other.tenantId, types)
   }
   await times(asked, { most: 200 })
-  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; reads one after the other with pauses of 5 ms, at most ${requests}; jobs of ${records} records\n`)
+  console.log(
+    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; reads one after the other with pauses of 5 ms, at most ${requests}; jobs of ${records} records\n`
+  )
   console.log('| meanwhile | reads | p50 ms | p99 ms |\n|---|---|---|---|')
   for (const [meanwhile, work] of Object.entries(busy)) {
     const until = work?.()

@@ -1,8 +1,9 @@
-// How fast records come into HAPI through the gateway, beside the ways to load the same records without it.
-// The gateway loads into an organization that has nothing yet, a new one each round, and into one that has records already.
-// A HAPI of its own, on PostgreSQL, is started unless one is named; --apart leaves half of the processors to it and the others to the
-// gateway and to whoever loads without one, as on machines of their own. A hundred thousand records each way: --records 100000 --rounds 1
-// Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways 'gateway,gateway again,1,2,$import'] [--apart] [--fhir <base URL> --fhir-pid <pid>]
+// How fast records come into HAPI through the gateway, beside the ways to load the same records without it. The gateway
+// loads into an organization that has nothing yet, a new one each round, and into one that has records already. A HAPI
+// of its own, on PostgreSQL, is started unless one is named; --apart leaves half of the processors to it and the others
+// to the gateway and to whoever loads without one, as on machines of their own. A hundred thousand records each way:
+// --records 100000 --rounds 1 Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways
+// 'gateway,gateway again,1,2,$import'] [--apart] [--fhir <base URL> --fhir-pid <pid>]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
@@ -10,11 +11,22 @@ import { recordsOf } from './bulk-records.js'
 import { hapiOptions, importThrough, loadByNativeImport, loadByTransactions, openHapi } from './bulk-ways.js'
 import { moveTo, newKey, newSurroundings, startOn, stopAll } from './processes.js'
 
-const { values } = parseArgs({ options: { records: { type: 'string', default: '8000' }, rounds: { type: 'string', default: '4' }, ways: { type: 'string', default: 'gateway,gateway again,1,2,$import' }, apart: { type: 'boolean', default: false }, ...hapiOptions } })
+const { values } = parseArgs({
+  options: {
+    records: { type: 'string', default: '8000' },
+    rounds: { type: 'string', default: '4' },
+    ways: { type: 'string', default: 'gateway,gateway again,1,2,$import' },
+    apart: { type: 'boolean', default: false },
+    ...hapiOptions
+  }
+})
 const rounds = Number(values.rounds)
 const records = Math.floor(Number(values.records) / rounds)
 
-/** The round before the first, which is not measured: until HAPI's code is compiled, each record costs it twice as much. */
+/**
+ * The round before the first, which is not measured: until HAPI's code is compiled, each record costs it twice as
+ * much.
+ */
 const warming = rounds
 
 if (values.apart && values.fhir !== undefined) throw new Error('--apart is for a HAPI that is started here')
@@ -33,14 +45,20 @@ try {
     gateway: through('new', round => empty[round]),
     'gateway again': through('again', () => laden),
     $import: directly('native', all => loadByNativeImport(hapi.url, all)),
-    ...Object.fromEntries([1, 2, 4, 8].map(atOnce => [atOnce, directly(atOnce, all => loadByTransactions(hapi.url, all, { atOnce }))]))
+    ...Object.fromEntries(
+      [1, 2, 4, 8].map(atOnce => [atOnce, directly(atOnce, all => loadByTransactions(hapi.url, all, { atOnce }))])
+    )
   }
-  const labels = name => ({ gateway: 'gateway, empty organization', 'gateway again': 'gateway, organization with records' })[name] ?? (/^\d/.test(name) ? `transactions, ${name} at a time` : name)
+  const labels = name =>
+    ({ gateway: 'gateway, empty organization', 'gateway again': 'gateway, organization with records' })[name] ??
+    (/^\d/.test(name) ? `transactions, ${name} at a time` : name)
   const ways = Object.fromEntries(values.ways.split(',').map(name => [labels(name), possible[name]]))
   for (const way of Object.values(ways)) await way(warming)
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
   const measured = await compare(ways, { rounds, processes })
-  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${records} records each way, patients with nine observations each, in transactions of 200${values.apart ? ', HAPI on processors of its own' : ''}\n`)
+  console.log(
+    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${records} records each way, patients with nine observations each, in transactions of 200${values.apart ? ', HAPI on processors of its own' : ''}\n`
+  )
   show(measured, { records, peers: Object.keys(ways).filter(name => !name.startsWith('gateway')), processes })
 } finally {
   stopAll()

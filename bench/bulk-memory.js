@@ -1,19 +1,25 @@
-// Resident memory of a gateway, its control plane apart, while it imports and exports files of more and more lines, each size by a
-// gateway of its own, and what a line costs it, before a FHIR server that has nothing to do.
-// Usage: npm run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
+// Resident memory of a gateway, its control plane apart, while it imports and exports files of more and more lines,
+// each size by a gateway of its own, and what a line costs it, before a FHIR server that has nothing to do. Usage: npm
+// run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { recordsOf } from './bulk-records.js'
 import { exportThrough, importThrough } from './bulk-ways.js'
 import { newKey, newSurroundings, processorTime, residentMemory, start, startApart, stopAll } from './processes.js'
 
-const { values } = parseArgs({ options: { lines: { type: 'string', default: '1000000' }, sizes: { type: 'string', default: '3' } } })
+const { values } = parseArgs({
+  options: { lines: { type: 'string', default: '1000000' }, sizes: { type: 'string', default: '3' } }
+})
 /** Each a tenth of the next. */
-const sizes = Array.from({ length: Number(values.sizes) }, (_, i) => Math.floor(Number(values.lines) / 10 ** i)).reverse()
+const sizes = Array.from({ length: Number(values.sizes) }, (_, i) =>
+  Math.floor(Number(values.lines) / 10 ** i)
+).reverse()
 
 try {
   console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}\n`)
-  console.log('| lines | job | lines/s | gateway processor ms a line | resident MiB before | most MiB |\n|---|---|---|---|---|---|')
+  console.log(
+    '| lines | job | lines/s | gateway processor ms a line | resident MiB before | most MiB |\n|---|---|---|---|---|---|'
+  )
   for (const lines of sizes) await measureSize(lines)
 } finally {
   stopAll()
@@ -33,7 +39,9 @@ async function measureSize (lines) {
   const gateway = { secret, ...await startApart(surroundings) }
   for (const [name, job] of Object.entries(jobs)) {
     const { seconds, cpuMs, before, most } = await measure(gateway, job)
-    console.log(`| ${[lines, name, (lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)].join(' | ')} |`)
+    console.log(
+      `| ${[lines, name, (lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)].join(' | ')} |`
+    )
   }
   process.kill(gateway.pid, 'SIGTERM')
 }
@@ -49,5 +57,10 @@ async function measure (gateway, job) {
   } finally {
     clearInterval(looking)
   }
-  return { seconds: (performance.now() - startedAt) / 1_000, cpuMs: processorTime(gateway.pid) - cpuBefore, before, most }
+  return {
+    seconds: (performance.now() - startedAt) / 1_000,
+    cpuMs: processorTime(gateway.pid) - cpuBefore,
+    before,
+    most
+  }
 }

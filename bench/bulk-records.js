@@ -5,7 +5,10 @@ const tagOf = tenantId => ({ system: 'urn:clinigate:tenant', code: tenantId })
 /** Records together: one patient and observations of that patient. */
 const ofOnePatient = 10
 
-/** Records that are called after a series, each after what it refers to; with the tag of a tenant where they are to be its at once. */
+/**
+ * Records that are called after a series, each after what it refers to; with the tag of a tenant where they are to be
+ * its at once.
+ */
 export function * recordsOf (series, count, tenantId) {
   const meta = tenantId === undefined ? {} : { meta: { tag: [tagOf(tenantId)] } }
   for (let i = 0; i < count; i++) {
@@ -33,11 +36,13 @@ function observationOf (id, patient, i) {
     resourceType: 'Observation',
     id,
     status: 'final',
-    category: [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code: 'vital-signs' }] }],
+    category: [
+      { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code: 'vital-signs' }] }
+    ],
     code: { coding: [{ system: 'http://loinc.org', code: '8867-4', display: 'Heart rate' }], text: 'Heart rate' },
     subject: { reference: `Patient/${patient}` },
-    effectiveDateTime: `2026-0${1 + i % 9}-1${i % 9}T09:30:00Z`,
-    valueQuantity: { value: 50 + i % 70, unit: 'beats/minute', system: 'http://unitsofmeasure.org', code: '/min' }
+    effectiveDateTime: `2026-0${1 + (i % 9)}-1${i % 9}T09:30:00Z`,
+    valueQuantity: { value: 50 + (i % 70), unit: 'beats/minute', system: 'http://unitsofmeasure.org', code: '/min' }
   }
 }
 

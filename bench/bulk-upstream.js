@@ -1,6 +1,5 @@
-// A FHIR server that takes any transaction and forgets it, and exports as many records as it is told to; so that a benchmark
-// measures what stands before it.
-// Usage: node bench/bulk-upstream.js <records>; prints its base URL.
+// A FHIR server that takes any transaction and forgets it, and exports as many records as it is told to; so that a
+// benchmark measures what stands before it. Usage: node bench/bulk-upstream.js <records>; prints its base URL.
 import { createServer } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { linesOf, recordsOf } from './bulk-records.js'
@@ -12,7 +11,13 @@ const meta = { versionId: '1', lastUpdated: '2026-01-01T00:00:00.000Z' }
 const statement = {
   resourceType: 'CapabilityStatement',
   fhirVersion: '4.0.1',
-  rest: [{ mode: 'server', resource: types.map(type => ({ type })), operation: [{ name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/export' }] }]
+  rest: [
+    {
+      mode: 'server',
+      resource: types.map(type => ({ type })),
+      operation: [{ name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/export' }]
+    }
+  ]
 }
 
 /** The tenant whose records are exported. */
@@ -21,13 +26,23 @@ let tenantId
 const server = createServer(async (request, response) => {
   const [path, query = ''] = request.url.slice('/fhir'.length).split('?')
   const body = Buffer.concat(await request.toArray()).toString()
-  if (request.method === 'POST' && path === '') return answer(response, 200, done(JSON.parse(body), request.headers.prefer === 'return=minimal'))
+  if (request.method === 'POST' && path === '') {
+    return answer(response, 200, done(JSON.parse(body), request.headers.prefer === 'return=minimal'))
+  }
   if (path === '/metadata') return answer(response, 200, statement)
   if (path === '/$export') {
     tenantId = /_tag=urn%3Aclinigate%3Atenant%7C([\w-]+)/.exec(body)[1]
     return response.writeHead(202, { 'content-location': `${base()}/status` }).end()
   }
-  if (path === '/status') return answer(response, 200, { transactionTime: meta.lastUpdated, request: base(), requiresAccessToken: false, output: types.map(type => ({ type, url: `${base()}/files/${type}` })), error: [] })
+  if (path === '/status') {
+    return answer(response, 200, {
+      transactionTime: meta.lastUpdated,
+      request: base(),
+      requiresAccessToken: false,
+      output: types.map(type => ({ type, url: `${base()}/files/${type}` })),
+      error: []
+    })
+  }
   if (path.startsWith('/files/')) {
     response.writeHead(200, { 'content-type': 'application/fhir+ndjson' })
     return pipeline(Readable.from(linesOf(stored(path.slice('/files/'.length)))), response, () => {})
@@ -41,7 +56,15 @@ function done ({ entry }, isMinimal) {
   return {
     resourceType: 'Bundle',
     type: 'transaction-response',
-    entry: entry.map(({ resource }) => ({ ...recordOf(resource), response: { status: '201 Created', location: `${resource.resourceType}/${resource.id}/_history/1`, etag: '1', lastModified: meta.lastUpdated } }))
+    entry: entry.map(({ resource }) => ({
+      ...recordOf(resource),
+      response: {
+        status: '201 Created',
+        location: `${resource.resourceType}/${resource.id}/_history/1`,
+        etag: '1',
+        lastModified: meta.lastUpdated
+      }
+    }))
   }
 }
 

@@ -10,8 +10,15 @@ const askEveryMs = 250
 
 const json = { 'content-type': 'application/fhir+json' }
 
-/** What the benchmarks of bulk jobs can be told: where HAPI stores records, `h2` or `postgresql`; or a HAPI that runs already, with its process to tell its processor time. */
-export const hapiOptions = { database: { type: 'string', default: 'postgresql' }, fhir: { type: 'string' }, 'fhir-pid': { type: 'string' } }
+/**
+ * What the benchmarks of bulk jobs can be told: where HAPI stores records, `h2` or `postgresql`; or a HAPI that runs
+ * already, with its process to tell its processor time.
+ */
+export const hapiOptions = {
+  database: { type: 'string', default: 'postgresql' },
+  fhir: { type: 'string' },
+  'fhir-pid': { type: 'string' }
+}
 
 /**
  * A HAPI with room for a hundred thousand records, which compiles as a server does that runs for long; or the one that
@@ -21,7 +28,12 @@ export async function openHapi ({ database, fhir: url, 'fhir-pid': pid }) {
   if (url !== undefined) return { url, pid, stop: async () => {} }
   if (!['h2', 'postgresql'].includes(database)) throw new Error('--database is h2 or postgresql')
   const store = database === 'h2' ? { settings: {}, stop: async () => {} } : await openPostgres()
-  const hapi = await startHapi({ log: console.error, said: () => {}, settings: store.settings, jvm: ['-Xmx4g', '-XX:TieredStopAtLevel=4'] })
+  const hapi = await startHapi({
+    log: console.error,
+    said: () => {},
+    settings: store.settings,
+    jvm: ['-Xmx4g', '-XX:TieredStopAtLevel=4']
+  })
   return {
     ...hapi,
     stop: async () => {
@@ -53,8 +65,15 @@ export async function loadByTransactions (fhirUrl, records, { size = 200, atOnce
 }
 
 async function transaction (fhirUrl, records) {
-  const entry = records.map(resource => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
-  await answerOf(fhirUrl, { method: 'POST', headers: json, body: JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry }) })
+  const entry = records.map(resource => ({
+    resource,
+    request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` }
+  }))
+  await answerOf(fhirUrl, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry })
+  })
 }
 
 function take (records, most) {
@@ -81,8 +100,20 @@ export async function loadByNativeImport (fhirUrl, records, { size = 500 } = {})
     const base = `http://127.0.0.1:${server.address().port}`
     const parameter = [
       { name: 'inputFormat', valueCode: 'application/fhir+ndjson' },
-      { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'maxBatchResourceCount', valueInteger: size }] },
-      ...Object.keys(files).map(type => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: `${base}/${type}` }] }))
+      {
+        name: 'storageDetail',
+        part: [
+          { name: 'type', valueCode: 'https' },
+          { name: 'maxBatchResourceCount', valueInteger: size }
+        ]
+      },
+      ...Object.keys(files).map(type => ({
+        name: 'input',
+        part: [
+          { name: 'type', valueCode: type },
+          { name: 'url', valueUri: `${base}/${type}` }
+        ]
+      }))
     ]
     await nativeJob(`${fhirUrl}/$import`, parameter)
   } finally {
@@ -90,7 +121,10 @@ export async function loadByNativeImport (fhirUrl, records, { size = 500 } = {})
   }
 }
 
-/** Exports a tenant's records by a FHIR server's native `$export` and fetches its files. @returns how many lines there are */
+/**
+ * Exports a tenant's records by a FHIR server's native `$export` and fetches its files. @returns how many lines there
+ * are
+ */
 export async function exportDirectly (fhirUrl, tenantId, types) {
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
@@ -105,7 +139,11 @@ export async function exportDirectly (fhirUrl, tenantId, types) {
 
 /** A job of the FHIR server: begun, and asked after until it has ended. */
 async function nativeJob (url, parameter) {
-  const begun = await answerOf(url, { method: 'POST', headers: { prefer: 'respond-async', ...json }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  const begun = await answerOf(url, {
+    method: 'POST',
+    headers: { prefer: 'respond-async', ...json },
+    body: JSON.stringify({ resourceType: 'Parameters', parameter })
+  })
   for (;;) {
     const answer = await answerOf(begun.headers.get('content-location'), {})
     if (answer.status === 200) return answer
@@ -117,19 +155,30 @@ async function nativeJob (url, parameter) {
 /** Imports records through a gateway. @returns the job as it ended */
 export async function importThrough (gateway, records) {
   const body = ReadableStream.from(linesOf(records))
-  return await gatewayJob(gateway, 'import', { headers: { 'content-type': 'application/fhir+ndjson' }, body, duplex: 'half' })
+  return await gatewayJob(gateway, 'import', {
+    headers: { 'content-type': 'application/fhir+ndjson' },
+    body,
+    duplex: 'half'
+  })
 }
 
 /** Exports records through a gateway and fetches the files. @returns how many lines there are */
 export async function exportThrough (gateway, resourceTypes) {
-  const { files } = await gatewayJob(gateway, 'export', { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ resourceTypes }) })
+  const { files } = await gatewayJob(gateway, 'export', {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ resourceTypes })
+  })
   let lines = 0
   for (const { url } of files) lines += await linesAt(url, { 'x-api-key': gateway.secret })
   return lines
 }
 
 async function gatewayJob ({ url, secret }, kind, { headers, ...request }) {
-  const begun = await answerOf(`${url}/v1/bulk/${kind}`, { method: 'POST', headers: { 'x-api-key': secret, ...headers }, ...request })
+  const begun = await answerOf(`${url}/v1/bulk/${kind}`, {
+    method: 'POST',
+    headers: { 'x-api-key': secret, ...headers },
+    ...request
+  })
   const { data: { jobId } } = await begun.json()
   for (;;) {
     const answer = await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })
@@ -141,7 +190,9 @@ async function gatewayJob ({ url, secret }, kind, { headers, ...request }) {
     }
     const { data: job } = await (await succeeded(answer)).json()
     if (job.status === 'completed' && job.failedRecords === 0) return job
-    if (!['pending', 'processing'].includes(job.status)) throw new Error(`the job ended as ${JSON.stringify(job).slice(0, 500)}`)
+    if (!['pending', 'processing'].includes(job.status)) {
+      throw new Error(`the job ended as ${JSON.stringify(job).slice(0, 500)}`)
+    }
     await pause(askEveryMs)
   }
 }
@@ -163,6 +214,10 @@ async function answerOf (url, request) {
 
 /** @throws {Error} for an answer that is no success */
 async function succeeded (answer) {
-  if (!answer.ok) throw new Error(`${new URL(answer.url).pathname} was answered with ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+  if (!answer.ok) {
+    throw new Error(
+      `${new URL(answer.url).pathname} was answered with ${answer.status}: ${(await answer.text()).slice(0, 300)}`
+    )
+  }
   return answer
 }

@@ -1,9 +1,10 @@
-// Compares ways to do the same: each round takes every way in turn, beginning with another one, so that a noisy machine, and a
-// server that grows, are as unfair to one as to the other.
+// Compares ways to do the same: each round takes every way in turn, beginning with another one, so that a noisy
+// machine, and a server that grows, are as unfair to one as to the other.
 import { processorTime } from './processes.js'
 
 /**
- * @param ways by name; each does its work once more with the number of the round, and may give how many records there were
+ * @param ways by name; each does its work once more with the number of the round, and may give how many records there
+ * were
  * @param processes whose processor time is told, by name: process ids
  * @returns what was measured by way: seconds, and processor milliseconds by process, of each round
  */
@@ -33,12 +34,17 @@ async function measure (work, processes) {
 export function show (measured, { records, peers, processes }) {
   const rateOf = name => records * measured[name].length / sum(measured[name].map(({ seconds }) => seconds))
   const peer = peers.toSorted((one, other) => rateOf(other) - rateOf(one))[0]
-  const cpuOf = (name, process) => sum(measured[name].map(({ cpuMs }) => cpuMs[process])) / records / measured[name].length
+  const cpuOf = (name, process) =>
+    sum(measured[name].map(({ cpuMs }) => cpuMs[process])) / records / measured[name].length
   const columns = Object.keys(processes)
-  console.log(`| way | records/s | to ${peer} | of each round | ${columns.map(name => `${name} processor ms a record`).join(' | ')} |\n|${'---|'.repeat(4 + columns.length)}`)
+  console.log(
+    `| way | records/s | to ${peer} | of each round | ${columns.map(name => `${name} processor ms a record`).join(' | ')} |\n|${'---|'.repeat(4 + columns.length)}`
+  )
   for (const name of Object.keys(measured)) {
     const rounds = measured[name].map(({ seconds }) => (records / seconds).toFixed(0)).join(', ')
-    console.log(`| ${[name, rateOf(name).toFixed(0), (rateOf(name) / rateOf(peer)).toFixed(2), rounds, ...columns.map(process => cpuOf(name, process).toFixed(2))].join(' | ')} |`)
+    console.log(
+      `| ${[name, rateOf(name).toFixed(0), (rateOf(name) / rateOf(peer)).toFixed(2), rounds, ...columns.map(process => cpuOf(name, process).toFixed(2))].join(' | ')} |`
+    )
   }
 }
 

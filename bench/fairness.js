@@ -1,6 +1,7 @@
-// What an organization notices of another one that sends as much as it can: the times of single requests, one after the other,
-// while nobody else asks and while somebody asks over many connections, with the places of an organization bounded and without.
-// Usage: npm run build && node bench/fairness.js [--requests 500] [--rounds 3] [--connections 200] [--delays 0,20]
+// What an organization notices of another one that sends as much as it can: the times of single requests, one after the
+// other, while nobody else asks and while somebody asks over many connections, with the places of an organization
+// bounded and without. Usage: npm run build && node bench/fairness.js [--requests 500] [--rounds 3] [--connections 200]
+// [--delays 0,20]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -11,14 +12,25 @@ import { Client } from 'undici'
 import { median } from './median.js'
 import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
 
-const { values } = parseArgs({ options: { requests: { type: 'string', default: '500' }, rounds: { type: 'string', default: '3' }, connections: { type: 'string', default: '200' }, delays: { type: 'string', default: '0,20' } } })
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '500' },
+    rounds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '200' },
+    delays: { type: 'string', default: '0,20' }
+  }
+})
 const [requests, rounds, connections] = [values.requests, values.rounds, values.connections].map(Number)
 
 const kinds = { bounded: [], 'not bounded': ['--without', 'places'] }
 
 try {
-  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`)
-  console.log('| datastore answers after ms | places | alone p50 ms | p99 ms | beside the other p50 ms | p99 ms | p99 to p99 alone | the other\'s answers/s | refused/s |\n|---|---|---|---|---|---|---|---|---|')
+  console.log(
+    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`
+  )
+  console.log(
+    "| datastore answers after ms | places | alone p50 ms | p99 ms | beside the other p50 ms | p99 ms | p99 to p99 alone | the other's answers/s | refused/s |\n|---|---|---|---|---|---|---|---|---|"
+  )
   for (const delay of values.delays.split(',')) await compare(delay)
 } finally {
   stopAll()
@@ -30,26 +42,47 @@ async function compare (delay) {
   for (const [kind, args] of Object.entries(kinds)) {
     const surroundings = await newSurroundings(upstream)
     const [one, other] = [newKey(surroundings), newKey(surroundings)]
-    targets.push({ kind, one, other, ...await startOn({ env: { ...surroundings.env, LOG_LEVEL: 'silent' } }, 'bench/gateway.js', args), measured: [] })
+    targets.push({
+      kind,
+      one,
+      other,
+      ...(await startOn({ env: { ...surroundings.env, LOG_LEVEL: 'silent' } }, 'bench/gateway.js', args)),
+      measured: []
+    })
   }
-  for (let round = 0; round < rounds; round++) for (const target of targets) target.measured.push(await measure(target))
+  for (let round = 0; round < rounds; round++) {
+    for (const target of targets) target.measured.push(await measure(target))
+  }
   for (const { kind, measured } of targets) {
     const of = name => median(measured.map(one => one[name]))
-    console.log(`| ${[delay, kind, of('p50').toFixed(1), of('p99').toFixed(1), of('besideP50').toFixed(1), of('besideP99').toFixed(1), of('ratio').toFixed(2), of('served').toFixed(0), of('refused').toFixed(0)].join(' | ')} |`)
+    console.log(
+      `| ${[delay, kind, of('p50').toFixed(1), of('p99').toFixed(1), of('besideP50').toFixed(1), of('besideP99').toFixed(1), of('ratio').toFixed(2), of('served').toFixed(0), of('refused').toFixed(0)].join(' | ')} |`
+    )
   }
 }
 
 async function measure ({ url, one, other }) {
   await times({ url, key: one }, 100)
   const alone = await times({ url, key: one }, requests)
-  const noise = spawn(process.execPath, [join(import.meta.dirname, 'load.js'), `${url}/v1/patients/${other.tenantId}`, other.secret, connections], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const noise = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'load.js'), `${url}/v1/patients/${other.tenantId}`, other.secret, connections],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
   const said = noise.stdout.toArray()
   await pause(1_000)
   const beside = await times({ url, key: one }, requests)
   noise.kill('SIGTERM')
   await once(noise, 'close')
   const { served, refused, seconds } = JSON.parse(Buffer.concat(await said))
-  return { ...alone, besideP50: beside.p50, besideP99: beside.p99, ratio: beside.p99 / alone.p99, served: served / seconds, refused: refused / seconds }
+  return {
+    ...alone,
+    besideP50: beside.p50,
+    besideP99: beside.p99,
+    ratio: beside.p99 / alone.p99,
+    served: served / seconds,
+    refused: refused / seconds
+  }
 }
 
 /** One after the other, with a pause between. */
@@ -58,7 +91,11 @@ async function times ({ url, key: { tenantId, secret } }, count) {
   const measured = []
   for (let i = 0; i < count; i++) {
     const startedAt = performance.now()
-    const { statusCode, body } = await client.request({ method: 'GET', path: `/v1/patients/${tenantId}`, headers: { 'x-api-key': secret } })
+    const { statusCode, body } = await client.request({
+      method: 'GET',
+      path: `/v1/patients/${tenantId}`,
+      headers: { 'x-api-key': secret }
+    })
     await body.dump()
     if (statusCode !== 200) throw new Error(`answered with ${statusCode}`)
     measured.push(performance.now() - startedAt)

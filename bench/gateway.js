@@ -11,7 +11,10 @@ import { openGatewaySide } from '../dist/bootstrap/gateway.js'
 
 const { values: { without } } = parseArgs({ options: { without: { type: 'string', default: '' } } })
 
-const everyPlan = { get: () => ({ requestsPerMinute: null, requestsPerMonth: null, overage: true }), getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true }) }
+const everyPlan = {
+  get: () => ({ requestsPerMinute: null, requestsPerMonth: null, overage: true }),
+  getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true })
+}
 
 /** What stands in for a step. */
 const leftOut = {

@@ -1,6 +1,6 @@
-// How long a gateway's copy of many keys takes to build, how fast a key is found in it, and how much memory its process needs;
-// then how soon a change by another process reaches a copy, on SQLite and, where CONTROL_DATABASE_URL names an empty database, on PostgreSQL.
-// Usage: npm run build && node bench/keys.js [--keys 100000] [--changes 200]
+// How long a gateway's copy of many keys takes to build, how fast a key is found in it, and how much memory its process
+// needs; then how soon a change by another process reaches a copy, on SQLite and, where CONTROL_DATABASE_URL names an
+// empty database, on PostgreSQL. Usage: npm run build && node bench/keys.js [--keys 100000] [--changes 200]
 import { createHash } from 'node:crypto'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +15,13 @@ import { KeyCache } from '../dist/keys/cache.js'
 import { Replica } from '../dist/keys/replica.js'
 import { residentMemory } from './processes.js'
 
-const { values } = parseArgs({ options: { keys: { type: 'string', default: '100000' }, changes: { type: 'string', default: '200' }, copy: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    keys: { type: 'string', default: '100000' },
+    changes: { type: 'string', default: '200' },
+    copy: { type: 'string' }
+  }
+})
 const keys = Number(values.keys)
 const now = () => new Date()
 const hashOf = number => createHash('sha256').update(String(number)).digest('base64url')
@@ -37,10 +43,16 @@ async function run (directory) {
   for (const round of [1, 2, 3]) {
     const folder = join(directory, String(round))
     await fill(join(folder, 'control.db'))
-    const { stdout, status } = spawnSync(process.execPath, [import.meta.filename, `--keys=${keys}`, `--copy=${folder}`], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+    const { stdout, status } = spawnSync(
+      process.execPath,
+      [import.meta.filename, `--keys=${keys}`, `--copy=${folder}`],
+      { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }
+    )
     if (status !== 0) throw new Error(`the copy ended with ${status}`)
     const { builtMs, medianUs, p99Us, mib } = JSON.parse(stdout)
-    console.log(`| ${keys} | ${builtMs.toFixed(0)} | ${medianUs.toFixed(1)} | ${p99Us.toFixed(1)} | ${mib.toFixed(0)} |`)
+    console.log(
+      `| ${keys} | ${builtMs.toFixed(0)} | ${medianUs.toFixed(1)} | ${p99Us.toFixed(1)} | ${mib.toFixed(0)} |`
+    )
   }
   console.log('\n| control database | from the call that changes to the batch: median ms | p99 ms |\n|---|---|---|')
   await showDelays('SQLite', { file: join(directory, 'delays.db') })
@@ -52,13 +64,37 @@ async function run (directory) {
 async function fill (file) {
   const { db, close } = await openDatabase({ file })
   const at = now().toISOString()
-  const organization = { kind: 'organization', entity: 'org-a', seq: 1, payload: JSON.stringify({ tenantId: 'org-a', plan: 'pro', overage: true }), at }
-  const key = number => ({ keyId: `key-${number}`, hash: hashOf(number), tenantId: 'org-a', name: `key ${number}`, mode: 'live', scopes: ['*'] })
+  const organization = {
+    kind: 'organization',
+    entity: 'org-a',
+    seq: 1,
+    payload: JSON.stringify({ tenantId: 'org-a', plan: 'pro', overage: true }),
+    at
+  }
+  const key = number => ({
+    keyId: `key-${number}`,
+    hash: hashOf(number),
+    tenantId: 'org-a',
+    name: `key ${number}`,
+    mode: 'live',
+    scopes: ['*']
+  })
   await db.transaction().execute(async trx => {
     await trx.insertInto('changes').values(organization).execute()
     for (let from = 1; from <= keys; from += 1_000) {
       const numbers = Array.from({ length: Math.min(1_000, keys + 1 - from) }, (_, i) => from + i)
-      await trx.insertInto('changes').values(numbers.map(number => ({ kind: 'key', entity: `key-${number}`, seq: number + 1, payload: JSON.stringify(key(number)), at }))).execute()
+      await trx
+        .insertInto('changes')
+        .values(
+          numbers.map(number => ({
+            kind: 'key',
+            entity: `key-${number}`,
+            seq: number + 1,
+            payload: JSON.stringify(key(number)),
+            at
+          }))
+        )
+        .execute()
     }
     await trx.updateTable('feed').set({ seq: keys + 1 }).execute()
   })
@@ -70,7 +106,13 @@ async function measureCopy (folder) {
   const store = await openControlStore({ file: join(folder, 'control.db'), plans: ['pro'], now })
   const replica = new Replica(join(folder, 'keys.db'))
   const startedAt = performance.now()
-  const follower = new Follower({ feed: inProcessChangeFeed(store), replica, cache: new KeyCache({ lookup: hash => replica.find(hash) }), now, log: { info () {}, warn () {} } })
+  const follower = new Follower({
+    feed: inProcessChangeFeed(store),
+    replica,
+    cache: new KeyCache({ lookup: hash => replica.find(hash) }),
+    now,
+    log: { info () {}, warn () {} }
+  })
   await follower.caughtUp
   const builtMs = performance.now() - startedAt
   const times = []
@@ -89,7 +131,10 @@ async function measureCopy (folder) {
 
 /** Two stores with nothing in common but the database stand for two processes. */
 async function showDelays (name, place) {
-  const [here, there] = [await openControlStore({ ...place, plans: ['pro'], now }), await openControlStore({ ...place, plans: ['pro'], now })]
+  const [here, there] = [
+    await openControlStore({ ...place, plans: ['pro'], now }),
+    await openControlStore({ ...place, plans: ['pro'], now })
+  ]
   const stopping = new AbortController()
   const waiting = new Map()
   const reading = read(inProcessChangeFeed(here), stopping.signal, waiting)
@@ -110,7 +155,9 @@ async function showDelays (name, place) {
 
 async function read (feed, signal, waiting) {
   try {
-    for await (const { changes } of feed.follow({ feedId: '', seq: 0 }, signal)) if (changes.length > 0) waiting.get('next')?.(performance.now())
+    for await (const { changes } of feed.follow({ feedId: '', seq: 0 }, signal)) {
+      if (changes.length > 0) waiting.get('next')?.(performance.now())
+    }
   } catch (error) {
     if (!signal.aborted) throw error
   }

@@ -1,11 +1,14 @@
-// What limits, quota and ledger cost, and what the turns of the organizations do: the same build with them and without, side by side.
+// What limits, quota and ledger cost, and what the turns of the organizations do: the same build with them and without,
+// side by side.
 // The processor time for a request says more than the rate where the machine has other things to do.
 // Usage: npm run build && node bench/limits.js [--seconds 5] [--rounds 3]
 import { parseArgs } from 'node:util'
 import { compareReads } from './compare-reads.js'
 import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } } })
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } }
+})
 const [seconds, rounds] = [values.seconds, values.rounds].map(Number)
 
 /** Limits that are counted and never reached. */

@@ -1,4 +1,5 @@
-// Asks for one address with so many connections until it is told to end, then prints what came: a process of its own, so that it takes no time of who measures.
+// Asks for one address with so many connections until it is told to end, then prints what came: a process of its own,
+// so that it takes no time of who measures.
 // Usage: node bench/load.js <url> <key> <connections>
 import autocannon from 'autocannon'
 

@@ -22,8 +22,12 @@ const texts = {
 const chosen = process.argv.length > 2 ? mappings.filter(({ path }) => process.argv.includes(path)) : mappings
 const rows = chosen.map(mapping => ({ path: mapping.path, ...measured(mapping) }))
 
-console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`)
-console.log('| resource | fields | bytes of FHIR | toSimple | toFhir | patch of one field | patch of nothing |\n|---|---|---|---|---|---|---|')
+console.log(
+  `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`
+)
+console.log(
+  '| resource | fields | bytes of FHIR | toSimple | toFhir | patch of one field | patch of nothing |\n|---|---|---|---|---|---|---|'
+)
 for (const { path, fields, bytes, toSimple, toFhir, patch, same } of rows) {
   console.log(`| ${[path, fields, bytes, ...[toSimple, toFhir, patch, same].map(µs => µs.toFixed(1))].join(' | ')} |`)
 }
@@ -74,14 +78,20 @@ function valueOf (schema, defs, depth) {
   if (schema.$ref !== undefined) return valueOf(defs[schema.$ref.split('/').at(-1)], defs, depth + 1)
   if (schema.enum !== undefined) return schema.enum[0]
   if (schema['x-references'] !== undefined) return '123'
-  if (schema.anyOf !== undefined && schema.type === undefined) return valueOf(schema.anyOf[schema.anyOf.length > 1 && schema.anyOf[1].properties ? 1 : 0], defs, depth)
+  if (schema.anyOf !== undefined && schema.type === undefined) {
+    return valueOf(schema.anyOf[schema.anyOf.length > 1 && schema.anyOf[1].properties ? 1 : 0], defs, depth)
+  }
   if (schema.type === 'object') return objectOf(schema, defs, depth)
   if (schema.type === 'array') return [valueOf(schema.items, defs, depth), valueOf(schema.items, defs, depth)]
   return { string: texts[schema.format] ?? 'text', boolean: true, integer: 7, number: 36.6 }[schema.type]
 }
 
 function objectOf ({ properties, dependentSchemas = {} }, defs, depth) {
-  const members = Object.entries(properties).filter(([, member]) => depth < 1 || !JSON.stringify(member).includes('$ref'))
-  const alone = members.filter(([name], i) => !members.slice(0, i).some(([earlier]) => dependentSchemas[earlier]?.properties?.[name]?.not))
+  const members = Object.entries(properties).filter(
+    ([, member]) => depth < 1 || !JSON.stringify(member).includes('$ref')
+  )
+  const alone = members.filter(
+    ([name], i) => !members.slice(0, i).some(([earlier]) => dependentSchemas[earlier]?.properties?.[name]?.not)
+  )
   return Object.fromEntries(alone.map(([name, member]) => [name, valueOf(member, defs, depth)]))
 }

@@ -1,14 +1,16 @@
-// What it costs to measure and to write accesses down: the same build without either, with metrics, with the access audit log, and with
-// that and an AuditEvent of each line, side by side.
-// The processor time for a request says more than the rate where the machine has other things to do.
-// Usage: npm run build && node bench/metrics.js [--seconds 5] [--rounds 3]
+// What it costs to measure and to write accesses down: the same build without either, with metrics, with the access
+// audit log, and with that and an AuditEvent of each line, side by side. The processor time for a request says more
+// than the rate where the machine has other things to do. Usage: npm run build && node bench/metrics.js [--seconds 5]
+// [--rounds 3]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compareReads } from './compare-reads.js'
 import { freePort, newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } } })
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } }
+})
 const [seconds, rounds] = [values.seconds, values.rounds].map(Number)
 
 const kinds = {
@@ -24,7 +26,12 @@ const kinds = {
 
 /** What could not be sent would cost nothing and be counted as cheap. */
 function demandAllSent ({ kind, auditLog }) {
-  const unsent = auditLog === undefined ? 0 : readFileSync(auditLog, 'utf8').split('\n').filter(line => line.includes('"action":"unsent"')).length
+  const unsent =
+    auditLog === undefined
+      ? 0
+      : readFileSync(auditLog, 'utf8')
+        .split('\n')
+        .filter(line => line.includes('"action":"unsent"')).length
   if (unsent > 0) throw new Error(`${kind}: some AuditEvents were given up`)
 }
 
@@ -34,7 +41,12 @@ try {
   for (const [kind, more] of Object.entries(kinds)) {
     const surroundings = await newSurroundings(upstream)
     Object.assign(surroundings.env, await more(surroundings))
-    targets.push({ kind, auditLog: surroundings.env.AUDIT_LOG_FILE, key: newKey(surroundings), ...await startOn(surroundings, 'dist/main.js') })
+    targets.push({
+      kind,
+      auditLog: surroundings.env.AUDIT_LOG_FILE,
+      key: newKey(surroundings),
+      ...(await startOn(surroundings, 'dist/main.js'))
+    })
   }
   await compareReads(targets, { bare: targets[0], seconds, rounds })
   for (const target of targets) demandAllSent(target)

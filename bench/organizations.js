@@ -1,4 +1,5 @@
-// Memory of the whole pipeline while more and more organizations ask, each once: limits, month and ledger with all that they hold.
+// Memory of the whole pipeline while more and more organizations ask, each once: limits, month and ledger with all that
+// they hold.
 // Usage: npm run build && node --expose-gc bench/organizations.js [--organizations 200000] [--steps 4]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -10,7 +11,9 @@ import { UsageLedger } from '../dist/limits/usage-ledger/ledger.js'
 import { MonthlyUsage } from '../dist/limits/usage-ledger/month-counts.js'
 import { FairConcurrencyLimiter } from '../dist/limits/concurrency-limiter.js'
 
-const { values } = parseArgs({ options: { organizations: { type: 'string', default: '200000' }, steps: { type: 'string', default: '4' } } })
+const { values } = parseArgs({
+  options: { organizations: { type: 'string', default: '200000' }, steps: { type: 'string', default: '4' } }
+})
 const [organizations, steps] = [values.organizations, values.steps].map(Number)
 const now = () => new Date()
 const data = mkdtempSync(join(tmpdir(), 'clinigate-bench-'))
@@ -25,7 +28,15 @@ const app = await buildGateway({
   capabilityStatement: () => ({}),
   fhirStatement: () => ({}),
   document: () => ({}),
-  authenticate: async () => ({ keyId: `key-${latest}`, keyName: 'bench', tenantId: `org-${latest}`, plan: 'pro', overage: true, mode: 'test', scopes: ['*'] }),
+  authenticate: async () => ({
+    keyId: `key-${latest}`,
+    keyName: 'bench',
+    tenantId: `org-${latest}`,
+    plan: 'pro',
+    overage: true,
+    mode: 'test',
+    scopes: ['*']
+  }),
   failedAttemptsPerMinute: 300,
   plans: { pro: { requestsPerMinute: 1_000, requestsPerMonth: 600_000, overage: true } },
   countUsage: (use, at) => ledger.record(use, at),
@@ -34,7 +45,11 @@ const app = await buildGateway({
   bodyBytes: 1_024,
   fhir: async () => {},
   fhirOptions: async () => {},
-  routes: [async scope => { scope.get('/probe', async () => ({})) }]
+  routes: [
+    async scope => {
+      scope.get('/probe', async () => ({}))
+    }
+  ]
 })
 
 console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}\n`)

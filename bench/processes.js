@@ -12,11 +12,17 @@ const children = []
 /** What the image tells Node.js and glibc about memory, with which a gateway is measured as well. */
 const image = readFileSync(join(root, 'docker/Dockerfile'), 'utf8')
 const imageFlags = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)[1]).filter(word => word.startsWith('--'))
-const imageMemory = Object.fromEntries([...image.matchAll(/^ENV (MALLOC_\w+)=(\d+)$/gm)].map(([, name, value]) => [name, value]))
+const imageMemory = Object.fromEntries(
+  [...image.matchAll(/^ENV (MALLOC_\w+)=(\d+)$/gm)].map(([, name, value]) => [name, value])
+)
 
 /** Starts a script and gives the first line that it prints. */
 export function start (script, args = [], env = {}) {
-  const child = spawn(process.execPath, [...script === 'dist/main.js' ? imageFlags : [], join(root, script), ...args], { env: { ...imageMemory, ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [...(script === 'dist/main.js' ? imageFlags : []), join(root, script), ...args],
+    { env: { ...imageMemory, ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] }
+  )
   children.push(child)
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`${script} ended with ${code}`)))
@@ -34,13 +40,31 @@ export async function startGateway (startUpstream) {
 }
 
 /** What a gateway is started with; its plan `bench` has no limit unless another is given. */
-export async function newSurroundings (upstream, plan = { requestsPerMinute: null, requestsPerMonth: null, overage: false }) {
+export async function newSurroundings (
+  upstream,
+  plan = { requestsPerMinute: null, requestsPerMonth: null, overage: false }
+) {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-bench-'))
   process.once('exit', () => rmSync(data, { recursive: true, force: true }))
   const plans = join(data, 'plans.json')
   writeFileSync(plans, JSON.stringify({ bench: plan }))
-  const env = { CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, PORT: String(await freePort()), HOST: '127.0.0.1', LOG_LEVEL: 'warn', ...upstream === undefined ? {} : upstreamOf(upstream) }
-  return { env, create: (...args) => JSON.parse(execFileSync(process.execPath, [join(root, 'dist/operator/cli/index.js'), ...args], { env: { ...process.env, ...env } })) }
+  const env = {
+    CLINIGATE_DATA: data,
+    CLINIGATE_PLANS: plans,
+    PORT: String(await freePort()),
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'warn',
+    ...(upstream === undefined ? {} : upstreamOf(upstream))
+  }
+  return {
+    env,
+    create: (...args) =>
+      JSON.parse(
+        execFileSync(process.execPath, [join(root, 'dist/operator/cli/index.js'), ...args], {
+          env: { ...process.env, ...env }
+        })
+      )
+  }
 }
 
 /** A new organization's key. */
@@ -61,7 +85,12 @@ export async function startOn ({ env }, script, args = []) {
 export async function startApart ({ env, create }) {
   await startOn({ env }, 'dist/main.js', ['--role', 'control'])
   const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
-  const own = { PORT: String(await freePort()), CLINIGATE_DATA: join(env.CLINIGATE_DATA, 'gateway'), CONTROL_URL: `http://127.0.0.1:${env.PORT}`, CLINIGATE_GATEWAY_TOKEN: secret }
+  const own = {
+    PORT: String(await freePort()),
+    CLINIGATE_DATA: join(env.CLINIGATE_DATA, 'gateway'),
+    CONTROL_URL: `http://127.0.0.1:${env.PORT}`,
+    CLINIGATE_GATEWAY_TOKEN: secret
+  }
   return await startOn({ env: { ...env, ...own } }, 'dist/main.js', ['--role', 'gateway'])
 }
 
@@ -72,14 +101,18 @@ export function residentMemory (pid) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
 }
 
-/** Processor time that a process has taken by now, of all threads, in milliseconds: utime and stime of proc(5), in hundredths of a second. */
+/**
+ * Processor time that a process has taken by now, of all threads, in milliseconds: utime and stime of proc(5), in
+ * hundredths of a second.
+ */
 export function processorTime (pid) {
   const [utime, stime] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13)
   return (Number(utime) + Number(stime)) * 10
 }
 
 /**
- * Moves this process to one half of the machine's processors; what it starts from then on stays there as well. By taskset(1), on Linux.
+ * Moves this process to one half of the machine's processors; what it starts from then on stays there as well. By
+ * taskset(1), on Linux.
  * @param half 0 or 1
  */
 export function moveTo (half) {

@@ -1,7 +1,7 @@
-// Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the other.
-// After them the limits and who shares them, the start-up, the mappings, the copy of the keys and bulk jobs, each a program of its own.
-// Those of bulk jobs start a HAPI each; a million lines and some thousands of records before HAPI take a quarter of an hour.
-// Usage: npm run bench [-- --seconds 5 --rounds 3]
+// Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the
+// other. After them the limits and who shares them, the start-up, the mappings, the copy of the keys and bulk jobs,
+// each a program of its own. Those of bulk jobs start a HAPI each; a million lines and some thousands of records before
+// HAPI take a quarter of an hour. Usage: npm run bench [-- --seconds 5 --rounds 3]
 import autocannon from 'autocannon'
 import { execFileSync } from 'node:child_process'
 import { cpus, hostname } from 'node:os'
@@ -10,7 +10,9 @@ import { parseArgs } from 'node:util'
 import { median } from './median.js'
 import { residentMemory, start, startGateway, stopAll } from './processes.js'
 
-const { values: { seconds, rounds } } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } } })
+const {
+  values: { seconds, rounds }
+} = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } } })
 
 const gateway = await startGateway(async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line)
 const proxy = (await start('bench/bare-proxy.js', [gateway.upstream])).line
@@ -33,21 +35,38 @@ const scenarios = {
 
 try {
   const memory = []
-  console.log(`${hostname()}: ${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${seconds} s each, 10 connections; medians\n`)
+  console.log(
+    `${hostname()}: ${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${seconds} s each, 10 connections; medians\n`
+  )
   console.log('| scenario | target | requests/s | p50 ms | p99 ms | to bare proxy |\n|---|---|---|---|---|---|')
   for (const [scenario, targets] of Object.entries(scenarios)) {
     const results = await alternate(targets, memory)
     const peer = median(results['bare proxy'].map(result => result.rate))
     for (const [target, measured] of Object.entries(results)) {
       const rate = median(measured.map(result => result.rate))
-      console.log(`| ${scenario} | ${target} | ${rate.toFixed(0)} | ${median(measured.map(result => result.p50))} | ${median(measured.map(result => result.p99))} | ${(rate / peer).toFixed(2)} |`)
+      console.log(
+        `| ${scenario} | ${target} | ${rate.toFixed(0)} | ${median(measured.map(result => result.p50))} | ${median(measured.map(result => result.p99))} | ${(rate / peer).toFixed(2)} |`
+      )
     }
   }
-  console.log(`\nResident memory of the gateway after each of its rounds, MiB: ${memory.map(mib => mib.toFixed(0)).join(', ')}`)
+  console.log(
+    `\nResident memory of the gateway after each of its rounds, MiB: ${memory.map(mib => mib.toFixed(0)).join(', ')}`
+  )
 } finally {
   stopAll()
 }
-for (const script of ['limits.js', 'fairness.js', 'organizations.js', 'start-up.js', 'mappings.js', 'keys.js', 'bulk-memory.js', 'bulk-export.js', 'bulk-import.js', 'bulk-beside.js']) {
+for (const script of [
+  'limits.js',
+  'fairness.js',
+  'organizations.js',
+  'start-up.js',
+  'mappings.js',
+  'keys.js',
+  'bulk-memory.js',
+  'bulk-export.js',
+  'bulk-import.js',
+  'bulk-beside.js'
+]) {
   console.log(`\n${script}\n`)
   execFileSync(process.execPath, ['--expose-gc', join(import.meta.dirname, script)], { stdio: 'inherit' })
 }
@@ -66,6 +85,8 @@ async function alternate (targets, memory) {
 
 async function load (target, duration) {
   const result = await autocannon({ ...target, connections: 10, duration })
-  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${target.url}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`)
+  if (result.non2xx > 0 || result.errors > 0) {
+    throw new Error(`${target.url}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`)
+  }
   return { rate: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 }
 }

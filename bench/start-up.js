@@ -1,4 +1,5 @@
-// How long the built gateway takes from its start to its first answer, and the memory and processor time that it has taken by then.
+// How long the built gateway takes from its start to its first answer, and the memory and processor time that it has
+// taken by then.
 // Usage: npm run build && node bench/start-up.js [--rounds 7]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,18 +20,24 @@ const kinds = {
 }
 
 try {
-  const starts = Object.keys(kinds).flatMap(datastores => ['first', 'later'].map(which => ({ datastores, which, measured: [] })))
+  const starts = Object.keys(kinds).flatMap(datastores =>
+    ['first', 'later'].map(which => ({ datastores, which, measured: [] }))
+  )
   for (let round = 0; round < Number(rounds); round++) {
     for (const datastores of Object.keys(kinds)) {
       const data = mkdtempSync(join(tmpdir(), 'clinigate-bench-'))
-      for (const { measured } of starts.filter(start => start.datastores === datastores)) measured.push(await measure({ CLINIGATE_DATA: data, ...kinds[datastores] }))
+      for (const { measured } of starts.filter(start => start.datastores === datastores)) {
+        measured.push(await measure({ CLINIGATE_DATA: data, ...kinds[datastores] }))
+      }
       rmSync(data, { recursive: true, force: true })
     }
   }
   console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; medians of ${rounds} starts\n`)
   console.log('| datastores | start | first answer ms | processor ms | resident MiB |\n|---|---|---|---|---|')
   for (const { datastores, which, measured } of starts) {
-    console.log(`| ${[datastores, which, ...['ms', 'cpuMs', 'mib'].map(name => median(measured.map(one => one[name])).toFixed(0))].join(' | ')} |`)
+    console.log(
+      `| ${[datastores, which, ...['ms', 'cpuMs', 'mib'].map(name => median(measured.map(one => one[name])).toFixed(0))].join(' | ')} |`
+    )
   }
 } finally {
   stopAll()
@@ -41,13 +48,20 @@ async function measure (env) {
   const port = await freePort()
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [main], { env: { ...inherited, HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: 'error', ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, [main], {
+    env: { ...inherited, HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: 'error', ...env },
+    stdio: ['ignore', 'ignore', 'inherit']
+  })
   const ended = once(child, 'close')
   while (!await fetch(`http://127.0.0.1:${port}/health`).then(response => response.ok, () => false)) {
     if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
-  const measured = { ms: performance.now() - startedAt, cpuMs: processorTime(child.pid), mib: residentMemory(child.pid) }
+  const measured = {
+    ms: performance.now() - startedAt,
+    cpuMs: processorTime(child.pid),
+    mib: residentMemory(child.pid)
+  }
   child.kill('SIGTERM')
   await ended
   return measured

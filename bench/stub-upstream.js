@@ -11,29 +11,43 @@ function patient (id) {
     id,
     meta: { versionId: '1', lastUpdated, tag: [{ system: 'urn:clinigate:tenant', code: tenantId }] },
     name: [{ use: 'official', family: 'Byron', given: ['Ada', 'King'] }],
-    telecom: [{ system: 'email', value: 'ada@example.org' }, { system: 'phone', value: '+44 20 7946 0000' }],
+    telecom: [
+      { system: 'email', value: 'ada@example.org' },
+      { system: 'phone', value: '+44 20 7946 0000' }
+    ],
     gender: 'female',
     birthDate: '1990-03-14',
     address: [{ line: ['1 Example Street'], city: 'London', postalCode: 'N1 9GU', country: 'GB' }],
     active: true,
-    maritalStatus: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', code: 'M', display: 'Married' }] }
+    maritalStatus: {
+      coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', code: 'M', display: 'Married' }]
+    }
   }
 }
 
 const one = JSON.stringify(patient('p0'))
-const pageAt = base => JSON.stringify({
-  resourceType: 'Bundle',
-  id: 'a-search',
-  type: 'searchset',
-  total: 20,
-  link: [{ relation: 'self', url: `${base}/Patient?_count=20` }],
-  entry: Array.from({ length: 20 }, (_, i) => ({ fullUrl: `${base}/Patient/p${i}`, resource: patient(`p${i}`), search: { mode: 'match' } }))
-})
+const pageAt = base =>
+  JSON.stringify({
+    resourceType: 'Bundle',
+    id: 'a-search',
+    type: 'searchset',
+    total: 20,
+    link: [{ relation: 'self', url: `${base}/Patient?_count=20` }],
+    entry: Array.from({ length: 20 }, (_, i) => ({
+      fullUrl: `${base}/Patient/p${i}`,
+      resource: patient(`p${i}`),
+      search: { mode: 'match' }
+    }))
+  })
 
 let page
 const server = createServer((request, response) => {
   const body = request.url.includes('?') ? page : one
-  response.writeHead(200, { 'content-type': 'application/fhir+json;charset=UTF-8', etag: 'W/"1"', 'content-length': Buffer.byteLength(body) })
+  response.writeHead(200, {
+    'content-type': 'application/fhir+json;charset=UTF-8',
+    etag: 'W/"1"',
+    'content-length': Buffer.byteLength(body)
+  })
   response.end(body)
 })
 server.listen(0, '127.0.0.1', () => {

@@ -43,7 +43,8 @@ interface ControlPlaneOptions extends ServerDependencies, HealthOptions, Measure
 }
 
 /** Everything that the pipeline needs. */
-export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions, OverloadOptions, AuditAccessesOptions {
+export interface GatewayOptions
+  extends ControlPlaneOptions, MetadataOptions, DocumentationOptions, OverloadOptions, AuditAccessesOptions {
   readonly authenticate: Authenticate
   /** Requests per minute that an address may send without a valid key. */
   readonly failedAttemptsPerMinute: number
@@ -93,10 +94,13 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 }
 
 /** The first steps of every request, whatever the process serves. */
-async function commonHooks (options: ServerDependencies & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: RouteTable }> {
+async function commonHooks (
+  options: ServerDependencies & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>
+): Promise<{ readonly app: FastifyInstance; readonly paths: RouteTable }> {
   const app = fastify(serverOptions(options))
   app.server.maxConnections = options.connections ?? Infinity
-  // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a header may be ignored instead.
+  // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a
+  // header may be ignored instead.
   app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
   const paths = new RouteTable(app, { closed, separate })
   app.removeAllContentTypeParsers()
@@ -113,7 +117,9 @@ async function commonHooks (options: ServerDependencies & MeasureRequestsOptions
   app.addHook('onRequest', async (request, reply) => drainRequestBody(request, reply))
   app.addHook('onRequest', async request => requireSingleHostHeader(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
-  app.addHook('onRequest', async request => { if (request.is404 && paths.isOpen(request)) paths.refuse(request) })
+  app.addHook('onRequest', async request => {
+    if (request.is404 && paths.isOpen(request)) paths.refuse(request)
+  })
   return { app, paths }
 }
 
@@ -131,20 +137,32 @@ async function healthAlone (scope: FastifyInstance, options: HealthOptions): Pro
 }
 
 /** OPTIONS of raw FHIR, in a scope of its own, which does not get the hooks of {@link authenticatedRoutes}. */
-async function preflights (scope: FastifyInstance, { fhirOptions }: GatewayOptions & { readonly prefix: string }): Promise<void> {
-  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+async function preflights (
+  scope: FastifyInstance,
+  { fhirOptions }: GatewayOptions & { readonly prefix: string }
+): Promise<void> {
+  scope.addHook('onRequest', async (_, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
   await scope.register(fhirOptions)
 }
 
 interface WithKeyOptions extends GatewayOptions { readonly paths: RouteTable }
 
 /** `/v1`: a request reaches a route only if no step before it refused it. */
-async function authenticatedRoutes (scope: FastifyInstance, { prefix: _, paths, ...rest }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
+async function authenticatedRoutes (
+  scope: FastifyInstance,
+  { prefix: _, paths, ...rest }: WithKeyOptions & { readonly prefix: string }
+): Promise<void> {
   const options = { ...rest, paths }
-  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  scope.addHook('onRequest', async (_, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
   await scope.register(overload, options)
   // A browser's preflight carries no key. It learns the methods of a path, and gets no CORS headers.
-  scope.addHook('onRequest', async request => { if (request.method === 'OPTIONS' && request.is404) paths.refuse(request) })
+  scope.addHook('onRequest', async request => {
+    if (request.method === 'OPTIONS' && request.is404) paths.refuse(request)
+  })
   await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
   await scope.register(usageMetering, options)
   await scope.register(auditAccesses, options)

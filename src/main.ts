@@ -16,8 +16,15 @@ Messages for people are written to standard output. The log is written to standa
 
 try {
   requireSupportedNode()
-  const { values: { help, version: showVersion, ...options } } = parseArgs({
-    options: { role: { type: 'string' }, config: { type: 'string' }, version: { type: 'boolean' }, help: { type: 'boolean' } }
+  const {
+    values: { help, version: showVersion, ...options }
+  } = parseArgs({
+    options: {
+      role: { type: 'string' },
+      config: { type: 'string' },
+      version: { type: 'boolean' },
+      help: { type: 'boolean' }
+    }
   })
   if (help) process.stdout.write(usage)
   else if (showVersion) process.stdout.write(`${version}\n`)

@@ -10,7 +10,8 @@ const routes = [
 ]
 
 /**
- * From the process down to what knows nothing but values. Imports run downwards or stay in their layer. A part is a file or folder of
+ * From the process down to what knows nothing but values. Imports run downwards or stay in their layer. A part is a
+ * file or folder of
  * `src`; a file belongs to the longest part that its path begins with.
  */
 const layers = [
@@ -37,7 +38,8 @@ const root = join(import.meta.dirname, '..')
 const sources = readSources(join(root, 'src'))
 const byPath = new Map(sources.map(source => [source.path, source]))
 const parts = layers.flat().sort((a, b) => b.length - a.length)
-const partOf = ({ path }: Source) => parts.find(part => path.replace(/\.tsx?$/, '') === part || path.startsWith(`${part}/`))
+const partOf = ({ path }: Source) =>
+  parts.find(part => path.replace(/\.tsx?$/, '') === part || path.startsWith(`${part}/`))
 const layerOf = (source: Source) => layers.findIndex(parts => parts.includes(partOf(source) ?? ''))
 const inParts = (...parts: string[]) => (source: Source) => parts.includes(partOf(source) ?? '')
 
@@ -59,7 +61,10 @@ test('imports run downwards', async t => {
 })
 
 test('route folders do not know each other', async t => {
-  t.same(offending((from, to) => partOf(from) !== partOf(to) && inParts(...routes)(from) && inParts(...routes)(to)), [])
+  t.same(
+    offending((from, to) => partOf(from) !== partOf(to) && inParts(...routes)(from) && inParts(...routes)(to)),
+    []
+  )
 })
 
 test('the client stands alone: it needs nothing of the gateway, and nothing needs it', async t => {
@@ -82,7 +87,12 @@ test('no folder needs itself through those beside it', async t => {
 })
 
 test('no file is longer than 300 lines', async t => {
-  t.same(sources.filter(source => source.lines > 300 && !generated.includes(source.path)).map(source => `${source.path}: ${source.lines}`), [])
+  t.same(
+    sources
+      .filter(source => source.lines > 300 && !generated.includes(source.path))
+      .map(source => `${source.path}: ${source.lines}`),
+    []
+  )
 })
 
 test('the declaration of a resource decides nothing: it has no if', async t => {
@@ -109,7 +119,9 @@ test('docs/architecture.md says what each folder does, and names no other', asyn
   const [, table = ''] = readFileSync(join(root, 'docs/architecture.md'), 'utf8').split('| folder of `src` |')
   const rows = table.split('\n\n', 1)[0]!.split('\n').map(row => row.split('|')[1] ?? '')
   const named = rows.flatMap(row => [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name!))
-  const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter(entry => entry.isDirectory()).map(({ name }) => name)
+  const folders = readdirSync(join(root, 'src'), { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => name)
   t.strictSame(named.sort(), folders.sort())
 })
 
@@ -119,15 +131,25 @@ function isEnvironment (node: ts.Node): boolean {
 
 function isClock (node: ts.Node): boolean {
   if (ts.isPropertyAccessExpression(node)) return node.getText() === 'Date.now'
-  return (ts.isNewExpression(node) || ts.isCallExpression(node)) && node.expression.getText() === 'Date' && !node.arguments?.length
+  return (
+    (ts.isNewExpression(node) || ts.isCallExpression(node)) &&
+    node.expression.getText() === 'Date' &&
+    !node.arguments?.length
+  )
 }
 
-/** Each cycle of places below a folder as `a → b → a`. Types count too: what needs each other to be understood is one knot. */
+/**
+ * Each cycle of places below a folder as `a → b → a`. Types count too: what needs each other to be understood is one
+ * knot.
+ */
 function cycles (placeOf: (path: string) => string, folder = ''): string[] {
   const needed = new Map<string, Set<string>>()
   for (const { path, imports } of sources.filter(source => source.path.startsWith(folder))) {
     const others = imports.filter(to => byPath.has(to.path) && to.path.startsWith(folder)).map(to => placeOf(to.path))
-    needed.set(placeOf(path), new Set([...needed.get(placeOf(path)) ?? [], ...others.filter(other => other !== placeOf(path))]))
+    needed.set(
+      placeOf(path),
+      new Set([...(needed.get(placeOf(path)) ?? []), ...others.filter(other => other !== placeOf(path))])
+    )
   }
   const found: string[] = []
   const done = new Set<string>()

@@ -6,7 +6,14 @@ import type { DatastoreConfig } from '../src/config/schema.js'
 import { readCredentials } from '../src/config/credentials.js'
 import { controlDatabaseUrl } from '../src/config/secrets.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
-import { defaultFile, editorSchema, environmentExample, errorTable, referencePages, withTables } from '../src/config/documentation.js'
+import {
+  defaultFile,
+  editorSchema,
+  environmentExample,
+  errorTable,
+  referencePages,
+  withTables
+} from '../src/config/documentation.js'
 import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/secret-file.js'
@@ -38,7 +45,13 @@ function mistakesOf (environment: Record<string, string>): readonly string[] {
 
 t.test('without file and variables the shipped defaults and plans hold', async t => {
   const config = loadConfig({})
-  t.match(config, { host: '127.0.0.1', port: 8080, dataDirectory: './data', tenantSystem: 'urn:clinigate:tenant', limits: { bodyBytes: 1048576 } })
+  t.match(config, {
+    host: '127.0.0.1',
+    port: 8080,
+    dataDirectory: './data',
+    tenantSystem: 'urn:clinigate:tenant',
+    limits: { bodyBytes: 1048576 }
+  })
   t.same(config.plans, {
     sandbox: { requestsPerMinute: 100, requestsPerMonth: 1000, overage: false },
     starter: { requestsPerMinute: 200, requestsPerMonth: 60000, overage: true },
@@ -46,16 +59,31 @@ t.test('without file and variables the shipped defaults and plans hold', async t
     team: { requestsPerMinute: 5000, requestsPerMonth: 3000000, overage: true },
     enterprise: { requestsPerMinute: 10000, requestsPerMonth: null, overage: true }
   })
-  t.same(loadConfig({ CLINIGATE_CONFIG: root('config/default.json') }), { ...config, $schema: './clinigate.schema.json' })
+  t.same(loadConfig({ CLINIGATE_CONFIG: root('config/default.json') }), {
+    ...config,
+    $schema: './clinigate.schema.json'
+  })
 })
 
-t.test('a process that is only the gateway needs to know where the control plane is, and no other one does', async t => {
-  const gateway = { CLINIGATE_ROLE: 'gateway', CONTROL_URL: 'https://control.example.org', CLINIGATE_GATEWAY_TOKEN: 'x' }
-  t.match(loadConfig(gateway), { role: 'gateway', control: { url: 'https://control.example.org' } })
-  t.match(mistakesOf({ CLINIGATE_ROLE: 'gateway' }), [/^control.url .*is required/, /^control.gatewayTokenFile .*is required/])
-  t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the role gateway/])
-  t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [/no control plane database/])
-})
+t.test(
+  'a process that is only the gateway needs to know where the control plane is, and no other one does',
+  async t => {
+    const gateway = {
+      CLINIGATE_ROLE: 'gateway',
+      CONTROL_URL: 'https://control.example.org',
+      CLINIGATE_GATEWAY_TOKEN: 'x'
+    }
+    t.match(loadConfig(gateway), { role: 'gateway', control: { url: 'https://control.example.org' } })
+    t.match(mistakesOf({ CLINIGATE_ROLE: 'gateway' }), [
+      /^control.url .*is required/,
+      /^control.gatewayTokenFile .*is required/
+    ])
+    t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the role gateway/])
+    t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [
+      /no control plane database/
+    ])
+  }
+)
 
 t.test('the database URL comes from its variable or its file, and never into the configuration', async t => {
   const databaseUrlFile = file(t, 'postgres://user:of-the-file@db/control\n')
@@ -69,9 +97,14 @@ t.test('the database URL comes from its variable or its file, and never into the
 })
 
 t.test('people must be able to sign in', async t => {
-  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false } }) }), [/^dashboard.localAccounts/])
+  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false } }) }), [
+    /^dashboard.localAccounts/
+  ])
   const oidc = { issuer: 'https://login.example.org', clientId: 'clinigate' }
-  t.match(loadConfig({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false, oidc } }) }).dashboard.oidc, { roleClaim: 'role', roles: { admin: 'admin' } })
+  t.match(loadConfig({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false, oidc } }) }).dashboard.oidc, {
+    roleClaim: 'role',
+    roles: { admin: 'admin' }
+  })
 })
 
 t.test('a variable wins over the file, and an empty one counts as absent', async t => {
@@ -100,12 +133,18 @@ t.test('every variable of the contract sets its own setting', async t => {
     logLevel: 'warn',
     tenantSystem: 'urn:x',
     plans: { mine: { requestsPerMinute: 3, requestsPerMonth: null, overage: false } },
-    datastores: { test: { url: 'http://test.example.org/fhir', auth: { type: 'none' }, connections: 64 }, live: { url: 'https://live.example.org/fhir/' } }
+    datastores: {
+      test: { url: 'http://test.example.org/fhir', auth: { type: 'none' }, connections: 64 },
+      live: { url: 'https://live.example.org/fhir/' }
+    }
   })
 })
 
 t.test('the URL variables change the datastore that the routing names, and keep its other settings', async t => {
-  const CLINIGATE_CONFIG = file(t, { datastores: { shared: { url: 'http://old', connections: 7 } }, routing: { test: 'shared' } })
+  const CLINIGATE_CONFIG = file(t, {
+    datastores: { shared: { url: 'http://old', connections: 7 } },
+    routing: { test: 'shared' }
+  })
   const { datastores } = loadConfig({ CLINIGATE_CONFIG, FHIR_TEST_URL: 'http://new' })
   t.match(datastores, { shared: { url: 'http://new', connections: 7 } })
   t.strictSame(Object.keys(datastores), ['shared'])
@@ -126,7 +165,14 @@ t.test('all mistakes are told at once, each with its setting and never with its 
     limits: { bodyBytes: 'many' },
     keys: { maxStalenessMinutes: 0 }
   })
-  const errors = mistakesOf({ CLINIGATE_CONFIG, PORT: '80 80', LOG_LEVEL: 's3cret', TENANT_SYSTEM: 'a|b', CLINIGATE_PLAN: 'x', CLINIGATE_PLANS: '/nowhere' })
+  const errors = mistakesOf({
+    CLINIGATE_CONFIG,
+    PORT: '80 80',
+    LOG_LEVEL: 's3cret',
+    TENANT_SYSTEM: 'a|b',
+    CLINIGATE_PLAN: 'x',
+    CLINIGATE_PLANS: '/nowhere'
+  })
   t.strictSame([...errors].sort(), [
     'CLINIGATE_PLAN: no such variable; did you mean CLINIGATE_PLANS?',
     'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
@@ -146,12 +192,19 @@ t.test('all mistakes are told at once, each with its setting and never with its 
 
 t.test('a base URL holds no user, password, query or fragment', async t => {
   for (const url of ['http://u:p@h', 'http://u@h', 'http://h?x=1', 'http://h#f', 'h:80', '/fhir', 'http://']) {
-    t.strictSame(mistakesOf({ FHIR_LIVE_URL: url }), ['FHIR_LIVE_URL: must be an http or https URL without user, query or fragment'], url)
+    t.strictSame(
+      mistakesOf({ FHIR_LIVE_URL: url }),
+      ['FHIR_LIVE_URL: must be an http or https URL without user, query or fragment'],
+      url
+    )
   }
 })
 
 t.test('a route to a datastore that is not there is a mistake, for a dedicated one too', async t => {
-  const CLINIGATE_CONFIG = file(t, { datastores: { hospital: { url: 'http://h' } }, routing: { live: 'shared', dedicated: { t1: 'hopsital', t2: 'hospital' } } })
+  const CLINIGATE_CONFIG = file(t, {
+    datastores: { hospital: { url: 'http://h' } },
+    routing: { live: 'shared', dedicated: { t1: 'hopsital', t2: 'hospital' } }
+  })
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG }), [
     'routing.dedicated.t1: names no entry in datastores; did you mean hospital?',
     'routing.live: names no entry in datastores'
@@ -159,14 +212,21 @@ t.test('a route to a datastore that is not there is a mistake, for a dedicated o
 })
 
 t.test('AuditEvents need the log of which they are made', async t => {
-  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }) }), [/^auditLog.auditEvents: .*auditLog.file/])
-  t.match(loadConfig({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }), AUDIT_LOG_FILE: '/l' }).auditLog, { auditEvents: true, file: '/l' })
+  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }) }), [
+    /^auditLog.auditEvents: .*auditLog.file/
+  ])
+  t.match(
+    loadConfig({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }), AUDIT_LOG_FILE: '/l' }).auditLog,
+    { auditEvents: true, file: '/l' }
+  )
 })
 
 t.test('a file that is missing, not JSON or no object is a mistake, not an empty configuration', async t => {
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read'])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{') }), ['CLINIGATE_CONFIG: the file is not JSON'])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), ['CLINIGATE_CONFIG: the file must contain one JSON object'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), [
+    'CLINIGATE_CONFIG: the file must contain one JSON object'
+  ])
   t.strictSame(mistakesOf({ CLINIGATE_PLANS: file(t, { pro: { requestsPerMinute: 0, requestsPerMonth: null } }) }),
     ['plans: pro.overage: is missing', 'plans: pro.requestsPerMinute: must be >= 1'])
 })
@@ -174,19 +234,30 @@ t.test('a file that is missing, not JSON or no object is a mistake, not an empty
 t.test('secrets are read from where the settings point, and a missing one stops the start', async t => {
   const tokenFile = join(directory(t), 'token')
   writeFileSync(tokenFile, 'abc\n')
-  const read = (auth: object, environment = {}) => readCredentials({ url: 'http://h', auth: auth as DatastoreConfig['auth'] }, environment)
+  const read = (auth: object, environment = {}) =>
+    readCredentials({ url: 'http://h', auth: auth as DatastoreConfig['auth'] }, environment)
   t.same(read({ type: 'bearer', tokenFile }), { kind: 'bearer', token: { text: 'abc', file: tokenFile } })
-  t.same(read({ type: 'basic', username: 'u', passwordEnv: 'P' }, { P: 'p w' }), { kind: 'basic', user: 'u', password: { text: 'p w' } })
+  t.same(read({ type: 'basic', username: 'u', passwordEnv: 'P' }, { P: 'p w' }), {
+    kind: 'basic',
+    user: 'u',
+    password: { text: 'p w' }
+  })
   t.same(read({ type: 'none' }), { kind: 'none' })
   const error = (auth: object, environment = {}) =>
-    mistakesOf({ ...environment, CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } }) })[0]?.replace('datastores.a.auth: ', '')
+    mistakesOf({
+      ...environment,
+      CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } })
+    })[0]?.replace('datastores.a.auth: ', '')
   t.equal(error({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
   t.equal(error({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not contain a colon')
   t.equal(error({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
   t.equal(error({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
   t.equal(error({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
   t.equal(error({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read')
-  t.equal(error({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }), 'the token is empty or contains a character that is not valid in a header')
+  t.equal(
+    error({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }),
+    'the token is empty or contains a character that is not valid in a header'
+  )
 })
 
 t.test('the secret of the cursors is made once, and nobody else may read it', async t => {
@@ -197,8 +268,13 @@ t.test('the secret of the cursors is made once, and nobody else may read it', as
   t.equal(statSync(join(dataDirectory, 'cursor.secret')).mode & 0o777, 0o600)
   t.same(cursorSecret(config), secret)
   const configured = file(t, Buffer.alloc(32, 7).toString('base64'))
-  t.same(cursorSecret(loadConfig({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: configured } }) })), Buffer.alloc(32, 7))
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), ['cursor.secretFile: the file must contain 32 bytes in base64'])
+  t.same(
+    cursorSecret(loadConfig({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: configured } }) })),
+    Buffer.alloc(32, 7)
+  )
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), [
+    'cursor.secretFile: the file must contain 32 bytes in base64'
+  ])
   writeFileSync(join(dataDirectory, 'cursor.secret'), 'damaged')
   t.throws(() => cursorSecret(config), /32 bytes/)
 })
@@ -215,24 +291,46 @@ t.test('what is generated from the schema is up to date: npm run docs', async t 
   }
   const isolation = readText(root('docs/isolation.md')) ?? ''
   t.ok(isolation.includes(policyTable()), 'docs/isolation.md has the policy')
-  t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b', { errors: errorTable() }), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
+  t.equal(
+    withTables('a<!-- errors:start -->old<!-- errors:end -->b', { errors: errorTable() }),
+    `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`
+  )
 })
 
-t.test('a start warns of test keys on the server of live records, and of datastores that can\'t import by themselves, and names no address', async t => {
-  const one = 'http://fhir.example.org/fhir'
-  const warningsOf = (settings: object) => {
-    const said: Array<Record<string, unknown>> = []
-    warnAboutConfig(loadConfig({ CLINIGATE_CONFIG: file(t, settings) }), { warn: (fields: object, message: string) => { said.push({ ...fields, message }) } })
-    t.notMatch(JSON.stringify(said), 'example.org')
-    return said
+t.test(
+  "a start warns of test keys on the server of live records, and of datastores that can't import by themselves, and names no address",
+  async t => {
+    const one = 'http://fhir.example.org/fhir'
+    const warningsOf = (settings: object) => {
+      const said: Array<Record<string, unknown>> = []
+      warnAboutConfig(loadConfig({ CLINIGATE_CONFIG: file(t, settings) }), {
+        warn: (fields: object, message: string) => {
+          said.push({ ...fields, message })
+        }
+      })
+      t.notMatch(JSON.stringify(said), 'example.org')
+      return said
+    }
+    const sameServer = (live: string[]) => [{ live, message: /its test keys can read and change its live records/ }]
+    t.match(
+      warningsOf({ datastores: { test: { url: one }, live: { url: 'http://FHIR.example.org:80/fhir/' } } }),
+      sameServer(['live'])
+    )
+    t.match(
+      warningsOf({ datastores: { here: { url: one } }, routing: { test: 'here', live: 'here' } }),
+      sameServer(['here'])
+    )
+    t.match(
+      warningsOf({
+        datastores: { test: { url: one }, hospital: { url: one } },
+        routing: { dedicated: { someone: 'hospital' } }
+      }),
+      sameServer(['hospital'])
+    )
+    t.strictSame(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://fhir.example.org/live' } } }), [])
+    t.strictSame(warningsOf({}), [])
+    const importing = { datastores: { live: { url: one, import: 'own' } } }
+    t.match(warningsOf(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
+    t.strictSame(warningsOf({ ...importing, bulk: { importUrl: 'http://gateway-1.internal:8080' } }), [])
   }
-  const sameServer = (live: string[]) => [{ live, message: /its test keys can read and change its live records/ }]
-  t.match(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://FHIR.example.org:80/fhir/' } } }), sameServer(['live']))
-  t.match(warningsOf({ datastores: { here: { url: one } }, routing: { test: 'here', live: 'here' } }), sameServer(['here']))
-  t.match(warningsOf({ datastores: { test: { url: one }, hospital: { url: one } }, routing: { dedicated: { someone: 'hospital' } } }), sameServer(['hospital']))
-  t.strictSame(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://fhir.example.org/live' } } }), [])
-  t.strictSame(warningsOf({}), [])
-  const importing = { datastores: { live: { url: one, import: 'own' } } }
-  t.match(warningsOf(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
-  t.strictSame(warningsOf({ ...importing, bulk: { importUrl: 'http://gateway-1.internal:8080' } }), [])
-})
+)

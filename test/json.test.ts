@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { ExactNumber, JsonRefused, mapJson, maxDepth, parseStored, parseStrict, plainNumbers, printJson } from '../src/json/json.js'
+import {
+  ExactNumber,
+  JsonRefused,
+  mapJson,
+  maxDepth,
+  parseStored,
+  parseStrict,
+  plainNumbers,
+  printJson
+} from '../src/json/json.js'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const strict = (text: string): unknown => parseStrict(bytes(text))
@@ -10,17 +19,30 @@ const whole = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,20}$/))
 const exponent = fc.stringMatching(/^[eE][+-]?\d{1,2}$/)
 
 /** Every form that a number may have in a JSON text. */
-const numberText = fc.tuple(fc.constantFrom('', '-'), whole, fc.option(digits, { nil: '' }), fc.option(exponent, { nil: '' }))
+const numberText = fc
+  .tuple(fc.constantFrom('', '-'), whole, fc.option(digits, { nil: '' }), fc.option(exponent, { nil: '' }))
   .map(([sign, whole, fraction, exponent]) => sign + whole + (fraction && `.${fraction}`) + exponent)
 
 /** Text with everything that has a meaning in JSON, brackets and numbers included. */
-const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('"', '\\', '\\"', '[1.10,', '{"a":1e5}', '}', ':', '1.10', '\u2028', '\n'))
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.constantFrom('"', '\\', '\\"', '[1.10,', '{"a":1e5}', '}', ':', '1.10', '\u2028', '\n')
+)
 const jsonText = fc.letrec<{ value: string }>(tie => ({
-  value: fc.oneof({ depthSize: 'small' },
-    numberText, text.map(text => JSON.stringify(text)), fc.constantFrom('true', 'false', 'null'),
+  value: fc.oneof(
+    { depthSize: 'small' },
+    numberText,
+    text.map(text => JSON.stringify(text)),
+    fc.constantFrom('true', 'false', 'null'),
     fc.array(tie('value'), { maxLength: 4 }).map(items => `[${items.join(',')}]`),
-    fc.dictionary(text, tie('value'), { maxKeys: 4, noNullPrototype: true })
-      .map(members => `{${Object.entries(members).filter(([name]) => name !== '__proto__').map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`))
+    fc.dictionary(text, tie('value'), { maxKeys: 4, noNullPrototype: true }).map(
+      members =>
+        `{${Object.entries(members)
+          .filter(([name]) => name !== '__proto__')
+          .map(([name, value]) => `${JSON.stringify(name)}:${value}`)
+          .join(',')}}`
+    )
+  )
 })).value
 
 t.test('every number comes back with its own text, from clients and from datastores', async () => {
@@ -48,23 +70,47 @@ t.test('every value is what the engine reads, its numbers aside', async () => {
 })
 
 t.test('what is not JSON for the engine is refused', async () => {
-  fc.assert(fc.property(jsonText, fc.nat(), fc.constantFrom('', ',', '"', '1', '.', '-', '}', ']', ':', '0', 'e', '\\', '\t'), (body, place, junk) => {
-    const at = place % (body.length + 1)
-    const broken = body.slice(0, at) + junk + body.slice(at + (junk === '' ? 1 : 0))
-    let isJson = true
-    try { JSON.parse(broken) } catch { isJson = false }
-    let isTaken = true
-    try { strict(broken) } catch (error) {
-      if (!(error instanceof JsonRefused)) throw error
-      isTaken = false
-    }
-    return isJson || !isTaken
-  }), { numRuns: 3000, seed: 1 })
+  fc.assert(
+    fc.property(
+      jsonText,
+      fc.nat(),
+      fc.constantFrom('', ',', '"', '1', '.', '-', '}', ']', ':', '0', 'e', '\\', '\t'),
+      (body, place, junk) => {
+        const at = place % (body.length + 1)
+        const broken = body.slice(0, at) + junk + body.slice(at + (junk === '' ? 1 : 0))
+        let isJson = true
+        try {
+          JSON.parse(broken)
+        } catch {
+          isJson = false
+        }
+        let isTaken = true
+        try {
+          strict(broken)
+        } catch (error) {
+          if (!(error instanceof JsonRefused)) throw error
+          isTaken = false
+        }
+        return isJson || !isTaken
+      }
+    ),
+    { numRuns: 3000, seed: 1 }
+  )
 })
 
 t.test('numbers that JavaScript keeps are plain, the others know their text', async t => {
   t.strictSame(strict('[1, -5, 0.1, 36.6, 123456789012345]'), [1, -5, 0.1, 36.6, 123456789012345])
-  for (const number of ['1.10', '-0', '1e2', '1E+2', '0.0', '100.00', '12345678901234567890', '0.1234567890123456789', '0.00000012']) {
+  for (const number of [
+    '1.10',
+    '-0',
+    '1e2',
+    '1E+2',
+    '0.0',
+    '100.00',
+    '12345678901234567890',
+    '0.1234567890123456789',
+    '0.00000012'
+  ]) {
     const [read] = strict(`[${number}]`) as [ExactNumber]
     t.type(read, ExactNumber, number)
     t.equal(read.text, number)
@@ -77,17 +123,38 @@ t.test('numbers that JavaScript keeps are plain, the others know their text', as
 })
 
 t.test('undefined members are not printed', async t => {
-  t.equal(printJson({ a: undefined, b: [undefined, 1], c: new ExactNumber('1.0'), d: undefined }), '{"b":[null,1],"c":1.0}')
+  t.equal(
+    printJson({ a: undefined, b: [undefined, 1], c: new ExactNumber('1.0'), d: undefined }),
+    '{"b":[null,1],"c":1.0}'
+  )
 })
 
 function refused (t: Test, body: string | Uint8Array, reason: RegExp, name?: string): void {
-  t.throws(() => parseStrict(typeof body === 'string' ? bytes(body) : body), { name: 'JsonSyntaxError', reason }, name ?? JSON.stringify(body).slice(0, 40))
+  t.throws(
+    () => parseStrict(typeof body === 'string' ? bytes(body) : body),
+    { name: 'JsonSyntaxError', reason },
+    name ?? JSON.stringify(body).slice(0, 40)
+  )
 }
 
 t.test('a name that stands twice in one object is refused, however it is written', async t => {
-  for (const body of ['{"a":1,"a":2}', '{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '[{"b":{"a":{},"a":{}}}]', '{"a":"x:y","a":1.10}']) refused(t, body, /twice/)
-  t.strictSame(strict('{"a":{"a":1},"b":"\\":\\"","c":[{"a":2},{"a":2}]}'), { a: { a: 1 }, b: '":"', c: [{ a: 2 }, { a: 2 }] })
-  t.strictSame(parseStored('{"a":1,"a":2.0}'), { a: new ExactNumber('2.0') }, 'a datastore is believed: the last counts')
+  for (const body of [
+    '{"a":1,"a":2}',
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '[{"b":{"a":{},"a":{}}}]',
+    '{"a":"x:y","a":1.10}'
+  ]) { refused(t, body, /twice/) }
+  t.strictSame(strict('{"a":{"a":1},"b":"\\":\\"","c":[{"a":2},{"a":2}]}'), {
+    a: { a: 1 },
+    b: '":"',
+    c: [{ a: 2 }, { a: 2 }]
+  })
+  t.strictSame(
+    parseStored('{"a":1,"a":2.0}'),
+    { a: new ExactNumber('2.0') },
+    'a datastore is believed: the last counts'
+  )
 })
 
 t.test(`nesting stops at ${maxDepth} levels; brackets in text are no levels`, async t => {
@@ -114,28 +181,69 @@ t.test('bytes that are not UTF-8 and a byte order mark are refused', async t => 
 })
 
 t.test('what other parsers forgive is refused', async t => {
-  for (const body of ['', ' ', '{', '[1,]', '{"a":1,}', '{a:1}', '{\'a\':1}', '01', '+1', '1.', '.5', 'NaN', 'Infinity', '/**/1', '1 2', '{"a" 1}', '"\t"', '{1.10:1}', '[1.10"x"]', '[1.10.2]', '\u00a01']) {
+  for (const body of [
+    '',
+    ' ',
+    '{',
+    '[1,]',
+    '{"a":1,}',
+    '{a:1}',
+    "{'a':1}",
+    '01',
+    '+1',
+    '1.',
+    '.5',
+    'NaN',
+    'Infinity',
+    '/**/1',
+    '1 2',
+    '{"a" 1}',
+    '"\t"',
+    '{1.10:1}',
+    '[1.10"x"]',
+    '[1.10.2]',
+    '\u00a01'
+  ]) {
     refused(t, body, /not JSON/)
   }
-  for (const number of ['1e400', '-1e400', `1${'0'.repeat(400)}`, `0.${'1'.repeat(400)}`]) refused(t, `[${number}]`, /too large, too small or too long/)
+  for (const number of ['1e400', '-1e400', `1${'0'.repeat(400)}`, `0.${'1'.repeat(400)}`]) {
+    refused(t, `[${number}]`, /too large, too small or too long/)
+  }
 })
 
 t.test('a reason never repeats what was sent', async t => {
-  for (const body of ['{"secret":1,"secret":2}', '{"secret"', '"secret\\u0000"', '{"secret\\ud800":1}', '[1e999, "secret"']) {
+  for (const body of [
+    '{"secret":1,"secret":2}',
+    '{"secret"',
+    '"secret\\u0000"',
+    '{"secret\\ud800":1}',
+    '[1e999, "secret"'
+  ]) {
     t.throws(() => strict(body), { message: /^(?!.*secret)/ })
   }
 })
 
-t.test('what is replaced is replaced wherever it stands, by the name of the member that holds it, and the rest is the same object', async t => {
-  const kept = { reference: 'Patient/1', text: 'Patient/1' }
-  const exact = new ExactNumber('1.10')
-  const value = { a: [kept, { deep: [{ uri: ['x', 'y'] }] }], exact, b: null }
-  const after = mapJson(value, (item, name) => name === 'uri' && item === 'x' ? 'z' : item)
-  t.same(after, { a: [kept, { deep: [{ uri: ['z', 'y'] }] }], exact: { text: '1.10' }, b: null })
-  t.equal(after.a[0], kept)
-  t.equal(after.exact, exact)
-  t.same(value.a[1], { deep: [{ uri: ['x', 'y'] }] }, 'what was given stays as it is')
-  t.equal(mapJson(value, item => item), value, 'nothing was replaced')
-  const ownProto = JSON.parse('{"__proto__":{"a":"x"}}') as object
-  t.equal(JSON.stringify(mapJson(ownProto, item => item === 'x' ? 'z' : item)), '{"__proto__":{"a":"z"}}', 'a member with that name stays one')
-})
+t.test(
+  'what is replaced is replaced wherever it stands, by the name of the member that holds it, and the rest is the same object',
+  async t => {
+    const kept = { reference: 'Patient/1', text: 'Patient/1' }
+    const exact = new ExactNumber('1.10')
+    const value = { a: [kept, { deep: [{ uri: ['x', 'y'] }] }], exact, b: null }
+    const after = mapJson(value, (item, name) => (name === 'uri' && item === 'x' ? 'z' : item))
+    t.same(after, { a: [kept, { deep: [{ uri: ['z', 'y'] }] }], exact: { text: '1.10' }, b: null })
+    t.equal(after.a[0], kept)
+    t.equal(after.exact, exact)
+    t.same(value.a[1], { deep: [{ uri: ['x', 'y'] }] }, 'what was given stays as it is')
+    t.equal(
+      mapJson(value, item => item),
+      value,
+      'nothing was replaced'
+    )
+    const ownProto = JSON.parse('{"__proto__":{"a":"x"}}') as object
+    t.equal(
+      JSON.stringify(mapJson(ownProto, item => (item === 'x' ? 'z' : item))),
+      '{"__proto__":{"a":"z"}}',
+      'a member with that name stays one'
+    )
+  }
+)

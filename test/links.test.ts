@@ -4,11 +4,20 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
-const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
+  cwd: root,
+  encoding: 'utf8'
+})
+  .trim()
+  .split('\n')
 
 t.test('every link of a page to another one of the project leads there, and to a heading that is on it', async t => {
   t.ok(pages.includes('README.md'))
-  const dead = pages.flatMap(page => linksOf(page).filter(link => !leadsThere(page, link)).map(link => `${page}: ${link}`))
+  const dead = pages.flatMap(page =>
+    linksOf(page)
+      .filter(link => !leadsThere(page, link))
+      .map(link => `${page}: ${link}`)
+  )
   t.strictSame(dead, [])
 })
 
@@ -20,13 +29,22 @@ t.test('a package holds what its pages link to, and of the build nothing without
     .map(path => `${page}: ${path}`))
   t.strictSame(missing, [])
   const built = packed.filter(file => file.startsWith('dist/'))
-  t.ok(built.includes('dist/main.js') && built.includes('dist/client/index.d.ts') && built.includes('dist/control-plane/dashboard/assets/dashboard.css'))
+  t.ok(
+    built.includes('dist/main.js') &&
+      built.includes('dist/client/index.d.ts') &&
+      built.includes('dist/control-plane/dashboard/assets/dashboard.css')
+  )
   t.strictSame(built.filter(file => !hasSource(file)), [])
 })
 
 /** What `npm pack` would take of what is built. */
 function filesPacked (): string[] {
-  const told = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 16_777_216 })
+  const told = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    maxBuffer: 16_777_216
+  })
   const [{ files }] = JSON.parse(told) as [{ readonly files: ReadonlyArray<{ readonly path: string }> }]
   return files.map(({ path }) => path)
 }

@@ -4,14 +4,23 @@ import { backoff, jitteredBackoff } from '../src/time/backoff.js'
 import { BackgroundTask } from '../src/time/background-task.js'
 import { until } from './harness/until.js'
 
-t.test('what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step', async t => {
-  const bounds = { firstMs: 100, maxMs: 5_000 }
-  t.strictSame([0, 1, 2, 5, 6, 5_000].map(failures => backoff(bounds, failures)), [100, 200, 400, 3_200, 5_000, 5_000])
-  t.strictSame([0, 0.5, 1].map(random => jitteredBackoff(bounds, 1, () => random)), [200, 150, 100])
-  const pauses = new Set(Array.from({ length: 100 }, () => jitteredBackoff(bounds, 9)))
-  t.ok(pauses.size > 90)
-  t.ok([...pauses].every(ms => ms >= 2_500 && ms <= 5_000))
-})
+t.test(
+  'what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step',
+  async t => {
+    const bounds = { firstMs: 100, maxMs: 5_000 }
+    t.strictSame(
+      [0, 1, 2, 5, 6, 5_000].map(failures => backoff(bounds, failures)),
+      [100, 200, 400, 3_200, 5_000, 5_000]
+    )
+    t.strictSame(
+      [0, 0.5, 1].map(random => jitteredBackoff(bounds, 1, () => random)),
+      [200, 150, 100]
+    )
+    const pauses = new Set(Array.from({ length: 100 }, () => jitteredBackoff(bounds, 9)))
+    t.ok(pauses.size > 90)
+    t.ok([...pauses].every(ms => ms >= 2_500 && ms <= 5_000))
+  }
+)
 
 t.test('turns follow each other with the pause that each asks for, one at a time', async t => {
   let [turns, atOnce, most] = [0, 0, 0]

@@ -24,7 +24,9 @@ function start (t: Test, environment: Record<string, string>, ...args: string[])
 
 function startFile (t: Test, file: string, environment: Record<string, string>, args: readonly string[]) {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [join(built, file), ...args], { env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...environment } })
+  const child = spawn(process.execPath, [join(built, file), ...args], {
+    env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...environment }
+  })
   const said = { out: '', err: '' }
   child.stdout.on('data', chunk => { said.out += chunk })
   child.stderr.on('data', chunk => { said.err += chunk })
@@ -32,7 +34,10 @@ function startFile (t: Test, file: string, environment: Record<string, string>, 
   t.after(() => { child.kill('SIGKILL') })
   const address = async () => {
     while (!/listens on (\S+)\n/.test(said.out)) {
-      const over = await Promise.race([ended.then(() => true), new Promise<false>(resolve => setTimeout(resolve, 50, false))])
+      const over = await Promise.race([
+        ended.then(() => true),
+        new Promise<false>(resolve => setTimeout(resolve, 50, false))
+      ])
       if (over) throw new Error(`it ended: ${said.err}`)
     }
     return /listens on (\S+)\n/.exec(said.out)![1]!
@@ -54,13 +59,19 @@ t.test('the first start shows a test key and a live key that work at once, and n
   t.ok(password.length > 10, 'and the password of an operator')
   t.match((await fetch(`${address}/dashboard`)).url, `${address}/dashboard/sign-in`)
   for (const key of keys) {
-    const made = await fetch(`${address}/v1/patients`, { method: 'POST', headers: { 'x-api-key': key, 'content-type': 'application/json' }, body: '{ "firstName": "Ada", "lastName": "Byron" }' })
+    const made = await fetch(`${address}/v1/patients`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: '{ "firstName": "Ada", "lastName": "Byron" }'
+    })
     t.equal(made.status, 201)
     const found = await fetch(`${address}/v1/patients`, { headers: { 'x-api-key': key } })
     t.match(await found.json(), { data: { total: 1 } }, 'test and live have a store of their own')
   }
   t.equal(await first.stop(), 0)
-  for (const line of first.said.err.trim().split('\n')) t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
+  for (const line of first.said.err.trim().split('\n')) {
+    t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
+  }
   for (const key of [...keys, password]) {
     t.notMatch(first.said.err, key, 'no key in the log')
     for (const { name, bytes } of dataFiles(data)) t.notOk(bytes.includes(key), `no key in ${name}`)
@@ -70,7 +81,11 @@ t.test('the first start shows a test key and a live key that work at once, and n
   const again = await second.address()
   t.strictSame(keysIn(second.said.out), [])
   t.notMatch(second.said.out, 'password')
-  t.equal((await fetch(`${again}/v1/patients`, { headers: { 'x-api-key': keys[0]! } })).status, 200, 'the keys and records outlast the process')
+  t.equal(
+    (await fetch(`${again}/v1/patients`, { headers: { 'x-api-key': keys[0]! } })).status,
+    200,
+    'the keys and records outlast the process'
+  )
   t.equal(await second.stop('SIGINT'), 0)
 })
 
@@ -96,7 +111,12 @@ t.test('a process that is to end says so to load balancers first, and serves all
 })
 
 t.test('a bad configuration stops the start with every mistake, and 1', async t => {
-  const { said, ended } = start(t, { CLINIGATE_DATA: dataDirectory(t), PORT: 'x', FHIR_TEST_URL: 'nonsense', LOG_LEVEL: 'loud' })
+  const { said, ended } = start(t, {
+    CLINIGATE_DATA: dataDirectory(t),
+    PORT: 'x',
+    FHIR_TEST_URL: 'nonsense',
+    LOG_LEVEL: 'loud'
+  })
   t.equal(await ended, 1)
   for (const variable of ['PORT', 'FHIR_TEST_URL', 'LOG_LEVEL']) t.match(said.err, `- ${variable}: `)
   t.notMatch(said.err, / at .*:\d+/, 'no stack')
@@ -107,7 +127,10 @@ t.test('a port that is taken stops the start with what to do, and 1', async t =>
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.after(() => taken.close())
-  const { said, ended } = start(t, { CLINIGATE_DATA: dataDirectory(t), PORT: String((taken.address() as AddressInfo).port) })
+  const { said, ended } = start(t, {
+    CLINIGATE_DATA: dataDirectory(t),
+    PORT: String((taken.address() as AddressInfo).port)
+  })
   t.equal(await ended, 1)
   t.match(said.err, 'choose another port with PORT')
   t.strictSame(keysIn(said.out), [], 'no key is lost on a start that failed')
@@ -115,8 +138,18 @@ t.test('a port that is taken stops the start with what to do, and 1', async t =>
 
 t.test('a gateway without a control plane, or with a database of its own, does not start', async t => {
   const wrong = [
-    [{}, [/CONTROL_URL.*is required for the role gateway/, /CLINIGATE_GATEWAY_TOKEN.*is required for the role gateway/]],
-    [{ CONTROL_URL: 'http://127.0.0.1:1', CLINIGATE_GATEWAY_TOKEN: 'x', CONTROL_DATABASE_URL: 'postgres://x@127.0.0.1/x' }, [/has no control plane database/]]
+    [
+      {},
+      [/CONTROL_URL.*is required for the role gateway/, /CLINIGATE_GATEWAY_TOKEN.*is required for the role gateway/]
+    ],
+    [
+      {
+        CONTROL_URL: 'http://127.0.0.1:1',
+        CLINIGATE_GATEWAY_TOKEN: 'x',
+        CONTROL_DATABASE_URL: 'postgres://x@127.0.0.1/x'
+      },
+      [/has no control plane database/]
+    ]
   ] as const
   for (const [variables, said] of wrong) {
     const refused = start(t, { CLINIGATE_DATA: dataDirectory(t), ...variables }, '--role', 'gateway')
@@ -131,10 +164,23 @@ t.test('clinigate start is the same start, in every role', async t => {
   const address = await control.address()
   t.equal(keysIn(control.said.out).length, 2)
   t.match(control.said.out, `The dashboard is at ${address}/dashboard`)
-  const gateway = startFile(t, 'operator/cli/index.js', { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' }, ['start', '--role', 'gateway'])
+  const gateway = startFile(
+    t,
+    'operator/cli/index.js',
+    { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' },
+    ['start', '--role', 'gateway']
+  )
   const gatewayAddress = await gateway.address()
-  t.equal((await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status, 503, 'no key is taken while none is known')
-  t.strictSame([(await fetch(`${gatewayAddress}/health/ready`)).status, (await fetch(`${gatewayAddress}/health`)).status], [503, 200], 'so no requests are to be sent there')
+  t.equal(
+    (await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status,
+    503,
+    'no key is taken while none is known'
+  )
+  t.strictSame(
+    [(await fetch(`${gatewayAddress}/health/ready`)).status, (await fetch(`${gatewayAddress}/health`)).status],
+    [503, 200],
+    'so no requests are to be sent there'
+  )
   t.equal((await fetch(`${address}/health/ready`)).status, 200)
   while (!gateway.said.err.includes('rejected this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
   t.notMatch(gateway.said.err, 'not a token')

@@ -1,8 +1,10 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
  * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`.
- * `--also 22` runs fast tests once more on Node 22, which npm fetches: all of them after `--fast`, otherwise those of the folders that
- * depend most on Node and its SQLite driver. It may be repeated. The last line counts all runs: `N passed, N failed`, after what failed assertions say and the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
+ * `--also 22` runs fast tests once more on Node 22, which npm fetches: all of them after `--fast`, otherwise those of
+ * the folders that depend most on Node and its SQLite driver. It may be repeated. The last line counts all runs: `N
+ * passed, N failed`, after what failed assertions say and the names of the tests that failed. What the FHIR server
+ * itself says goes to test/hapi/target/hapi.log.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -16,8 +18,12 @@ import { installNode } from './harness/other-node.js'
 import { installPython } from './harness/python.js'
 
 const root = join(import.meta.dirname, '..')
-const { values: { fast, also }, positionals } = parseArgs({
-  options: { fast: { type: 'boolean', default: false }, also: { type: 'string', multiple: true, default: [] } }, allowPositionals: true
+const {
+  values: { fast, also },
+  positionals
+} = parseArgs({
+  options: { fast: { type: 'boolean', default: false }, also: { type: 'string', multiple: true, default: [] } },
+  allowPositionals: true
 })
 const needsMore = /\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/
 const dependsOnNode = /^test\/(backends|bootstrap|client|control-store|envelope|idempotency|keys|limits|sandbox)\//
@@ -32,7 +38,9 @@ try {
   process.exitCode = await runAll()
   for (const version of also) {
     if (stopping.signal.aborted) break
-    const again = files.filter(file => !needsMore.test(file) && (fast || positionals.length > 0 || dependsOnNode.test(file)))
+    const again = files.filter(
+      file => !needsMore.test(file) && (fast || positionals.length > 0 || dependsOnNode.test(file))
+    )
     const code = await runTap({ node: await installNode(version), files: again })
     process.exitCode ||= code
   }
@@ -81,7 +89,10 @@ async function runTap ({ backend, files, node = process.execPath }) {
   // Whoever names a place for temporary files has a reason.
   const memory = process.env.TMPDIR === undefined ? makeMemoryFolder() : undefined
   try {
-    const code = await tap({ output, files, node }, { ...testEnvironment(backend), TEST_BUILT: built, ...memory && { TMPDIR: memory } })
+    const code = await tap(
+      { output, files, node },
+      { ...testEnvironment(backend), TEST_BUILT: built, ...(memory && { TMPDIR: memory }) }
+    )
     const said = readFileSync(output, 'utf8')
     const counted = countTests(said)
     for (const key of ['passed', 'failed', 'skipped']) counts[key] += counted[key]

@@ -5,7 +5,10 @@ export interface BackendRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Relative to the datastore's base URL, percent-encoded: `Patient/1?_elements=meta`. */
   readonly path: string
-  /** Such as if-match, if-none-exist, prefer, cache-control, x-request-id and traceparent. The HTTP client adds accept, content-type, authorization and the operator's own headers. */
+  /**
+   * Such as if-match, if-none-exist, prefer, cache-control, x-request-id and traceparent. The HTTP client adds accept,
+   * content-type, authorization and the operator's own headers.
+   */
   readonly headers?: Readonly<Record<string, string>>
   /** FHIR JSON text. */
   readonly body?: string
@@ -39,9 +42,9 @@ export interface StreamRequest {
 }
 
 /**
- * One datastore. `send` resolves with 501 and any status below 500, except redirects, 401, 403, 407 and 429, which are problems of the gateway
- * with its datastore. Those and all others are thrown as a Failure BACKEND_ERROR (502), BACKEND_UNAVAILABLE (503, with Retry-After) or
- * BACKEND_TIMEOUT (504). A GET is retried once, anything else never.
+ * One datastore. `send` resolves with 501 and any status below 500, except redirects, 401, 403, 407 and 429, which are
+ * problems of the gateway with its datastore. Those and all others are thrown as a Failure BACKEND_ERROR (502),
+ * BACKEND_UNAVAILABLE (503, with Retry-After) or BACKEND_TIMEOUT (504). A GET is retried once, anything else never.
  */
 export interface Backend {
   readonly name: string
@@ -50,7 +53,10 @@ export interface Backend {
   /** The same server for a proxy. Only the guard opens a route to it. */
   readonly upstream: Upstream
   send (request: BackendRequest): Promise<BackendResponse>
-  /** Sends a GET once, and resolves before the body has arrived. A 200 has one of the accepted media types. Otherwise like `send`. */
+  /**
+   * Sends a GET once, and resolves before the body has arrived. A 200 has one of the accepted media types. Otherwise
+   * like `send`.
+   */
   stream (request: StreamRequest): Promise<BackendStream>
   /** Whether the server answers at all, for /health. Never throws. */
   probe (): Promise<boolean>

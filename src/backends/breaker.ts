@@ -21,8 +21,9 @@ interface BreakerParts {
 }
 
 /**
- * The circuit breaker of one datastore. After a server error, or silence, it probes the server itself. It opens only if that probe
- * fails too, so that no client's requests can lock out others. It continues to probe, and closes at the first response.
+ * The circuit breaker of one datastore. After a server error, or silence, it probes the server itself. It opens only if
+ * that probe fails too, so that no client's requests can lock out others. It continues to probe, and closes at the
+ * first response.
  */
 export class Breaker {
   readonly #parts: Required<BreakerParts>
@@ -140,7 +141,9 @@ export class Breaker {
 /** Stands for any request, since no server has received it. */
 const unsent: BackendRequest = { method: 'GET', path: '' }
 
-/** The circuit is open, so nothing was sent. The code tells the error mapping that no server has received the request. */
+/**
+ * The circuit is open, so nothing was sent. The code tells the error mapping that no server has received the request.
+ */
 export class CircuitOpen extends Error {
   readonly code = 'CIRCUIT_OPEN'
 

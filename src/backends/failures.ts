@@ -18,7 +18,10 @@ export function transportFailure (request: BackendRequest, error: unknown): unkn
   return uncertain(request, error.why === 'timeout' ? 'BACKEND_TIMEOUT' : 'BACKEND_ERROR', error.cause)
 }
 
-/** The failure of a response that is a problem of the gateway with its datastore. Undefined for a response that the guard can read. */
+/**
+ * The failure of a response that is a problem of the gateway with its datastore. Undefined for a response that the
+ * guard can read.
+ */
 export function responseFailure (request: BackendRequest, response: BackendResponse): Failure | undefined {
   const failure = statusFailure(request, response)
   if (failure !== undefined || response.status === 501 || isReadable(response)) return failure
@@ -29,12 +32,18 @@ export function responseFailure (request: BackendRequest, response: BackendRespo
 export function statusFailure (request: BackendRequest, response: Omit<BackendResponse, 'body'>): Failure | undefined {
   const { status } = response
   const cause = { status }
-  if (status === 503 || status === 429) return unavailable(retryAfterSeconds(response) ?? defaultRetryAfterSeconds, cause)
-  if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the gateway\'s credential was rejected' } })
+  if (status === 503 || status === 429) {
+    return unavailable(retryAfterSeconds(response) ?? defaultRetryAfterSeconds, cause)
+  }
+  if (status === 401 || status === 403 || status === 407) {
+    return new Failure('BACKEND_ERROR', { cause: { status, reason: "the gateway's credential was rejected" } })
+  }
   // Not a problem of the gateway: the server does not support the request.
   if (status === 501) return undefined
   if (status >= 500) return uncertain(request, 'BACKEND_ERROR', cause)
-  if (status >= 300 && status < 400) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'redirects are not followed' } })
+  if (status >= 300 && status < 400) {
+    return new Failure('BACKEND_ERROR', { cause: { status, reason: 'redirects are not followed' } })
+  }
   return undefined
 }
 
@@ -49,7 +58,11 @@ export function retryAfterSeconds (response: Pick<BackendResponse, 'headers'>): 
 // HAPI sends the status of native imports in the media type that FHIR had before STU3.
 function isReadable ({ headers, body }: BackendResponse): boolean {
   const encoding = headers['content-encoding'] ?? 'identity'
-  return body === '' || (encoding === 'identity' && /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))
+  return (
+    body === '' ||
+    (encoding === 'identity' &&
+      /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))
+  )
 }
 
 function unavailable (retryAfterSeconds: number, cause: unknown): Failure {
@@ -57,6 +70,8 @@ function unavailable (retryAfterSeconds: number, cause: unknown): Failure {
 }
 
 function uncertain (request: BackendRequest, code: FailureCode, cause: unknown): Failure {
-  const message = isRead(request) ? 'Try again. If the error persists, report the requestId.' : 'Before you repeat the change, check whether it was made.'
+  const message = isRead(request)
+    ? 'Try again. If the error persists, report the requestId.'
+    : 'Before you repeat the change, check whether it was made.'
   return new Failure(code, { message, cause })
 }

@@ -77,7 +77,12 @@ export class HttpBackend implements Backend {
     this.upstream = {
       origin: url.origin,
       basePath: this.#basePath,
-      request: (request, upstreamResponse) => { this.#carried(request).then(response => upstreamResponse(null, response), error => upstreamResponse(error, undefined as never)) }
+      request: (request, upstreamResponse) => {
+        this.#carried(request).then(
+          response => upstreamResponse(null, response),
+          error => upstreamResponse(error, undefined as never)
+        )
+      }
     }
   }
 
@@ -96,18 +101,34 @@ export class HttpBackend implements Backend {
   }
 
   async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {
-    const request: BackendRequest = { method: 'GET', path, ...headers !== undefined && { headers } }
-    return await this.#authorized(authorization => {
-      const rebuilt = this.#rebuilt(request, authorization)
-      return sendStream(this.#files, { request, accept, signal, rebuilt: { ...rebuilt, headers: { ...rebuilt.headers as Record<string, string>, accept: accept.join(', ') } } })
-    }, { ofError: error => error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 401 })
+    const request: BackendRequest = { method: 'GET', path, ...(headers !== undefined && { headers }) }
+    return await this.#authorized(
+      authorization => {
+        const rebuilt = this.#rebuilt(request, authorization)
+        return sendStream(this.#files, {
+          request,
+          accept,
+          signal,
+          rebuilt: {
+            ...rebuilt,
+            headers: { ...(rebuilt.headers as Record<string, string>), accept: accept.join(', ') }
+          }
+        })
+      },
+      {
+        ofError: error => error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 401
+      }
+    )
   }
 
   async probe (): Promise<boolean> {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
       const budgetMs = Math.min(this.#options.connectTimeoutMs, maxProbeMs)
-      const response = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofResponse: answer => answer.status === 401 })
+      const response = await this.#authorized(
+        authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs),
+        { ofResponse: answer => answer.status === 401 }
+      )
       return responseFailure(request, response) === undefined
     } catch {
       return false
@@ -115,20 +136,38 @@ export class HttpBackend implements Backend {
   }
 
   async close (): Promise<void> {
-    this.#closed ??= Promise.all([this.#options.authorization.close(), this.#pool.close(), this.#files.close(), this.#probes.close()])
+    this.#closed ??= Promise.all([
+      this.#options.authorization.close(),
+      this.#pool.close(),
+      this.#files.close(),
+      this.#probes.close()
+    ])
     await this.#closed
   }
 
   async #carried (options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
     const signal = AbortSignal.timeout(this.#options.totalTimeoutMs)
-    return await this.#authorized(authorization => {
-      const headers = { ...this.#options.headers, ...options.headers as Record<string, string>, ...authorization !== undefined && { authorization } }
-      return this.#pool.request({ ...options, headers, signal })
-    }, { ofResponse: response => response.statusCode === 401, leave: response => response.body.dump() })
+    return await this.#authorized(
+      authorization => {
+        const headers = {
+          ...this.#options.headers,
+          ...(options.headers as Record<string, string>),
+          ...(authorization !== undefined && { authorization })
+        }
+        return this.#pool.request({ ...options, headers, signal })
+      },
+      { ofResponse: response => response.statusCode === 401, leave: response => response.body.dump() }
+    )
   }
 
-  /** Sends a request, and repeats it once if the credential was refused. That is safe for any request, since a 401 means that nothing was done. */
-  async #authorized<T> (sendAuthorized: (authorization: string | undefined) => Promise<T>, { ofResponse = () => false, ofError = () => false, leave }: Refusal<T>): Promise<T> {
+  /**
+   * Sends a request, and repeats it once if the credential was refused. That is safe for any request, since a 401 means
+   * that nothing was done.
+   */
+  async #authorized<T>(
+    sendAuthorized: (authorization: string | undefined) => Promise<T>,
+    { ofResponse = () => false, ofError = () => false, leave }: Refusal<T>
+  ): Promise<T> {
     const { authorization } = this.#options
     const header = await authorization.header()
     const isRefused = (refused: boolean) => refused && authorization.refused(header)
@@ -150,17 +189,27 @@ export class HttpBackend implements Backend {
     }
   }
 
-  /** The only place that repeats a request which the server may have received: a GET, once, if the connection broke or an intermediary failed. */
+  /**
+   * The only place that repeats a request which the server may have received: a GET, once, if the connection broke or
+   * an intermediary failed.
+   */
   async #triedTwice ({ request, authorization, due }: Attempt): Promise<BackendResponse> {
     const first = exchange(this.#pool, this.#rebuilt(request, authorization), Math.max(due - performance.now(), 1))
-    if (request.method !== 'GET' || !await isWorthRepeating(first)) return first
+    if (request.method !== 'GET' || !(await isWorthRepeating(first))) return first
     await pause(this.#options.retryPauseMs)
     const left = due - performance.now()
     return left > 0 ? exchange(this.#pool, this.#rebuilt(request, authorization), left) : first
   }
 
-  #rebuilt ({ method, path, headers = {}, body, form }: BackendRequest, authorization: string | undefined): Dispatcher.DispatchOptions {
-    const sent: Record<string, string | undefined> = { ...this.#options.headers, accept: 'application/fhir+json', authorization }
+  #rebuilt (
+    { method, path, headers = {}, body, form }: BackendRequest,
+    authorization: string | undefined
+  ): Dispatcher.DispatchOptions {
+    const sent: Record<string, string | undefined> = {
+      ...this.#options.headers,
+      accept: 'application/fhir+json',
+      authorization
+    }
     for (const name in headers) {
       if (!mayBeSent.has(name)) throw new Error(`the header ${name} must not be sent to a datastore`)
       sent[name] = headers[name]
@@ -215,14 +264,22 @@ function openPool (origin: string, options: HttpBackendOptions & typeof defaults
     bodyTimeout: options.bodyTimeoutMs,
     maxResponseSize: options.maxResponseBytes,
     // Set explicitly, since an environment variable could otherwise switch it off.
-    connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true, ...options.ca !== undefined && { ca: [options.ca].flat() as string[] }, ...options.certificate }
+    connect: {
+      timeout: options.connectTimeoutMs,
+      rejectUnauthorized: true,
+      ...(options.ca !== undefined && { ca: [options.ca].flat() as string[] }),
+      ...options.certificate
+    }
   })
 }
 
 function addressOf (baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
-  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === ''
-  if (!isPlain) throw new Error('the base URL of a datastore must use http or https and have no credentials, query or fragment')
+  const isPlain =
+    url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === ''
+  if (!isPlain) {
+    throw new Error('the base URL of a datastore must use http or https and have no credentials, query or fragment')
+  }
   return url
 }
 

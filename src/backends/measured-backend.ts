@@ -22,18 +22,33 @@ type ReportRequest = (exchange: Exchange) => void
 export function measuredBackend (backend: Backend, report: ReportRequest): Backend {
   const { name: datastore } = backend
   return decorateBackend(backend, {
-    send: request => timed({ datastore, way: 'sent', method: request.method, began: performance.now(), report }, backend.send(request)),
-    stream: request => timed({ datastore, way: 'streamed', method: 'GET', began: performance.now(), report }, backend.stream(request)),
+    send: request =>
+      timed(
+        { datastore, way: 'sent', method: request.method, began: performance.now(), report },
+        backend.send(request)
+      ),
+    stream: request =>
+      timed({ datastore, way: 'streamed', method: 'GET', began: performance.now(), report }, backend.stream(request)),
     upstream: measuredUpstream(backend, report)
   })
 }
 
-interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly began: number, readonly report: ReportRequest }
+interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> {
+  readonly began: number
+  readonly report: ReportRequest
+}
 
 /** Measures without delaying the response. */
-function timed<T extends { readonly status: number }> ({ datastore, way, method, began, report }: Timing, response: Promise<T>): Promise<T> {
-  const ended = (outcome: Exchange['outcome']) => report({ datastore, way, method, outcome, ms: performance.now() - began })
-  response.then(({ status }) => ended(outcomeOf(status)), error => ended(toCredentialError(error)))
+function timed<T extends { readonly status: number }> (
+  { datastore, way, method, began, report }: Timing,
+  response: Promise<T>
+): Promise<T> {
+  const ended = (outcome: Exchange['outcome']) =>
+    report({ datastore, way, method, outcome, ms: performance.now() - began })
+  response.then(
+    ({ status }) => ended(outcomeOf(status)),
+    error => ended(toCredentialError(error))
+  )
   return response
 }
 
@@ -43,7 +58,10 @@ function measuredUpstream ({ name: datastore, upstream }: Backend, report: Repor
     request: (options, upstreamResponse) => {
       const began = performance.now()
       upstream.request(options, (error, response) => {
-        const outcome = error === null ? outcomeOf(response.statusCode) : toCredentialError(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
+        const outcome =
+          error === null
+            ? outcomeOf(response.statusCode)
+            : toCredentialError(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
         report({ datastore, way: 'carried', method: String(options.method), outcome, ms: performance.now() - began })
         upstreamResponse(error, response)
       })

@@ -16,15 +16,24 @@ interface Routes {
   readonly dedicated?: Readonly<Record<string, string>>
 }
 
-/** The part of a caller that determines where its data is. `datastore` is the one that the control plane has for its organization. */
-export interface RoutingKey { readonly mode: Mode, readonly plan: string, readonly tenantId: string, readonly datastore?: string }
+/**
+ * The part of a caller that determines where its data is. `datastore` is the one that the control plane has for its
+ * organization.
+ */
+export interface RoutingKey {
+  readonly mode: Mode
+  readonly plan: string
+  readonly tenantId: string
+  readonly datastore?: string
+}
 
 /** The plan with a separate live datastore for each organization. */
 const dedicatedPlan = 'enterprise'
 
 /**
- * Finds the datastore of a caller. Live data of an enterprise organization is in its own datastore or nowhere: if there is none, the
- * result is BACKEND_UNAVAILABLE, never another datastore. An unknown name in the routes prevents the start.
+ * Finds the datastore of a caller. Live data of an enterprise organization is in its own datastore or nowhere: if there
+ * is none, the result is BACKEND_UNAVAILABLE, never another datastore. An unknown name in the routes prevents the
+ * start.
  */
 export function routing (routes: Routes): (owner: RoutingKey) => Backend {
   const datastores = new Map(Object.entries(routes.datastores))
@@ -38,11 +47,16 @@ export function routing (routes: Routes): (owner: RoutingKey) => Backend {
   }
 }
 
-function nameFor ({ mode, plan, tenantId, datastore }: RoutingKey, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
+function nameFor (
+  { mode, plan, tenantId, datastore }: RoutingKey,
+  { test, live, plans }: Routes,
+  dedicated: ReadonlyMap<string, string>
+): string | undefined {
   if (mode === 'test') return test
   if (mode !== 'live') return undefined
   // Whatever the control plane says, it is never a shared datastore or that of another organization.
-  const isOthers = (name: string | undefined) => name === test || name === live || [...dedicated.values()].some(taken => taken === name)
+  const isOthers = (name: string | undefined) =>
+    name === test || name === live || [...dedicated.values()].some(taken => taken === name)
   if (plan === dedicatedPlan) return dedicated.get(tenantId) ?? (isOthers(datastore) ? undefined : datastore)
   return plans.includes(plan) ? live : undefined
 }

@@ -3,15 +3,17 @@ import type { Backend } from './backend.js'
 import { decorateBackend } from './decorate.js'
 
 /**
- * Limits each organization's concurrent exchanges with a shared datastore, across all its requests and jobs. Excess exchanges wait
- * for the organization's own to finish. Only organizations with exchanges in progress take memory.
+ * Limits each organization's concurrent exchanges with a shared datastore, across all its requests and jobs. Excess
+ * exchanges wait for the organization's own to finish. Only organizations with exchanges in progress take memory.
  */
 export class TenantConcurrency {
   readonly #parts = new Map<string, { readonly limit: LimitFunction, users: number }>()
 
   /** The datastore with an organization's limit of `most` concurrent exchanges. */
   of (backend: Backend, tenantId: string, most: number): Backend {
-    return decorateBackend(backend, { send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request)) })
+    return decorateBackend(backend, {
+      send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request))
+    })
   }
 
   /** The number of pairs of datastore and organization with exchanges in progress. */

@@ -10,9 +10,20 @@ interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
   readonly rebuilt: Dispatcher.DispatchOptions
 }
 
-/** One request and its response before the body has arrived. The body of an error is read and discarded, if it is short. */
-export async function sendStream (dispatcher: Dispatcher, { request, rebuilt, accept, signal }: Streaming): Promise<BackendStream> {
-  const { statusCode: status, headers, body } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => { throw toCredentialError(request, error, signal) })
+/**
+ * One request and its response before the body has arrived. The body of an error is read and discarded, if it is short.
+ */
+export async function sendStream (
+  dispatcher: Dispatcher,
+  { request, rebuilt, accept, signal }: Streaming
+): Promise<BackendStream> {
+  const {
+    statusCode: status,
+    headers,
+    body
+  } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => {
+    throw toCredentialError(request, error, signal)
+  })
   const failure = statusFailure(request, { status, headers }) ?? formFailure({ status, headers }, accept)
   if (failure === undefined && status === 200) return { status, headers, body: withError(body, request, signal) }
   await body.dump({ limit: maxDumped }).catch(() => {})
@@ -24,16 +35,28 @@ export async function sendStream (dispatcher: Dispatcher, { request, rebuilt, ac
 const maxDumped = 65_536
 
 /** The failure of a 200 in another media type, such as the login page of an intermediary. */
-function formFailure ({ status, headers }: Pick<BackendStream, 'status' | 'headers'>, accept: readonly string[]): Failure | undefined {
-  const type = String(headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
+function formFailure (
+  { status, headers }: Pick<BackendStream, 'status' | 'headers'>,
+  accept: readonly string[]
+): Failure | undefined {
+  const type = String(headers['content-type'] ?? '')
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase()
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
   if (status !== 200 || (isPlain && accept.includes(type))) return undefined
-  return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the response does not have a requested media type' } })
+  return new Failure('BACKEND_ERROR', {
+    cause: { status, reason: 'the response does not have a requested media type' }
+  })
 }
 
 async function * nothing (): AsyncGenerator<Buffer> {}
 
-async function * withError (body: AsyncIterable<Buffer>, request: BackendRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function * withError (
+  body: AsyncIterable<Buffer>,
+  request: BackendRequest,
+  signal: AbortSignal
+): AsyncGenerator<Buffer> {
   try {
     yield * body
   } catch (error) {

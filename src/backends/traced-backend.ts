@@ -16,7 +16,10 @@ export type BeginExchange = (datastore: string, method: string) => TracedExchang
 /** The same datastore, with trace context added to each request. */
 export function tracedBackend (backend: Backend, begin: BeginExchange): Backend {
   const { name, upstream } = backend
-  const traced = async <T extends { readonly status: number }>(method: string, work: (headers: { readonly traceparent: string }) => Promise<T>): Promise<T> => {
+  const traced = async <T extends { readonly status: number }>(
+    method: string,
+    work: (headers: { readonly traceparent: string }) => Promise<T>
+  ): Promise<T> => {
     const { traceparent, end } = begin(name, method)
     try {
       const response = await work({ traceparent })
@@ -28,16 +31,21 @@ export function tracedBackend (backend: Backend, begin: BeginExchange): Backend 
     }
   }
   return decorateBackend(backend, {
-    send: request => traced(request.method, headers => backend.send({ ...request, headers: { ...request.headers, ...headers } })),
-    stream: request => traced('GET', headers => backend.stream({ ...request, headers: { ...request.headers, ...headers } })),
+    send: request =>
+      traced(request.method, headers => backend.send({ ...request, headers: { ...request.headers, ...headers } })),
+    stream: request =>
+      traced('GET', headers => backend.stream({ ...request, headers: { ...request.headers, ...headers } })),
     upstream: {
       ...upstream,
       request: (options, upstreamResponse) => {
         const { traceparent, end } = begin(name, String(options.method))
-        upstream.request({ ...options, headers: { ...options.headers as Record<string, string>, traceparent } }, (error, response) => {
-          end(error === null ? response.statusCode : undefined, error === null ? undefined : 'BACKEND_ERROR')
-          upstreamResponse(error, response)
-        })
+        upstream.request(
+          { ...options, headers: { ...(options.headers as Record<string, string>), traceparent } },
+          (error, response) => {
+            end(error === null ? response.statusCode : undefined, error === null ? undefined : 'BACKEND_ERROR')
+            upstreamResponse(error, response)
+          }
+        )
       }
     }
   })

@@ -28,7 +28,11 @@ export interface OpenAuditLog {
 interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openTenantContext: OpenTenantContext }
 
 /** Opens the log that the configuration names; undefined where it names none. */
-export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Disposables): Promise<OpenAuditLog | undefined> {
+export async function openAuditLog (
+  config: Config,
+  parts: AuditLogParts,
+  closers: Disposables
+): Promise<OpenAuditLog | undefined> {
   const { file, fileBytes, isRequired, namesShown, auditEvents } = config.auditLog
   const { log } = parts
   if (file === undefined) return undefined
@@ -37,11 +41,20 @@ export async function openAuditLog (config: Config, parts: AuditLogParts, closer
   const events = auditEvents ? openAuditEvents(opened, parts) : undefined
   // Before the log, which is told how many were left.
   if (events !== undefined) closers.add(events)
-  const add: AccessAuditSink['add'] = (entry, owner) => opened.add(entry, events && (({ hash }) => events.add(ownerOf(owner), auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) }))))
+  const add: AccessAuditSink['add'] = (entry, owner) =>
+    opened.add(
+      entry,
+      events &&
+        (({ hash }) =>
+          events.add(
+            ownerOf(owner),
+            auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) })
+          ))
+    )
   return {
     accounts: { add, isFailing: () => opened.isFailing, isRequired, namesShown },
     counts: () => opened.counts,
-    ...events && { eventCounts: () => events.counts }
+    ...(events && { eventCounts: () => events.counts })
   }
 }
 
@@ -67,8 +80,16 @@ function nameOf (datastore: () => { readonly name: string }): string | undefined
   }
 }
 
-/** The same work on jobs, for which a line says what each run of it came to. Where lines are required, a job is not done before its line is there. */
-export function auditedJob (kind: JobKind, doJob: JobHandler, { add, isRequired }: AccessAuditSink, now: () => Date): JobHandler {
+/**
+ * The same work on jobs, for which a line says what each run of it came to. Where lines are required, a job is not done
+ * before its line is there.
+ */
+export function auditedJob (
+  kind: JobKind,
+  doJob: JobHandler,
+  { add, isRequired }: AccessAuditSink,
+  now: () => Date
+): JobHandler {
   return async work => {
     let records = work.job.progress.processed
     const line = async (error?: unknown): Promise<void> => {
@@ -92,8 +113,31 @@ export function auditedJob (kind: JobKind, doJob: JobHandler, { add, isRequired 
 
 interface Ended { readonly time: string, readonly records: number, readonly error: unknown }
 
-function entryOf (kind: JobKind, { job: { id, owner: { tenantId, keyId, mode }, request }, signal }: JobContext, { time, records, error }: Ended): AuditEntry {
+function entryOf (
+  kind: JobKind,
+  {
+    job: {
+      id,
+      owner: { tenantId, keyId, mode },
+      request
+    },
+    signal
+  }: JobContext,
+  { time, records, error }: Ended
+): AuditEntry {
   const failure = error === undefined || signal.aborted ? undefined : failureOf(error)
   const type = request.kind === 'export' ? request.types.join(',') : request.type
-  return { time, requestId: id, tenantId, keyId, mode, action: 'E', interaction: kind, ...type !== undefined && { type }, records, outcome: failure === undefined ? '0' : failure.status >= 500 ? '8' : '4', ...failure !== undefined && { code: failure.code } }
+  return {
+    time,
+    requestId: id,
+    tenantId,
+    keyId,
+    mode,
+    action: 'E',
+    interaction: kind,
+    ...(type !== undefined && { type }),
+    records,
+    outcome: failure === undefined ? '0' : failure.status >= 500 ? '8' : '4',
+    ...(failure !== undefined && { code: failure.code })
+  }
 }

@@ -20,13 +20,17 @@ interface ExportParts {
   readonly fhirRoutes: readonly FastifyPluginAsync[]
   /** For raw FHIR, which begins exports too. */
   readonly exports: Exports
-  /** Tells the datastore that nobody waits for its native export any more, since whoever worked on the job may be gone. Never throws. */
+  /**
+   * Tells the datastore that nobody waits for its native export any more, since whoever worked on the job may be gone.
+   * Never throws.
+   */
   readonly end: (job: Job) => Promise<void>
 }
 
 /** The exports of a gateway. */
 export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: Bulk): ExportParts {
-  const exportFor = (job: Job, log: FastifyBaseLogger) => guardedExport(openTenantContext(job.owner, { id: job.id, log }))
+  const exportFor = (job: Job, log: FastifyBaseLogger) =>
+    guardedExport(openTenantContext(job.owner, { id: job.id, log }))
   const exports: Exports = {
     begin: (request, requested) => beginExport({ jobs, spool }, request.caller, requested),
     find: async ({ caller }, id) => {

@@ -29,7 +29,8 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
   const rules = { importHosts }
   const start = { jobs, spool, rules, url }
   const imports: Imports = {
-    begin: ({ caller }, inputs) => startImport(start, caller, { options: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
+    begin: ({ caller }, inputs) =>
+      startImport(start, caller, { options: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
     find: async ({ caller }, id) => {
       const job = isJobId(id) ? await jobs.find(id, caller) : undefined
       return job?.request.kind === 'import' && job.status !== 'cancelled' ? job : undefined
@@ -37,9 +38,22 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
     discard: ({ caller }, id) => jobs.discard(id, caller)
   }
   const native = nativeImports(config, bulk)
-  const quotaFor = recordQuota({ plans, organization: keys.organization, months: usage.months, record: usage.count, now })
+  const quotaFor = recordQuota({
+    plans,
+    organization: keys.organization,
+    months: usage.months,
+    record: usage.count,
+    now
+  })
   return {
-    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, requestContext) => importStore(openTenantContext(owner, requestContext)), ...native.options }),
+    doJob: importJobs({
+      ...rules,
+      jobs,
+      lineBytes,
+      quotaFor,
+      storeFor: (owner, requestContext) => importStore(openTenantContext(owner, requestContext)),
+      ...native.options
+    }),
     routes: [
       scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
       scope => writeResults(scope, { jobs, spool })
@@ -49,7 +63,10 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
   }
 }
 
-interface NativeImports { readonly options: Pick<ImportJobOptions, 'nativePartsFor'>, readonly routes: readonly FastifyPluginAsync[] }
+interface NativeImports {
+  readonly options: Pick<ImportJobOptions, 'nativePartsFor'>
+  readonly routes: readonly FastifyPluginAsync[]
+}
 
 /** The native imports of the datastores that are configured for them, and the routes from which these fetch. */
 function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openTenantContext }: Bulk): NativeImports {

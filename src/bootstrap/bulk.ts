@@ -41,19 +41,45 @@ const noticedFailures = 7
 export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
   const { link: { jobs }, keys, url, now, log } = parts
-  const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
+  const {
+    directory = join(dataDirectory, 'bulk'),
+    jobsAtOnce,
+    jobsPerOrganization,
+    organizationBytes,
+    reserveBytes
+  } = settings
   const spool = new Spool({ directory, organizationBytes, reserveBytes })
   const listeners: JobListeners = {}
-  const bulk: Bulk = { ...parts, spool, jobs: withJobEvents(jobs, listeners, job => deleteUnbegun(job, { spool, log })) }
+  const bulk: Bulk = {
+    ...parts,
+    spool,
+    jobs: withJobEvents(jobs, listeners, job => deleteUnbegun(job, { spool, log }))
+  }
   const { exports, end, ...ofExports } = exportParts(bulk)
   listeners.end = end
   const ofImports = importParts(config, bulk)
   const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
-  const runner = closers.add(new JobRunner({ jobs, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
+  const runner = closers.add(
+    new JobRunner({
+      jobs,
+      spool,
+      doJob,
+      gateway: gatewayName(control),
+      jobsAtOnce,
+      jobsPerOrganization,
+      isRevoked: keys.isRevoked,
+      log
+    })
+  )
   listeners.runner = runner
   closers.add(new Sweeper({ jobs, spool, now, log }))
   return {
-    routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
+    routes: [
+      scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }),
+      scope => downloads(scope, { jobs: bulk.jobs, spool }),
+      ...ofExports.routes,
+      ...ofImports.routes
+    ],
     fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
     openRoutes: ofImports.openRoutes,
     exports,
@@ -63,7 +89,10 @@ export function openBulk (config: Config, parts: BulkParts, closers: Disposables
 }
 
 /** With those who keep account of jobs and measure them. */
-function followed (doJob: Record<JobKind, JobHandler>, { accounts, metrics, now }: BulkParts): Record<JobKind, JobHandler> {
+function followed (
+  doJob: Record<JobKind, JobHandler>,
+  { accounts, metrics, now }: BulkParts
+): Record<JobKind, JobHandler> {
   const one = (kind: JobKind): JobHandler => {
     const audited = accounts === undefined ? doJob[kind] : auditedJob(kind, doJob[kind], accounts, now)
     return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
@@ -71,8 +100,14 @@ function followed (doJob: Record<JobKind, JobHandler>, { accounts, metrics, now 
   return { export: one('export'), import: one('import') }
 }
 
-/** Of a job that was cancelled before anybody began with it nobody deletes anything later; whoever began deletes when it leaves. */
-async function deleteUnbegun (job: Job, { spool, log }: { readonly spool: Spool, readonly log: BulkParts['log'] }): Promise<void> {
+/**
+ * Of a job that was cancelled before anybody began with it nobody deletes anything later; whoever began deletes when it
+ * leaves.
+ */
+async function deleteUnbegun (
+  job: Job,
+  { spool, log }: { readonly spool: Spool; readonly log: BulkParts['log'] }
+): Promise<void> {
   if (job.startedAt === undefined && job.storeId === spool.storeId) await deleteLeftovers(job, { spool, log })
 }
 
@@ -82,7 +117,10 @@ interface JobListeners {
   end?: (job: Job) => Promise<void>
 }
 
-/** The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants any more. */
+/**
+ * The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants
+ * any more.
+ */
 function withJobEvents (jobs: Jobs, listeners: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
   const onCancelled = (job: Job): void => {
     listeners.runner?.look(job.id)

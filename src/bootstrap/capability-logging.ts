@@ -38,8 +38,13 @@ function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | und
   })
 }
 
-function logChange (datastore: string, { software, fhirVersion, hasExport }: Capabilities, log: FastifyBaseLogger): void {
+function logChange (
+  datastore: string,
+  { software, fhirVersion, hasExport }: Capabilities,
+  log: FastifyBaseLogger
+): void {
   const logged = { datastore, software, fhirVersion, hasExport }
-  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(logged, 'a datastore reported its capabilities; clinigate doctor tests them')
-  else log.warn(logged, 'a datastore does not report FHIR 4.0; run clinigate doctor')
+  if (/^4\.0\./.test(fhirVersion ?? '')) {
+    log.info(logged, 'a datastore reported its capabilities; clinigate doctor tests them')
+  } else log.warn(logged, 'a datastore does not report FHIR 4.0; run clinigate doctor')
 }

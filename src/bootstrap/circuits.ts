@@ -7,12 +7,27 @@ import type { ServiceParts } from './parts.js'
 export type CircuitBreakers = Readonly<Record<string, Breaker>>
 
 /** Gives each datastore a breaker of its own, so that one that is down is no other's trouble. */
-export function openCircuits (backends: readonly Backend[], log: ServiceParts['log'], closers: Disposables): CircuitBreakers {
-  return Object.fromEntries(backends.map(backend => [backend.name, closers.add(new Breaker({
-    probe: () => backend.probe(),
-    onChange: state => {
-      if (state === 'open') log.error({ datastore: backend.name }, 'a datastore does not answer; its requests are refused until it does')
-      else log.info({ datastore: backend.name }, 'a datastore answers again')
-    }
-  }))]))
+export function openCircuits (
+  backends: readonly Backend[],
+  log: ServiceParts['log'],
+  closers: Disposables
+): CircuitBreakers {
+  return Object.fromEntries(
+    backends.map(backend => [
+      backend.name,
+      closers.add(
+        new Breaker({
+          probe: () => backend.probe(),
+          onChange: state => {
+            if (state === 'open') {
+              log.error(
+                { datastore: backend.name },
+                'a datastore does not answer; its requests are refused until it does'
+              )
+            } else log.info({ datastore: backend.name }, 'a datastore answers again')
+          }
+        })
+      )
+    ])
+  )
 }

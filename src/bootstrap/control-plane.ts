@@ -32,9 +32,17 @@ export interface ControlSide {
 }
 
 /** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
-export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Disposables): Promise<ControlSide> {
+export async function openControlSide (
+  config: Config,
+  { environment, now, version }: ServiceParts,
+  closers: Disposables
+): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
-  const store = closers.add(await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now })))
+  const store = closers.add(
+    await openedFile(join(config.dataDirectory, 'control.db'), file =>
+      openControlStore({ file, url, ...knownPlans(config.plans), now })
+    )
+  )
   const linked = linkedStore(store)
   const own = ownUrl(config)
   return {
@@ -43,9 +51,29 @@ export async function openControlSide (config: Config, { environment, now, versi
     checks: { controlDatabase: () => checkOf(store) },
     pages: unstyledErrorPages,
     scopes: [
-      async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
-      async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: own }) },
-      async scope => { await scope.register(dashboard, { prefix: '/dashboard', control: store, settings: config.dashboard, plans: config.plans, routing: config.routing, gatewayUrl: config.dashboard.gatewayUrl ?? own, now, url: own, clientSecret: oidcClientSecret(config, environment) }) }
+      async scope => {
+        await scope.register(linkRoutes, {
+          prefix: '/control/v1/link',
+          store: linked,
+          gatewayWith: token => gatewayWith(store, token)
+        })
+      },
+      async scope => {
+        await scope.register(management, { prefix: '/control/v1', control: store, version, url: own })
+      },
+      async scope => {
+        await scope.register(dashboard, {
+          prefix: '/dashboard',
+          control: store,
+          settings: config.dashboard,
+          plans: config.plans,
+          routing: config.routing,
+          gatewayUrl: config.dashboard.gatewayUrl ?? own,
+          now,
+          url: own,
+          clientSecret: oidcClientSecret(config, environment)
+        })
+      }
     ]
   }
 }

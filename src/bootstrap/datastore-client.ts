@@ -16,20 +16,44 @@ export interface ClientParts {
   readonly onAuthorization?: (authorization: Authorization) => void
 }
 
-/** A client with its certificates, headers and credentials. @throws {Error} whose message begins with the setting that is wrong */
-export async function openClient (name: string, datastore: DatastoreConfig, { environment, now, log, onAuthorization }: ClientParts): Promise<HttpBackend> {
+/**
+ * A client with its certificates, headers and credentials. @throws {Error} whose message begins with the setting that
+ * is wrong
+ */
+export async function openClient (
+  name: string,
+  datastore: DatastoreConfig,
+  { environment, now, log, onAuthorization }: ClientParts
+): Promise<HttpBackend> {
   const connection = readConnection(datastore, environment)
   if ('errors' in connection) throw new Error(connection.errors.map(error => `datastores.${name}.${error}`).join('; '))
-  const authorization = await openAuthorization(connection, { name, now, log }).catch((error: Error) => { throw new Error(`datastores.${name}.auth: ${error.message}`) })
+  const authorization = await openAuthorization(connection, { name, now, log }).catch((error: Error) => {
+    throw new Error(`datastores.${name}.auth: ${error.message}`)
+  })
   onAuthorization?.(authorization)
   const { url, auth, caFile, clientCertFile, clientKeyFile, headers: _, ...bounds } = datastore
   const { ca, certificate, headers } = connection
-  return new HttpBackend({ name, baseUrl: url, authorization, headers, ...bounds, ...ca !== undefined && { ca }, ...certificate && { certificate } })
+  return new HttpBackend({
+    name,
+    baseUrl: url,
+    authorization,
+    headers,
+    ...bounds,
+    ...(ca !== undefined && { ca }),
+    ...(certificate && { certificate })
+  })
 }
 
-/** Tells while an older credential still serves, when there is time to do something. Names no datastore: anybody may ask. */
+/**
+ * Tells while an older credential still serves, when there is time to do something. Names no datastore: anybody may
+ * ask.
+ */
 export function credentialsCheck (authorizations: readonly Authorization[]): () => Promise<Check> {
-  return async () => authorizations.some(({ isFailing }) => isFailing)
-    ? { status: 'degraded', reason: 'the gateway\'s credential for a datastore cannot be renewed; the log says which one' }
-    : { status: 'ok' }
+  return async () =>
+    authorizations.some(({ isFailing }) => isFailing)
+      ? {
+          status: 'degraded',
+          reason: "the gateway's credential for a datastore cannot be renewed; the log says which one"
+        }
+      : { status: 'ok' }
 }

@@ -26,40 +26,73 @@ export interface OpenDatastores {
   readonly circuits: CircuitBreakers
   /** Those of test and live keys. */
   readonly shared: readonly Backend[]
-  /** Marks a datastore, by its name, that returned data of another tenant: its health is degraded until the process is restarted. */
+  /**
+   * Marks a datastore, by its name, that returned data of another tenant: its health is degraded until the process is
+   * restarted.
+   */
   readonly onIncident: (datastore: string) => void
   /** Names of those that are sandboxes. */
   readonly sandboxes: readonly string[]
 }
 
 /** `onExchange` is told of each exchange with any of them; absent where nobody measures. */
-interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly onExchange?: (exchange: Exchange) => void, readonly beginExchange?: BeginExchange }
+interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> {
+  readonly onExchange?: (exchange: Exchange) => void
+  readonly beginExchange?: BeginExchange
+}
 
-/** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
-export async function openDatastores (config: Config, { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>, closers: Disposables): Promise<OpenDatastores> {
+/**
+ * Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none.
+ */
+export async function openDatastores (config: Config,
+  { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>,
+  closers: Disposables): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
-  if (sandboxes.length > 0) log.warn({ datastores: sandboxes }, 'these datastores are embedded sandboxes, for evaluation only, never for real records')
+  if (sandboxes.length > 0) {
+    log.warn({ datastores: sandboxes },
+      'these datastores are embedded sandboxes, for evaluation only, never for real records')
+  }
   warnAboutConfig(config, log)
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
-  for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, log, closers, onAuthorization: authorization => authorizations.push(authorization) }), parts)
+  for (const name of datastoreNames(config)) {
+    backends[name] = measured(
+      await openDatastore(config, name, {
+        ...parts,
+        log,
+        closers,
+        onAuthorization: authorization =>
+          authorizations.push(authorization)
+      }),
+      parts
+    )
+  }
   const circuits = openCircuits(Object.values(backends), log, closers)
-  if (isAcquainted) closers.add(logCapabilities(Object.values(backends).filter(({ name }) => !isSandbox(config, name)), log))
+  const external = Object.values(backends).filter(({ name }) => !isSandbox(config, name))
+  if (isAcquainted) closers.add(logCapabilities(external, log))
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const incidents = new Set<string>()
-  const ways = Object.fromEntries(Object.values(backends).map(backend => [backend.name, wayTo(backend, config, circuits)]))
+  const ways = Object.fromEntries(
+    Object.values(backends).map(backend => [backend.name, wayTo(backend, config, circuits)])
+  )
   return {
     backendFor: owner => ways[routed(owner).name]!(owner.tenantId),
-    onIncident: name => { incidents.add(name) },
-    checks: { ...checksOf(backends, config.routing, { circuits, incidents }), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
+    onIncident: name => {
+      incidents.add(name)
+    },
+    checks: {
+      ...checksOf(backends, config.routing, { circuits, incidents }),
+      ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) }
+    },
     circuits,
     shared: [...new Set([test, live])].map(name => backends[name]!),
     sandboxes
   }
 }
 
-function measured (backend: Backend, { onExchange, beginExchange }: Pick<DatastoreParts, 'onExchange' | 'beginExchange'>): Backend {
+function measured (backend: Backend,
+  { onExchange, beginExchange }: Pick<DatastoreParts, 'onExchange' | 'beginExchange'>): Backend {
   const traced = beginExchange === undefined ? backend : tracedBackend(backend, beginExchange)
   return onExchange === undefined ? traced : measuredBackend(traced, onExchange)
 }
@@ -67,7 +100,10 @@ function measured (backend: Backend, { onExchange, beginExchange }: Pick<Datasto
 /** Organizations whose way to a shared datastore is kept; the share of one that is not is counted all the same. */
 const maxWays = 1_000
 
-/** How each organization reaches a datastore that it was routed to: through the circuit, and where others use it, too, with no more than a share. */
+/**
+ * How each organization reaches a datastore that it was routed to: through the circuit, and where others use it, too,
+ * with no more than a share.
+ */
 function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (tenantId: string) => Backend {
   const circuit = circuits[backend.name]!
   if (!isShared(config, backend)) {
@@ -77,7 +113,10 @@ function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (t
   const shares = new TenantConcurrency()
   const most = shareOf(config, backend)
   // Outside of the share, where nothing waits for those that wait for an answer.
-  const ways = new LRUCache<string, Backend>({ max: maxWays, memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most)) })
+  const ways = new LRUCache<string, Backend>({
+    max: maxWays,
+    memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most))
+  })
   return tenantId => ways.memo(tenantId)
 }
 
@@ -111,18 +150,28 @@ export function sandboxFile ({ dataDirectory }: Config, name: string): string {
 }
 
 /** One of the {@link datastoreNames}, to be closed by the closers. */
-export async function openDatastore (config: Config, name: string, { closers, ...parts }: ClientParts & { readonly closers: Disposables }): Promise<Backend> {
+export async function openDatastore (config: Config, name: string,
+  { closers, ...parts }: ClientParts & { readonly closers: Disposables }): Promise<Backend> {
   const datastore = config.datastores[name]
   if (datastore !== undefined && !isSandbox(config, name)) return closers.add(await openClient(name, datastore, parts))
-  const sandbox = closers.add(await openedFile(sandboxFile(config, name), file => startSandbox({ file, now: parts.now })))
+  const sandbox = closers.add(
+    await openedFile(sandboxFile(config, name), file => startSandbox({ file, now: parts.now }))
+  )
   return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
 }
 
 /** What is known of datastores by their names. */
-interface States { readonly circuits: CircuitBreakers, readonly incidents: ReadonlySet<string> }
+interface States {
+  readonly circuits: CircuitBreakers
+  readonly incidents: ReadonlySet<string>
+}
 
-/** By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the health. */
-function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'], states: States): OpenDatastores['checks'] {
+/**
+ * By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the
+ * health.
+ */
+function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'],
+  states: States): OpenDatastores['checks'] {
   const own = [...new Set(Object.values(dedicated))]
   return {
     testDatastore: () => checkOf([backends[test]!], states),
@@ -135,5 +184,9 @@ async function checkOf (backends: readonly Backend[], { circuits, incidents }: S
   const results = await Promise.all(backends.map(backend => backend.probe()))
   const circuit = backends.some(({ name }) => circuits[name]!.state === 'open') ? 'open' : 'closed'
   const isolation = backends.some(({ name }) => incidents.has(name)) ? 'incident' : 'ok'
-  return { status: results.every(Boolean) && circuit === 'closed' && isolation === 'ok' ? 'ok' : 'degraded', circuit, isolation }
+  return {
+    status: results.every(Boolean) && circuit === 'closed' && isolation === 'ok' ? 'ok' : 'degraded',
+    circuit,
+    isolation
+  }
 }

@@ -11,11 +11,16 @@ export interface FirstRun {
 
 const by = 'first start'
 
-/** Makes an operator where there is none, and the organization `demo` with its keys where there is no organization, so that a browser and the first request need no other command. */
+/**
+ * Makes an operator where there is none, and the organization `demo` with its keys where there is no organization, so
+ * that a browser and the first request need no other command.
+ */
 export async function firstStart (control: ControlStore, { plans, dashboard }: Config): Promise<FirstRun> {
   const demo = await createDemo(control, plans)
   // Last: where a start breaks off before it shows anything, the next one still makes somebody who can make keys.
-  const operator = dashboard.localAccounts ? await control.members.createFirstOperator('operator@clinigate.local', by) : undefined
+  const operator = dashboard.localAccounts
+    ? await control.members.createFirstOperator('operator@clinigate.local', by)
+    : undefined
   return { operator, demo }
 }
 

@@ -4,7 +4,9 @@ import { base32, randomString } from '../keys/random-text.js'
 
 const form = /^gateway-[a-z2-7]{26}$/
 
-/** The id of the gateway whose data directory this is: made at the first start, and never the same for two directories. */
+/**
+ * The id of the gateway whose data directory this is: made at the first start, and never the same for two directories.
+ */
 export function gatewayId (dataDirectory: string): string {
   const file = join(dataDirectory, 'gateway.id')
   const storedId = readIfThere(file)

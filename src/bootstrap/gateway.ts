@@ -36,29 +36,71 @@ export interface GatewayServices {
   readonly sandboxes: readonly string[]
 }
 
-/** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
-export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient }, closers: Disposables): Promise<GatewayServices> {
+/**
+ * Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link
+ * alone. No datastore need answer.
+ */
+export async function openGatewaySide (
+  config: Config,
+  { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient },
+  closers: Disposables
+): Promise<GatewayServices> {
   const { environment, version, now, log, metrics, traces, isAcquainted } = parts
-  const news: { notify?: () => void } = {}
-  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.notify?.() }))
-  const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }, closers)
+  const reportNow: { notify?: () => void } = {}
+  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => reportNow.notify?.() }))
+  const observers = {
+    ...(metrics && { onExchange: metrics.exchanged }),
+    ...(traces && { beginExchange: traces.begin })
+  }
+  const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...observers }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
-  const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}), ...datastores.checks }
-  const keyedRequests = closers.add(await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new IdempotencyStore({ file, now })))
+  const checks = {
+    usage: usage.check,
+    ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}),
+    ...datastores.checks
+  }
+  const keyedRequests = closers.add(
+    await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new IdempotencyStore({ file, now }))
+  )
   const url = ownUrl(config)
   const ownership = ownershipCache()
   const openTenantContext = tenantContexts(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
   const storeFor = guardedStores(openTenantContext)
   const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
-  const bulk = openBulk(config, { link, openTenantContext, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
-  const reporter = closers.add(openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log }))
-  news.notify = () => reporter.tell()
+  const bulkObservers = { ...(metrics && { metrics }), ...(audit && { accounts: audit.accounts }) }
+  const bulk = openBulk(config, { link, openTenantContext, keys, usage, url, now, log, ...bulkObservers }, closers)
+  const reporter = closers.add(
+    openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log })
+  )
+  reportNow.notify = () => reporter.tell()
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
+  const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, checks: allChecks }
+  return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
+}
+
+/** What {@link openGatewaySide} opens for the pipeline. */
+interface Opened {
+  readonly datastores: OpenDatastores
+  readonly keys: OpenKeys
+  readonly usage: Awaited<ReturnType<typeof openUsage>>
+  readonly shared: Awaited<ReturnType<typeof openSharedCounts>>
+  readonly keyedRequests: IdempotencyStore
+  readonly url: string
+  readonly storeFor: ReturnType<typeof guardedStores>
+  readonly audit: OpenAuditLog | undefined
+  readonly bulk: ReturnType<typeof openBulk>
+  readonly checks: GatewayOptions['checks']
+}
+
+function toGatewayOptions (
+  config: Config, { log, now, version, metrics, traces }: ServiceParts, opened: Opened
+): GatewayOptions {
+  const { datastores, keys, usage, shared, audit, bulk, checks } = opened
   const readiness = new Readiness()
   readiness.addBlocker(() => !keys.canServe())
-  const options: GatewayOptions = {
+  return {
     logger: log,
     readiness,
     connections: config.limits.connections,
@@ -75,26 +117,59 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     countUsage: usage.count,
     months: usage.months,
     concurrency: new FairConcurrencyLimiter({ permits: config.limits.inFlightPerOrganization }),
-    checks: allChecks,
+    checks,
     ...documents(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
+    ...gatewayRoutes(config, now, opened)
+  }
+}
+
+function gatewayRoutes (
+  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage }: Opened
+): Pick<GatewayOptions, 'fhir' | 'fhirOptions' | 'routes'> {
+  const exports = { exports: bulk.exports, bodyBytes: config.limits.bundleBytes }
+  const newUrl = () => `${url}/canonical/${randomUUID()}`
+  return {
     fhir: async scope => {
-      await passthrough(scope, { storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
+      await passthrough(scope, { storeFor, keyedRequests, url, ...exports })
       for (const routes of bulk.fhirRoutes) await scope.register(routes)
     },
     fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
-    routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), ...bulk.routes, scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+    routes: [
+      scope => usageRoute(scope, { plans: config.plans, months: usage.months }),
+      ...bulk.routes,
+      scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl })
+    ]
   }
-  return { options, keys, sandboxes: datastores.sandboxes }
 }
 
 /** What the gateway tells of itself. */
-function documents (config: Config, { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
-  const { full, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now(), fetchesImports: config.bulk.importHosts.length > 0 })
-  return { capabilityStatement: full, fhirStatement: fhir, operations: supportedOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
+function documents (
+  config: Config,
+  { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>
+): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
+  const { full, fhir } = capabilityStatements(mappings, {
+    version,
+    url: ownUrl(config),
+    date: now(),
+    fetchesImports: config.bulk.importHosts.length > 0
+  })
+  return {
+    capabilityStatement: full,
+    fhirStatement: fhir,
+    operations: supportedOperations(shared, now),
+    document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' })
+  }
 }
 
 /** Who looks on at each request, as far as anybody does. */
-function observing ({ metrics, traces, audit }: Pick<ServiceParts, 'metrics' | 'traces'> & { readonly audit: OpenAuditLog | undefined }): Pick<GatewayOptions, 'onCompleted' | 'trace' | 'accounts'> {
+function observing ({
+  metrics,
+  traces,
+  audit
+}: Pick<ServiceParts, 'metrics' | 'traces'> & { readonly audit: OpenAuditLog | undefined }): Pick<
+  GatewayOptions,
+  'onCompleted' | 'trace' | 'accounts'
+> {
   return { onCompleted: metrics?.recordRequest, trace: traces?.plugin, accounts: audit?.accounts }
 }

@@ -30,7 +30,11 @@ interface TenantContextParts {
 /** Opens the way to the part of a datastore that is one tenant's. */
 export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext) => TenantContext
 
-export function tenantContexts (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: TenantContextParts): OpenTenantContext {
+export function tenantContexts (
+  config: Config,
+  { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>,
+  { url, now, ownership, onIncident }: TenantContextParts
+): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
   return (owner, { id, log, waiting, accesses }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
@@ -40,9 +44,13 @@ export function tenantContexts (config: Config, { backendFor, onIncident: noteIn
     cursors,
     requestId: id,
     fhirBase: `${url}/v1/fhir`,
-    ...accesses !== undefined && { onAccess: access => { accesses.push(access) } },
+    ...(accesses !== undefined && {
+      onAccess: access => {
+        accesses.push(access)
+      }
+    }),
     onIncident: incident => {
-      log.error({ incident }, 'isolation incident: a datastore returned data that is not the tenant\'s')
+      log.error({ incident }, "isolation incident: a datastore returned data that is not the tenant's")
       noteIncident(incident.datastore)
       onIncident?.(incident)
     },

@@ -4,8 +4,15 @@ import type { Metrics, GaugeSources } from '../observability/metrics/measurement
 import type { Disposables } from './disposables.js'
 import type { ServiceParts } from './parts.js'
 
-/** Measures what the process does from now on, and serves that on a port of its own; nothing where no port is configured. */
-export async function openMetrics (config: Config, { version, log }: Pick<ServiceParts, 'version' | 'log'>, closers: Disposables): Promise<Metrics | undefined> {
+/**
+ * Measures what the process does from now on, and serves that on a port of its own; nothing where no port is
+ * configured.
+ */
+export async function openMetrics (
+  config: Config,
+  { version, log }: Pick<ServiceParts, 'version' | 'log'>,
+  closers: Disposables
+): Promise<Metrics | undefined> {
   const { port, host } = config.metrics
   if (port === undefined) return undefined
   // A process that nobody measures need not load the library.
@@ -19,5 +26,6 @@ export async function openMetrics (config: Config, { version, log }: Pick<Servic
 /** Whether each check of `/health` is well, asked no more often than `/health` asks. */
 export function gaugeSource (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
   const requested = cached(checks, now)
-  return async () => Object.fromEntries(Object.entries(await resultsOf(requested)).map(([name, { status }]) => [name, status === 'ok']))
+  return async () =>
+    Object.fromEntries(Object.entries(await resultsOf(requested)).map(([name, { status }]) => [name, status === 'ok']))
 }

@@ -10,7 +10,10 @@ const refreshMs = 10_000
 
 type Known = ReadonlyArray<Capabilities | undefined>
 
-/** Which operations all of these datastores offer, by what they say of themselves; one that says nothing is taken to offer all. */
+/**
+ * Which operations all of these datastores offer, by what they say of themselves; one that says nothing is taken to
+ * offer all.
+ */
 export function supportedOperations (backends: readonly Backend[], now: () => Date): () => Promise<HasOperation> {
   let last: { readonly requestedAt: number, readonly offered: Promise<HasOperation> } | undefined
   let known: Known = []
@@ -23,7 +26,9 @@ export function supportedOperations (backends: readonly Backend[], now: () => Da
   }
   return async () => {
     const at = now().getTime()
-    if (last === undefined || Math.abs(at - last.requestedAt) >= refreshMs) last = { requestedAt: at, offered: fetchOperations() }
+    if (last === undefined || Math.abs(at - last.requestedAt) >= refreshMs) {
+      last = { requestedAt: at, offered: fetchOperations() }
+    }
     return await last.offered
   }
 }
@@ -37,5 +42,11 @@ async function operationsOf (backend: Backend): Promise<Capabilities | undefined
 }
 
 function offeredBy (known: Known): HasOperation {
-  return (type, name) => known.every(capabilities => capabilities === undefined || capabilities.operations.has(`${type}/${name}`) || capabilities.operations.has(name))
+  return (type, name) =>
+    known.every(
+      capabilities =>
+        capabilities === undefined ||
+        capabilities.operations.has(`${type}/${name}`) ||
+        capabilities.operations.has(name)
+    )
 }

@@ -4,12 +4,17 @@ import { readFileSync } from 'node:fs'
 const min = 512
 
 /**
- * Refuses to go on where the process may open too few files: modules could not be loaded, and Node would call them missing.
+ * Refuses to go on where the process may open too few files: modules could not be loaded, and Node would call them
+ * missing.
  * It must be called before anything large is imported.
  * @throws {Error} whose message says to a person what to raise
  */
 export function requireOpenFiles (most: number = openFilesAllowed()): void {
-  if (most < min) throw new Error(`this process may have only ${most} files open, and needs at least ${min}; raise its limit (ulimit -n, LimitNOFILE)`)
+  if (most < min) {
+    throw new Error(
+      `this process may have only ${most} files open, and needs at least ${min}; raise its limit (ulimit -n, LimitNOFILE)`
+    )
+  }
 }
 
 /** Node has raised the soft limit to the hard one by now. Systems without this file have no such low limits. */

@@ -32,7 +32,14 @@ interface StartContext {
  */
 export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartContext): Promise<void> {
   try {
-    await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
+    await run(
+      {
+        ...environment,
+        ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }),
+        ...(role === undefined ? {} : { CLINIGATE_ROLE: role })
+      },
+      out
+    )
   } catch (error) {
     throw new Error(explainStartupError(error), { cause: error })
   }
@@ -44,15 +51,18 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
   const log = pino(logOptions(config.logLevel), logDestination(2, now))
   const service = await openService(config, { environment, version, isAcquainted: true, now, log })
   const startup = begin(service, config)
-  const closing = closeWithGrace({ delay: config.drainSeconds * 1_000 + graceMs, logger: log }, async ({ err, signal }) => {
-    service.leave()
-    if (err) log.fatal({ err }, 'closing after an uncaught error')
-    else log.info({ signal }, 'closing')
-    // What the first start makes is shown once, so it is not broken off. Why it fails is said below.
-    await startup.catch(() => {})
-    if (!err) await pause(config.drainSeconds * 1_000)
-    await service.close()
-  })
+  const closing = closeWithGrace(
+    { delay: config.drainSeconds * 1_000 + graceMs, logger: log },
+    async ({ err, signal }) => {
+      service.leave()
+      if (err) log.fatal({ err }, 'closing after an uncaught error')
+      else log.info({ signal }, 'closing')
+      // What the first start makes is shown once, so it is not broken off. Why it fails is said below.
+      await startup.catch(() => {})
+      if (!err) await pause(config.drainSeconds * 1_000)
+      await service.close()
+    }
+  )
   try {
     out(await startup)
   } catch (error) {

@@ -6,9 +6,16 @@ import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { remoteLink } from '../control-plane/sync/remote.js'
 
 /** The link to the control plane that the configuration of a gateway names; nothing is asked of it yet. */
-export function openRemoteControl (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }): ControlPlaneClient {
+export function openRemoteControl (
+  config: Config,
+  { environment, log }: { readonly environment: Environment; readonly log: FastifyBaseLogger }
+): ControlPlaneClient {
   const url = config.control.url!
-  if (isInTheClear(url)) log.warn('control.url uses http: anyone on the network path could read the token and add keys; use https except on a trusted network')
+  if (isInTheClear(url)) {
+    log.warn(
+      'control.url uses http: anyone on the network path could read the token and add keys; use https except on a trusted network'
+    )
+  }
   return remoteLink({ url, token: gatewayToken(config, environment)! })
 }
 

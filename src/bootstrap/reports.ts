@@ -20,24 +20,40 @@ interface ReportsParts {
 }
 
 /** Lets the gateway report to its control plane from now on. */
-export function openReports ({ control, dataDirectory }: Config, { link, keys, checks, version, now, log }: ReportsParts): Reporter {
-  const identity = { gatewayId: gatewayId(dataDirectory), name: gatewayName(control), version, startedAt: now().toISOString() }
+export function openReports (
+  { control, dataDirectory }: Config,
+  { link, keys, checks, version, now, log }: ReportsParts
+): Reporter {
+  const identity = {
+    gatewayId: gatewayId(dataDirectory),
+    name: gatewayName(control),
+    version,
+    startedAt: now().toISOString()
+  }
   const statuses = statusesOf(cached(checks, now))
   return new Reporter({
     log,
     report: async stopping => {
       const known = await statuses()
       // The copy is looked at last, so that the report is of the present moment.
-      await link.report({ ...identity, position: keys.position(), checks: { keys: keys.check().status, ...known } }, stopping)
+      await link.report(
+        { ...identity, position: keys.position(), checks: { keys: keys.check().status, ...known } },
+        stopping
+      )
     }
   })
 }
 
-/** What the checks last said. Only the first time is it waited for: that a revocation is in force must not wait for a slow datastore. */
+/**
+ * What the checks last said. Only the first time is it waited for: that a revocation is in force must not wait for a
+ * slow datastore.
+ */
 function statusesOf (checks: Checks): () => Promise<GatewayReport['checks']> {
   let latest: Promise<GatewayReport['checks']> | undefined
   return () => {
-    const requested = resultsOf(checks).then(results => Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status])))
+    const requested = resultsOf(checks).then(results =>
+      Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status]))
+    )
     const known = latest ?? requested
     requested.then(() => { latest = requested })
     return known

@@ -18,7 +18,10 @@ export interface Service {
   readonly control?: ControlStore
   /** Names of the datastores that are sandboxes: for trying out only. */
   readonly sandboxes: readonly string[]
-  /** Resolves when the gateway in this process knows what its control store in this process holds now; at once where one of the two is elsewhere. */
+  /**
+   * Resolves when the gateway in this process knows what its control store in this process holds now; at once where one
+   * of the two is elsewhere.
+   */
   readonly catchUp: () => Promise<void>
   /** Lets `/health/ready` say that no more requests are to be sent here; all that come are still served. */
   readonly leave: () => void
@@ -26,14 +29,24 @@ export interface Service {
   readonly close: () => Promise<void>
 }
 
-/** Opens what the role of the process needs, and nothing else. Neither a datastore nor a control plane elsewhere need answer. */
+/**
+ * Opens what the role of the process needs, and nothing else. Neither a datastore nor a control plane elsewhere need
+ * answer.
+ */
 export async function openService (config: Config, parts: ServiceParts): Promise<Service> {
   const closers = new Disposables()
   ensureDirectory(config.dataDirectory)
   try {
     const metrics = await openMetrics(config, parts, closers)
     const traces = await openTraces(parts, closers)
-    return { ...await roles[config.role](config, { ...parts, ...metrics && { metrics }, ...traces && { traces } }, closers), close: () => closers.close() }
+    return {
+      ...(await roles[config.role](
+        config,
+        { ...parts, ...(metrics && { metrics }), ...(traces && { traces }) },
+        closers
+      )),
+      close: () => closers.close()
+    }
   } catch (error) {
     await closers.close()
     throw error
@@ -42,19 +55,32 @@ export async function openService (config: Config, parts: ServiceParts): Promise
 
 type Opened = Omit<Service, 'close'>
 
-const roles: Readonly<Record<Config['role'], (config: Config, parts: ServiceParts, closers: Disposables) => Promise<Opened>>> = {
+const roles: Readonly<
+  Record<Config['role'], (config: Config, parts: ServiceParts, closers: Disposables) => Promise<Opened>>
+> = {
   all: async (config, parts, closers) => {
     const control = await openControl(config, parts, closers)
     const { options, keys, sandboxes } = await openGateway(config, { ...parts, link: control.link }, closers)
     const app = closers.add(await buildGateway({ ...options, control: control.scopes, pages: control.pages }))
-    return { app, control: control.store, sandboxes, leave: () => options.readiness.beginShutdown(), catchUp: () => keys.catchUp(control.store) }
+    return {
+      app,
+      control: control.store,
+      sandboxes,
+      leave: () => options.readiness.beginShutdown(),
+      catchUp: () => keys.catchUp(control.store)
+    }
   },
 
   gateway: async (config, parts, closers) => {
     const { openRemoteControl } = await import('./remote-control.js')
     const link = closers.add(openRemoteControl(config, parts))
     const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)
-    return { app: closers.add(await buildGateway(options)), sandboxes, leave: () => options.readiness.beginShutdown(), catchUp: async () => {} }
+    return {
+      app: closers.add(await buildGateway(options)),
+      sandboxes,
+      leave: () => options.readiness.beginShutdown(),
+      catchUp: async () => {}
+    }
   },
 
   control: async (config, parts, closers) => {
@@ -62,14 +88,29 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
     const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
     metrics?.watch({ checks: gaugeSource(checks, now) })
-    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onCompleted: metrics?.recordRequest, control: scopes, pages }))
+    const app = closers.add(
+      await buildControlPlane({
+        logger,
+        trustedProxies: config.trustedProxies,
+        connections: config.limits.connections,
+        now,
+        version,
+        checks,
+        readiness,
+        onCompleted: metrics?.recordRequest,
+        control: scopes,
+        pages
+      })
+    )
     return { app, control: store, sandboxes: [], leave: () => readiness.beginShutdown(), catchUp: async () => {} }
   }
 }
 
 // A role loads what it needs: the mappings and the databases' query builder each take a tenth of a second and more.
-const openControl = async (...args: Parameters<typeof import('./control-plane.js').openControlSide>): Promise<ControlSide> =>
-  await (await import('./control-plane.js')).openControlSide(...args)
+const openControl = async (
+  ...args: Parameters<typeof import('./control-plane.js').openControlSide>
+): Promise<ControlSide> => await (await import('./control-plane.js')).openControlSide(...args)
 
-const openGateway = async (...args: Parameters<typeof import('./gateway.js').openGatewaySide>): Promise<GatewayServices> =>
-  await (await import('./gateway.js')).openGatewaySide(...args)
+const openGateway = async (
+  ...args: Parameters<typeof import('./gateway.js').openGatewaySide>
+): Promise<GatewayServices> => await (await import('./gateway.js')).openGatewaySide(...args)

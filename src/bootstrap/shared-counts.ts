@@ -7,7 +7,11 @@ import type { SharedRateLimitStore } from '../limits/shared-counts.js'
 import type { Disposables } from './disposables.js'
 
 /** The counts that this gateway shares with others, where a server for them is configured; it need not answer. */
-export async function openSharedCounts (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }, closers: Disposables): Promise<SharedRateLimitStore | undefined> {
+export async function openSharedCounts (
+  config: Config,
+  { environment, log }: { readonly environment: Environment; readonly log: FastifyBaseLogger },
+  closers: Disposables
+): Promise<SharedRateLimitStore | undefined> {
   const url = redisUrl(config, environment)
   if (url === undefined) return undefined
   // The client takes a tenth of a second to load, which a gateway that stands alone need not wait for.

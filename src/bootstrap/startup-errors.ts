@@ -11,7 +11,10 @@ export async function openedFile<T> (file: string, open: (file: string) => T | P
     return await open(file)
   } catch (error) {
     if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(codeOf(error))) throw error
-    throw new Error(`${basename(file)} in the data directory is damaged or not a database; check CLINIGATE_DATA, and see "Back up" in docs/operate.md before you move it away`, { cause: error })
+    throw new Error(
+      `${basename(file)} in the data directory is damaged or not a database; check CLINIGATE_DATA, and see "Back up" in docs/operate.md before you move it away`,
+      { cause: error }
+    )
   }
 }
 
@@ -22,8 +25,10 @@ const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process uses the port; choose another port with PORT',
   EADDRNOTAVAIL: 'this machine does not have that address; choose another address with HOST',
   SQLITE_BUSY: 'another process has been writing to a database in the data directory for too long; try again',
-  SQLITE_READONLY: 'a database in the data directory (CLINIGATE_DATA) cannot be written; check the permissions of the directory and its files',
-  SQLITE_CANTOPEN: 'a database in the data directory (CLINIGATE_DATA) cannot be opened; check the permissions of the directory and its files',
+  SQLITE_READONLY:
+    'a database in the data directory (CLINIGATE_DATA) cannot be written; check the permissions of the directory and its files',
+  SQLITE_CANTOPEN:
+    'a database in the data directory (CLINIGATE_DATA) cannot be opened; check the permissions of the directory and its files',
   SQLITE_FULL: fullDisk,
   SQLITE_IOERR: 'the disk of the data directory is full or failing; make room there, or check the system log',
   ENOSPC: fullDisk,
@@ -38,9 +43,15 @@ export function explainStartupError (error: unknown): string {
   const { message, path, syscall } = error as NodeJS.ErrnoException
   const code = codeOf(error)
   if (code === 'EACCES' && syscall === 'listen') return 'this user is not allowed to listen there; check HOST and PORT'
-  if (code === 'EEXIST' || code === 'ENOTDIR') return `${path} must be a directory, but is a file, a link to nothing or below one; check the setting that names it, such as CLINIGATE_DATA`
-  if (code === 'EACCES' || code === 'EROFS') return `this user cannot create, read or write ${path}; check its permissions, or the setting that names it, such as CLINIGATE_DATA`
-  if (syscall === 'mkdir' && !Object.hasOwn(remedies, code)) return `${path} cannot be made a directory (${code}); choose one on a disk that this user can write, in the setting that names it, such as CLINIGATE_DATA`
+  if (code === 'EEXIST' || code === 'ENOTDIR') {
+    return `${path} must be a directory, but is a file, a link to nothing or below one; check the setting that names it, such as CLINIGATE_DATA`
+  }
+  if (code === 'EACCES' || code === 'EROFS') {
+    return `this user cannot create, read or write ${path}; check its permissions, or the setting that names it, such as CLINIGATE_DATA`
+  }
+  if (syscall === 'mkdir' && !Object.hasOwn(remedies, code)) {
+    return `${path} cannot be made a directory (${code}); choose one on a disk that this user can write, in the setting that names it, such as CLINIGATE_DATA`
+  }
   return remedies[/^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code] ?? message
 }
 

@@ -8,11 +8,19 @@ interface Start extends FirstRun {
   readonly sandboxes: readonly string[]
 }
 
-/** What a person at the terminal must know of a start. Secrets are shown here and nowhere else, so this never goes to the log. */
-export function startupMessage ({ version, address, sandboxes, operator, demo }: Start, { dataDirectory, role, control }: Config): string {
+/**
+ * What a person at the terminal must know of a start. Secrets are shown here and nowhere else, so this never goes to
+ * the log.
+ */
+export function startupMessage (
+  { version, address, sandboxes, operator, demo }: Start,
+  { dataDirectory, role, control }: Config
+): string {
   return [
     `clinigate ${version}${kinds[role]} listens on ${address}`,
-    role === 'gateway' ? `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.` : `The dashboard is at ${address}/dashboard`,
+    role === 'gateway'
+      ? `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.`
+      : `The dashboard is at ${address}/dashboard`,
     ...aboutSandboxes(sandboxes, dataDirectory),
     ...aboutOperator(operator),
     ...aboutDemo(demo),
@@ -24,15 +32,29 @@ const kinds: Readonly<Record<Config['role'], string>> = { all: '', gateway: ' (g
 
 function aboutSandboxes (names: readonly string[], dataDirectory: string): string[] {
   if (names.length === 0) return []
-  return ['', `The datastore${names.length === 1 ? '' : 's'} ${names.join(' and ')}: an embedded sandbox in ${dataDirectory}, for evaluation only, never for real records.`, 'To use your own FHIR servers, set FHIR_TEST_URL and FHIR_LIVE_URL.']
+  return [
+    '',
+    `The datastore${names.length === 1 ? '' : 's'} ${names.join(' and ')}: an embedded sandbox in ${dataDirectory}, for evaluation only, never for real records.`,
+    'To use your own FHIR servers, set FHIR_TEST_URL and FHIR_LIVE_URL.'
+  ]
 }
 
 function aboutOperator (operator: FirstRun['operator']): string[] {
   if (!operator) return []
-  return ['', 'First start: created an operator for the dashboard. The password is shown only once and must be changed at the first sign-in:', `  email     ${operator.email}`, `  password  ${operator.password}`]
+  return [
+    '',
+    'First start: created an operator for the dashboard. The password is shown only once and must be changed at the first sign-in:',
+    `  email     ${operator.email}`,
+    `  password  ${operator.password}`
+  ]
 }
 
 function aboutDemo (demo: FirstRun['demo']): string[] {
   if (!demo) return []
-  return ['', `First start: created the organization demo (${demo.tenantId}). Its keys are shown only once:`, `  test key  ${demo.testKey}`, `  live key  ${demo.liveKey}`]
+  return [
+    '',
+    `First start: created the organization demo (${demo.tenantId}). Its keys are shown only once:`,
+    `  test key  ${demo.testKey}`,
+    `  live key  ${demo.liveKey}`
+  ]
 }

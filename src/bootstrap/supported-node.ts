@@ -1,4 +1,7 @@
-/** The driver of SQLite, better-sqlite3 13, crashes older versions while it is loaded. `engines` in package.json says the same to npm, which only warns. */
+/**
+ * The driver of SQLite, better-sqlite3 13, crashes older versions while it is loaded. `engines` in package.json says
+ * the same to npm, which only warns.
+ */
 const oldest = [22, 12] as const
 
 /**

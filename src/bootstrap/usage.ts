@@ -18,23 +18,43 @@ export interface OpenUsage {
   readonly close: () => Promise<void>
 }
 
-interface UsageCheck extends Check { readonly linesInMemory: number, readonly lostRequests: number, readonly failedSendings: number }
+interface UsageCheck extends Check {
+  readonly linesInMemory: number
+  readonly lostRequests: number
+  readonly failedSendings: number
+}
 
 /** Sending that fails so often, for about a minute, is worth a look. */
 const noticedFailures = 7
 
 /** Opens the ledger in the data directory, whatever state that is in, and sends it from now on. */
-export async function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlPlaneClient, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): Promise<OpenUsage> {
+export async function openUsage (
+  { dataDirectory }: Config,
+  {
+    link,
+    now,
+    log
+  }: { readonly link: Pick<ControlPlaneClient, 'sendUsage'>; readonly now: () => Date; readonly log: FastifyBaseLogger }
+): Promise<OpenUsage> {
   const ledger = new UsageLedger({ file: join(dataDirectory, 'usage.db'), now, log })
   await ledger.opened
   const months = new MonthlyUsage({ ledger })
-  const sender = new UsageSender({ ledger, send: link.sendUsage, log, onSettled: ({ months: totals = [] }) => months.learn(totals) })
+  const sender = new UsageSender({
+    ledger,
+    send: link.sendUsage,
+    log,
+    onSettled: ({ months: totals = [] }) => months.learn(totals)
+  })
   return {
     count: (use, at) => ledger.record(use, at),
     months,
     check: () => {
       const { status, ...details } = ledger.check()
-      return { status: sender.failures < noticedFailures ? status : 'degraded', ...details, failedSendings: sender.failures }
+      return {
+        status: sender.failures < noticedFailures ? status : 'degraded',
+        ...details,
+        failedSendings: sender.failures
+      }
     },
     close: async () => {
       await sender.stop()

@@ -1,11 +1,26 @@
 import type { Config } from '../config/schema.js'
 
-/** Tells the operator at the start of settings that are allowed and likely not meant. Names datastores, never an address. */
+/**
+ * Tells the operator at the start of settings that are allowed and likely not meant. Names datastores, never an
+ * address.
+ */
 export function warnAboutConfig (config: Config, log: { warn (fields: object, message: string): void }): void {
   const shared = liveWhereTestIs(config)
-  if (shared.length > 0) log.warn({ test: config.routing.test, live: shared }, 'test and live keys use the same FHIR server: an organization\'s tag does not include the mode, so its test keys can read and change its live records; configure different servers')
-  const fetching = Object.entries(config.datastores).filter(([, datastore]) => datastore.import === 'own').map(([name]) => name)
-  if (fetching.length > 0 && config.bulk.importUrl === undefined) log.warn({ datastores: fetching }, 'these datastores have import set to own, but imports use transactions because bulk.importUrl is not set')
+  if (shared.length > 0) {
+    log.warn(
+      { test: config.routing.test, live: shared },
+      "test and live keys use the same FHIR server: an organization's tag does not include the mode, so its test keys can read and change its live records; configure different servers"
+    )
+  }
+  const fetching = Object.entries(config.datastores)
+    .filter(([, datastore]) => datastore.import === 'own')
+    .map(([name]) => name)
+  if (fetching.length > 0 && config.bulk.importUrl === undefined) {
+    log.warn(
+      { datastores: fetching },
+      'these datastores have import set to own, but imports use transactions because bulk.importUrl is not set'
+    )
+  }
 }
 
 /** The datastores of live keys that are the server of the test keys, too. */

@@ -25,7 +25,11 @@ export class ClinigateError extends Error {
   /** Seconds after which the same request may succeed, where the gateway knows. */
   readonly retryAfter: number | undefined
 
-  constructor (readonly code: ErrorCode, message: string, { status = 0, requestId, issues = [], retryAfter, cause }: Details = {}) {
+  constructor (
+    readonly code: ErrorCode,
+    message: string,
+    { status = 0, requestId, issues = [], retryAfter, cause }: Details = {}
+  ) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'ClinigateError'
     this.status = status
@@ -37,8 +41,14 @@ export class ClinigateError extends Error {
 
 /** The error that an answer tells of. A proxy in between may have answered in place of the gateway. */
 export function errorOf (response: Response, body: unknown): ClinigateError {
-  const facts = { status: response.status, requestId: response.headers.get('x-request-id') ?? undefined, retryAfter: retryAfterOf(response) }
-  if (!isFailure(body)) return new ClinigateError('UNEXPECTED_ANSWER', `The answer ${response.status} is not one of the gateway.`, facts)
+  const facts = {
+    status: response.status,
+    requestId: response.headers.get('x-request-id') ?? undefined,
+    retryAfter: retryAfterOf(response)
+  }
+  if (!isFailure(body)) {
+    return new ClinigateError('UNEXPECTED_ANSWER', `The answer ${response.status} is not one of the gateway.`, facts)
+  }
   return new ClinigateError(body.code, body.message, { ...facts, requestId: body.meta.requestId, issues: body.issues })
 }
 
@@ -49,5 +59,12 @@ export function retryAfterOf ({ headers }: Response): number | undefined {
 }
 
 function isFailure (body: unknown): body is components['schemas']['Failure'] {
-  return typeof body === 'object' && body !== null && 'code' in body && 'message' in body && 'issues' in body && 'meta' in body
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    'code' in body &&
+    'message' in body &&
+    'issues' in body &&
+    'meta' in body
+  )
 }

@@ -1,6 +1,8 @@
 /**
- * Writes what the client knows of the API from the declarations that `npm run build` has just compiled: `openapi.ts` and
- * `resource-paths.ts`. Neither is kept in the repository; the first line of the types tells of which document they are.
+ * Writes what the client knows of the API from the declarations that `npm run build` has just compiled: `openapi.ts`
+ * and
+ * `resource-paths.ts`. Neither is kept in the repository; the first line of the types tells of which document they
+ * are.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -10,7 +12,10 @@ import { displayName } from '../../dist/api/openapi/resource-schemas.js'
 
 const beside = name => new URL(name, import.meta.url)
 const document = slimmed(openApiDocument(mappings, { version: '', url: '/' }))
-const digest = createHash('sha256').update(JSON.stringify(document)).update(readFileSync(import.meta.filename)).digest('hex')
+const digest = createHash('sha256')
+  .update(JSON.stringify(document))
+  .update(readFileSync(import.meta.filename))
+  .digest('hex')
 const firstLine = `/* eslint-disable */ // of the document ${digest}`
 
 if (!isUpToDate()) {
@@ -36,7 +41,9 @@ function slimmed (document) {
   for (const operation of Object.values(copy.paths).flatMap(Object.values)) {
     delete operation.description
     const successes = Object.entries(operation.responses).filter(([status]) => status < '300')
-    operation.responses = Object.fromEntries(successes.map(([status, { headers: _, ...response }]) => [status, response]))
+    operation.responses = Object.fromEntries(
+      successes.map(([status, { headers: _, ...response }]) => [status, response])
+    )
   }
   delete copy.tags
   delete copy.components.headers
@@ -56,12 +63,18 @@ function withoutAlternatives (schema) {
 async function types () {
   const { default: openapiTs, astToString } = await import('openapi-typescript')
   const all = astToString(await openapiTs(document, { defaultNonNullable: false, silent: true }))
-  return `${all}\n${resourceNames().map(name => `export type ${name} = components['schemas']['${name}']`).join('\n')}\n`
+  return `${all}\n${resourceNames()
+    .map(name => `export type ${name} = components['schemas']['${name}']`)
+    .join('\n')}\n`
 }
 
 /** The types that people look for; the others are found in them. */
 function resourceNames () {
-  return mappings.flatMap(mapping => [displayName(mapping), `${displayName(mapping)}Create`, ...mapping.appendOnly ? [] : [`${displayName(mapping)}Change`]])
+  return mappings.flatMap(mapping => [
+    displayName(mapping),
+    `${displayName(mapping)}Create`,
+    ...(mapping.appendOnly ? [] : [`${displayName(mapping)}Change`])
+  ])
 }
 
 function resourcePaths () {

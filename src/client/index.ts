@@ -9,7 +9,20 @@ import { createSender } from './send.js'
 
 export { ClinigateError, type ErrorCode, type Issue } from './errors.js'
 export type * from './openapi.js'
-export type { UpdateOf as ChangesOf, CreateOf, IncludeOf, Page, ReadOptions, RecordOf, RequestOptions, ResourceName, SearchOf, VersionOptions, WithIncludes as WithIncluded, WriteOptions } from './resource-client.js'
+export type {
+  UpdateOf as ChangesOf,
+  CreateOf,
+  IncludeOf,
+  Page,
+  ReadOptions,
+  RecordOf,
+  RequestOptions,
+  ResourceName,
+  SearchOf,
+  VersionOptions,
+  WithIncludes as WithIncluded,
+  WriteOptions
+} from './resource-client.js'
 export type { ResourceClient } from './resource-client.js'
 export type { RetryOptions } from './retry.js'
 
@@ -24,13 +37,18 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch
 }
 
-type AppendOnly = { [N in ResourceName]: paths[`${typeof resourcePaths[N]}/{id}`] extends { patch?: never } ? N : never }[ResourceName]
+type AppendOnly = {
+  [N in ResourceName]: paths[`${(typeof resourcePaths)[N]}/{id}`] extends { patch?: never } ? N : never
+}[ResourceName]
 
 /** The requests of each resource that is only ever added to, and those of the others. */
 export type ClinigateClient = {
   readonly [N in ResourceName]: N extends AppendOnly ? Omit<ResourceClient<N>, 'update' | 'delete'> : ResourceClient<N>
 } & {
-  /** Any request of the OpenAPI document, with the same key and the same retries; it resolves with the whole envelope, also of a failure. */
+  /**
+   * Any request of the OpenAPI document, with the same key and the same retries; it resolves with the whole envelope,
+   * also of a failure.
+   */
   readonly http: FetchClient<paths>
 }
 

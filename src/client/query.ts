@@ -10,13 +10,17 @@ type QueryValue = string | number | boolean
 export function printQuery (query: Query): string {
   return Object.entries(query)
     .filter(([, value]) => value !== undefined)
-    .flatMap(([name, value]) => printed(name, value!).map(text => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`))
+    .flatMap(([name, value]) =>
+      printed(name, value!).map(text => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`)
+    )
     .join('&')
 }
 
 function printed (name: string, value: QueryValue | readonly QueryValue[]): string[] {
   if (!isList(value)) return [String(value)]
-  if (value.length === 0) throw new TypeError(`${name}: an empty list matches nothing; leave the filter out, or do not search`)
+  if (value.length === 0) {
+    throw new TypeError(`${name}: an empty list matches nothing; leave the filter out, or do not search`)
+  }
   // FHIR's own parameters stand as often as they have values.
   return name.startsWith('_') ? value.map(String) : [value.map(item => String(item).replaceAll(',', '\\,')).join(',')]
 }

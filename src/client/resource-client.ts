@@ -15,7 +15,9 @@ interface DataResponse<T> { readonly responses: { readonly 200: Json<{ readonly 
 interface Searching<Q> { readonly parameters: { readonly query?: Q } }
 
 /** A record as the gateway shows it. */
-export type RecordOf<N extends ResourceName> = Group<N>['post'] extends { responses: { 201: Json<{ data: infer T }> } } ? T : never
+export type RecordOf<N extends ResourceName> = Group<N>['post'] extends { responses: { 201: Json<{ data: infer T }> } }
+  ? T
+  : never
 /** What creates a record. */
 export type CreateOf<N extends ResourceName> = Group<N>['post'] extends { requestBody: Json<infer T> } ? T : never
 /** A merge (RFC 7396) on a record, or a JSON Patch (RFC 6902) on its simple form. */
@@ -24,14 +26,19 @@ export type UpdateOf<N extends ResourceName> = One<N> extends { patch: { request
 /** One value or several where a filter takes several. */
 type Loose<Q> = { readonly [K in keyof Q]: Q[K] extends ReadonlyArray<infer I> | undefined ? I | readonly I[] : Q[K] }
 /** The filters of a search, its order and the size of its pages. */
-export type SearchOf<N extends ResourceName> = Group<N>['get'] extends Searching<infer Q> ? Loose<NonNullable<Q>> : never
+export type SearchOf<N extends ResourceName> =
+  Group<N>['get'] extends Searching<infer Q> ? Loose<NonNullable<Q>> : never
 
-type ReadResponse<N extends ResourceName> = One<N> extends { get: DataResponse<infer T> } ? Exclude<T, components['schemas']['Bundle']> : never
+type ReadResponse<N extends ResourceName> =
+  One<N> extends { get: DataResponse<infer T> } ? Exclude<T, components['schemas']['Bundle']> : never
 type ReadQuery<N extends ResourceName> = One<N> extends { get: Searching<infer Q> } ? NonNullable<Q> : never
 /** The resources whose records can come along with one. */
-export type IncludeOf<N extends ResourceName> = ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadResponse<N> & string : never
+export type IncludeOf<N extends ResourceName> =
+  ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadResponse<N> & string : never
 /** A record with the lists that were asked for; `incomplete` names those that do not hold everything. */
-export type WithIncludes<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never] ? RecordOf<N> : RecordOf<N> & Required<Pick<ReadResponse<N>, I>> & { incomplete?: string[] }
+export type WithIncludes<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never]
+  ? RecordOf<N>
+  : RecordOf<N> & Required<Pick<ReadResponse<N>, I>> & { incomplete?: string[] }
 
 /** The records of a search that fit on one page. */
 export interface Page<T> {
@@ -57,7 +64,10 @@ export interface WriteOptions extends RequestOptions {
 }
 
 export interface VersionOptions extends RequestOptions {
-  /** The version that is meant, as `versionId` or ETag; when another one is stored, the request fails with PRECONDITION_FAILED. */
+  /**
+   * The version that is meant, as `versionId` or ETag; when another one is stored, the request fails with
+   * PRECONDITION_FAILED.
+   */
   readonly ifMatch?: string | undefined
 }
 
@@ -72,12 +82,24 @@ export class ResourceClient<N extends ResourceName> {
   }
 
   /** Stores a new record, once, however often the request must be sent. */
-  create (record: CreateOf<N>, { signal, idempotencyKey = crypto.randomUUID() }: WriteOptions = {}): Promise<RecordOf<N>> {
-    return this.#send({ method: 'POST', path: this.#path, body: record, headers: { 'idempotency-key': idempotencyKey }, signal })
+  create (
+    record: CreateOf<N>,
+    { signal, idempotencyKey = crypto.randomUUID() }: WriteOptions = {}
+  ): Promise<RecordOf<N>> {
+    return this.#send({
+      method: 'POST',
+      path: this.#path,
+      body: record,
+      headers: { 'idempotency-key': idempotencyKey },
+      signal
+    })
   }
 
   /** One record, and those that refer to it where `include` asks for them. */
-  read<const I extends IncludeOf<N> = never> (id: string, { signal, include }: ReadOptions<I> = {}): Promise<WithIncludes<N, I>> {
+  read<const I extends IncludeOf<N> = never>(
+    id: string,
+    { signal, include }: ReadOptions<I> = {}
+  ): Promise<WithIncludes<N, I>> {
     return this.#send({ method: 'GET', path: `${this.#path}/{id}`, id, query: { include }, signal })
   }
 
@@ -86,18 +108,33 @@ export class ResourceClient<N extends ResourceName> {
     return this.#send({ method: 'GET', path: this.#path, query: query as Query, signal })
   }
 
-  /** All records that match, page by page as they are asked for: `for await (const patient of client.patients.all())`. */
-  async * all (query: SearchOf<N> = {} as SearchOf<N>, options: RequestOptions = {}): AsyncGenerator<RecordOf<N>, void, undefined> {
+  /**
+   * All records that match, page by page as they are asked for: `for await (const patient of client.patients.all())`.
+   */
+  async * all (
+    query: SearchOf<N> = {} as SearchOf<N>,
+    options: RequestOptions = {}
+  ): AsyncGenerator<RecordOf<N>, void, undefined> {
     let cursor: string | undefined
     do {
-      const page: Page<RecordOf<N>> = await this.search({ count: 100, ...query, ...cursor !== undefined && { cursor } }, options)
+      const page: Page<RecordOf<N>> = await this.search(
+        { count: 100, ...query, ...(cursor !== undefined && { cursor }) },
+        options
+      )
       yield * page.data
       cursor = page.cursor
     } while (cursor !== undefined)
   }
 
-  /** Changes the fields that are named, and resolves with the whole changed record; what the simple form does not show stays. */
-  update (id: string, changes: UpdateOf<N>, { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}): Promise<RecordOf<N>> {
+  /**
+   * Changes the fields that are named, and resolves with the whole changed record; what the simple form does not show
+   * stays.
+   */
+  update (
+    id: string,
+    changes: UpdateOf<N>,
+    { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}
+  ): Promise<RecordOf<N>> {
     const headers = { 'idempotency-key': idempotencyKey, ...versionHeader(ifMatch) }
     return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, id, body: changes, headers, signal })
   }

@@ -4,7 +4,10 @@ import { ClinigateError, retryAfterOf } from './errors.js'
 export interface RetryOptions {
   /** How often a request is sent at most; 1 means never again. Default 4. */
   readonly attempts?: number
-  /** The pause before the second attempt is shorter than this; before each further one it may be twice as long. Default 250. */
+  /**
+   * The pause before the second attempt is shorter than this; before each further one it may be twice as long. Default
+   * 250.
+   */
   readonly firstPauseMs?: number
   /** No pause is longer; when the gateway asks for a longer one, the request fails. Default 20,000. */
   readonly maxPauseMs?: number
@@ -21,7 +24,11 @@ const postponing = new Set([409, 429])
  * Sends a request until it is answered for good. After a failure without an answer, and after a passing one, only those
  * requests are sent again that do nothing, or that do it once for their Idempotency-Key.
  */
-export function withRetry (fetch: typeof globalThis.fetch, options: RetryOptions = {}, random: () => number = Math.random): (request: Request) => Promise<Response> {
+export function withRetry (
+  fetch: typeof globalThis.fetch,
+  options: RetryOptions = {},
+  random: () => number = Math.random
+): (request: Request) => Promise<Response> {
   const { attempts = 4, firstPauseMs = 250, maxPauseMs = 20_000, timeoutMs = 90_000 } = options
   // The whole range from nothing on, so that clients which failed together do not come again together.
   const jitter = (attempt: number): number => random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
@@ -63,7 +70,8 @@ function pauseAfter (outcome: Outcome, request: Request, jitterMs: number): numb
   return retryAfter === undefined ? jitterMs : retryAfter * 1_000 + jitterMs
 }
 
-const mayRepeat = ({ method, headers }: Request): boolean => method === 'GET' || method === 'HEAD' || headers.has('idempotency-key')
+const mayRepeat = ({ method, headers }: Request): boolean =>
+  method === 'GET' || method === 'HEAD' || headers.has('idempotency-key')
 
 function pause (ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

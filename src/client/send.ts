@@ -17,13 +17,25 @@ export interface Sent {
 /** Resolves with the `data` of the answer. */
 export type Send = <T>(sent: Sent) => Promise<T>
 
-/** The transport of the thin layer over the typed one: answers are unwrapped, and whatever goes wrong is a ClinigateError. */
+/**
+ * The transport of the thin layer over the typed one: answers are unwrapped, and whatever goes wrong is a
+ * ClinigateError.
+ */
 export function createSender (http: FetchClient<paths>): Send {
   // Which path it is, and so what it takes, only the resource knows.
-  const request = http.request as unknown as (method: string, path: string, init: object) => Promise<{ data?: { data: unknown }, error?: unknown, response: Response }>
+  const request = http.request as unknown as (
+    method: string,
+    path: string,
+    init: object
+  ) => Promise<{ data?: { data: unknown }; error?: unknown; response: Response }>
   return async <T>({ method, path, id, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {
     if (id !== undefined) requireId(id)
-    const init = { params: { path: { id }, query }, headers, ...body !== undefined && { body }, ...signal !== undefined && { signal } }
+    const init = {
+      params: { path: { id }, query },
+      headers,
+      ...(body !== undefined && { body }),
+      ...(signal !== undefined && { signal })
+    }
     const { data, error, response } = await toResponse(() => request(method, path, init))
     if (data !== undefined && response.ok) return data.data as T
     throw errorOf(response, error)
@@ -39,7 +51,9 @@ async function toResponse<T> (request: () => Promise<T>): Promise<T> {
   try {
     return await request()
   } catch (error) {
-    if (error instanceof SyntaxError) throw new ClinigateError('UNEXPECTED_ANSWER', 'The answer is not one of the gateway.', { cause: error })
+    if (error instanceof SyntaxError) {
+      throw new ClinigateError('UNEXPECTED_ANSWER', 'The answer is not one of the gateway.', { cause: error })
+    }
     throw error
   }
 }

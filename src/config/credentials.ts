@@ -25,8 +25,13 @@ export interface OAuthCredentials {
 
 /** How a client shows the token server that it is that client. */
 export type ClientProof =
-  | { readonly method: 'client_secret_basic' | 'client_secret_post', readonly secret: Secret }
-  | { readonly method: 'private_key_jwt', readonly keyFile: string, readonly keyId: string | undefined, readonly hash: SigningHash }
+  | { readonly method: 'client_secret_basic' | 'client_secret_post'; readonly secret: Secret }
+  | {
+    readonly method: 'private_key_jwt'
+    readonly keyFile: string
+    readonly keyId: string | undefined
+    readonly hash: SigningHash
+  }
   | { readonly method: 'tls_client_auth' }
 
 export type SigningHash = 'SHA-256' | 'SHA-384' | 'SHA-512'
@@ -41,10 +46,24 @@ export interface EntraCredentials {
 }
 
 type EntraIdentity =
-  | { readonly credential: 'client-secret', readonly tenantId: string, readonly clientId: string, readonly secret: Secret }
-  | { readonly credential: 'certificate', readonly tenantId: string, readonly clientId: string, readonly certificateFile: string }
-  | { readonly credential: 'managed-identity', readonly clientId: string | undefined }
-  | { readonly credential: 'workload-identity', readonly tenantId: string | undefined, readonly clientId: string | undefined }
+  | {
+    readonly credential: 'client-secret'
+    readonly tenantId: string
+    readonly clientId: string
+    readonly secret: Secret
+  }
+  | {
+    readonly credential: 'certificate'
+    readonly tenantId: string
+    readonly clientId: string
+    readonly certificateFile: string
+  }
+  | { readonly credential: 'managed-identity'; readonly clientId: string | undefined }
+  | {
+    readonly credential: 'workload-identity'
+    readonly tenantId: string | undefined
+    readonly clientId: string | undefined
+  }
 
 type Auth = DatastoreConfig['auth']
 
@@ -55,11 +74,17 @@ type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
 export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | ConfigError {
   const { auth } = datastore
   const needless = settingsBeyond(auth)
-  if (needless.length > 0) return { error: `${needless.join(' and ')} ${needless.length === 1 ? 'does' : 'do'} not belong to the type ${auth.type}` }
+  if (needless.length > 0) {
+    return {
+      error: `${needless.join(' and ')} ${needless.length === 1 ? 'does' : 'do'} not belong to the type ${auth.type}`
+    }
+  }
   return readers[auth.type as Credentials['kind']](datastore, environment)
 }
 
-const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, environment: Environment) => Credentials | ConfigError>> = {
+const readers: Readonly<
+  Record<Credentials['kind'], (datastore: Authenticated, environment: Environment) => Credentials | ConfigError>
+> = {
   none: () => ({ kind: 'none' }),
 
   basic: ({ auth }, environment) => {
@@ -77,18 +102,24 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
   oauth2: (datastore, environment) => {
     const { tokenUrl, clientId, scope, resource, audience } = datastore.auth
     if (tokenUrl === undefined || clientId === undefined) return { error: 'oauth2 needs tokenUrl and clientId' }
-    if (!isProtected(tokenUrl)) return { error: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
+    if (!isProtected(tokenUrl)) {
+      return { error: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
+    }
     const proof = readProof(datastore, environment)
     const ca = readAuthorities(datastore.auth)
     if (isError(proof)) return proof
-    return isError(ca) ? ca : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
+    return isError(ca)
+      ? ca
+      : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
   },
 
   azure: ({ auth, url }, environment) => {
     const identity = readIdentity(auth, environment)
     const ca = readAuthorities(auth)
     if (isError(identity)) return identity
-    if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { error: 'authorityHost must begin with https' }
+    if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) {
+      return { error: 'authorityHost must begin with https' }
+    }
     const { scope = `${new URL(url).origin}/.default`, authorityHost } = auth
     return isError(ca) ? ca : { kind: 'azure', identity, scope, authorityHost, ...ca }
   }
@@ -98,25 +129,65 @@ const settingsOf = {
   none: ['type'],
   basic: ['type', 'username', 'passwordEnv', 'passwordFile'],
   bearer: ['type', 'tokenEnv', 'tokenFile'],
-  oauth2: ['type', 'tokenUrl', 'clientId', 'clientAuthentication', 'clientSecretEnv', 'clientSecretFile', 'keyFile', 'keyId', 'keyHash', 'scope', 'resource', 'audience', 'caFile'],
-  azure: ['type', 'credential', 'tenantId', 'clientId', 'clientSecretEnv', 'clientSecretFile', 'certificateFile', 'authorityHost', 'scope', 'caFile']
+  oauth2: [
+    'type',
+    'tokenUrl',
+    'clientId',
+    'clientAuthentication',
+    'clientSecretEnv',
+    'clientSecretFile',
+    'keyFile',
+    'keyId',
+    'keyHash',
+    'scope',
+    'resource',
+    'audience',
+    'caFile'
+  ],
+  azure: [
+    'type',
+    'credential',
+    'tenantId',
+    'clientId',
+    'clientSecretEnv',
+    'clientSecretFile',
+    'certificateFile',
+    'authorityHost',
+    'scope',
+    'caFile'
+  ]
 } as const satisfies Record<Credentials['kind'], ReadonlyArray<keyof Auth>>
 
 function settingsBeyond (auth: Auth): string[] {
-  return Object.keys(auth).filter(name => !(settingsOf[auth.type as Credentials['kind']] as readonly string[]).includes(name))
+  return Object.keys(auth).filter(
+    name => !(settingsOf[auth.type as Credentials['kind']] as readonly string[]).includes(name)
+  )
 }
 
 function readProof ({ auth, clientCertFile }: Authenticated, environment: Environment): ClientProof | ConfigError {
-  const { clientAuthentication: method = 'client_secret_basic', clientSecretEnv, clientSecretFile, keyFile, keyId, keyHash = 'SHA-384' } = auth
+  const {
+    clientAuthentication: method = 'client_secret_basic',
+    clientSecretEnv,
+    clientSecretFile,
+    keyFile,
+    keyId,
+    keyHash = 'SHA-384'
+  } = auth
   const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
   const hasKey = (keyFile ?? keyId ?? auth.keyHash) !== undefined
   if (method === 'private_key_jwt') {
-    if (keyFile === undefined || hasSecret) return { error: 'private_key_jwt needs keyFile and does not use a client secret' }
-    return isPrivateKey(keyFile) ? { method, keyFile, keyId, hash: keyHash as SigningHash } : { error: 'keyFile must contain an RSA or EC private key in PEM' }
+    if (keyFile === undefined || hasSecret) {
+      return { error: 'private_key_jwt needs keyFile and does not use a client secret' }
+    }
+    return isPrivateKey(keyFile)
+      ? { method, keyFile, keyId, hash: keyHash as SigningHash }
+      : { error: 'keyFile must contain an RSA or EC private key in PEM' }
   }
   if (hasKey) return { error: `keyFile, keyId and keyHash do not belong to ${method}` }
   if (method === 'tls_client_auth') {
-    return clientCertFile !== undefined && !hasSecret ? { method } : { error: 'tls_client_auth needs the datastore\'s clientCertFile and does not use a client secret' }
+    return clientCertFile !== undefined && !hasSecret
+      ? { method }
+      : { error: "tls_client_auth needs the datastore's clientCertFile and does not use a client secret" }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
   return isError(secret) ? secret : { method: method as 'client_secret_basic', secret }
@@ -127,13 +198,19 @@ function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Co
   const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
   if (credential === undefined) return { error: 'azure needs credential' }
   if (credential !== 'client-secret' && hasSecret) return { error: `a client secret does not belong to ${credential}` }
-  if (credential !== 'certificate' && certificateFile !== undefined) return { error: `certificateFile does not belong to ${credential}` }
-  if (credential === 'managed-identity') return tenantId === undefined ? { credential, clientId } : { error: 'tenantId does not belong to managed-identity' }
+  if (credential !== 'certificate' && certificateFile !== undefined) {
+    return { error: `certificateFile does not belong to ${credential}` }
+  }
+  if (credential === 'managed-identity') {
+    return tenantId === undefined ? { credential, clientId } : { error: 'tenantId does not belong to managed-identity' }
+  }
   if (credential === 'workload-identity') return { credential, tenantId, clientId }
   if (tenantId === undefined || clientId === undefined) return { error: `${credential} needs tenantId and clientId` }
   if (credential === 'certificate') {
     const isReadable = certificateFile !== undefined && isPrivateKey(certificateFile)
-    return isReadable ? { credential, tenantId, clientId, certificateFile } : { error: 'certificate needs certificateFile with the certificate and its private key in PEM' }
+    return isReadable
+      ? { credential, tenantId, clientId, certificateFile }
+      : { error: 'certificate needs certificateFile with the certificate and its private key in PEM' }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
   return isError(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }
@@ -150,7 +227,9 @@ function isPrivateKey (file: string): boolean {
 /** By TLS, or within this machine. */
 function isProtected (url: string): boolean {
   const { protocol, hostname } = new URL(url)
-  return protocol === 'https:' || hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  return (
+    protocol === 'https:' || hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  )
 }
 
 function definedOf (texts: Readonly<Record<string, string | undefined>>): Record<string, string> {

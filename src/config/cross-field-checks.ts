@@ -35,9 +35,13 @@ export function crossFieldErrors (config: Config, environment: Environment, foun
   const hasForm = (setting: string) => !found.some(({ path }) => isWithin(path, setting) || isWithin(setting, path))
   const hasDatastores = !found.some(({ path }) => path === 'datastores')
   return [
-    ...hasDatastores ? Object.keys(config.datastores).filter(name => hasForm(`datastores.${name}`)).flatMap(name => datastoreErrors(name, config, environment)) : [],
+    ...(hasDatastores
+      ? Object.keys(config.datastores)
+        .filter(name => hasForm(`datastores.${name}`))
+        .flatMap(name => datastoreErrors(name, config, environment))
+      : []),
     // A name is there, whatever is wrong with what it names.
-    ...hasDatastores && hasForm('routing') ? routingErrors(config) : [],
+    ...(hasDatastores && hasForm('routing') ? routingErrors(config) : []),
     ...rules.filter(({ reads }) => reads.every(hasForm)).flatMap(({ find }) => find(config, environment))
   ]
 }
@@ -51,7 +55,10 @@ function datastoreErrors (name: string, { datastores }: Config, environment: Env
 
 function routingErrors ({ datastores, routing }: Config): string[] {
   const named: Array<[setting: string, datastore: string]> = [
-    ...Object.entries(routing.dedicated).map(([tenant, name]): [string, string] => [`routing.dedicated.${tenant}`, name])
+    ...Object.entries(routing.dedicated).map(([tenant, name]): [string, string] => [
+      `routing.dedicated.${tenant}`,
+      name
+    ])
   ]
   // Without a datastore of their names, `test` and `live` are the sandboxes; any other name must be one that exists.
   if (routing.test !== 'test') named.push(['routing.test', routing.test])
@@ -67,15 +74,21 @@ function cursorErrors ({ cursor }: Config): string[] {
 }
 
 function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] {
-  return auditEvents && file === undefined ? ['auditLog.auditEvents: AuditEvents are created from the lines of auditLog.file, which is not set'] : []
+  return auditEvents && file === undefined
+    ? ['auditLog.auditEvents: AuditEvents are created from the lines of auditLog.file, which is not set']
+    : []
 }
 
 function roleErrors (config: Config, environment: Environment): string[] {
   const { role, control: { url } } = config
-  if (role !== 'gateway') return url === undefined ? [] : ['control.url (or CONTROL_URL): only the role gateway uses a remote control plane']
+  if (role !== 'gateway') {
+    return url === undefined ? [] : ['control.url (or CONTROL_URL): only the role gateway uses a remote control plane']
+  }
   return [
-    ...url === undefined ? ['control.url (or CONTROL_URL): is required for the role gateway'] : [],
-    ...gatewayToken(config, environment) === undefined ? ['control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role gateway'] : []
+    ...(url === undefined ? ['control.url (or CONTROL_URL): is required for the role gateway'] : []),
+    ...(gatewayToken(config, environment) === undefined
+      ? ['control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role gateway']
+      : [])
   ]
 }
 
@@ -83,18 +96,26 @@ function databaseErrors (config: Config, environment: Environment): string[] {
   const url = controlDatabaseUrl(config, environment)
   if (url === undefined) return []
   return [
-    ...isUrl(url, /^postgres(ql)?:\/\//) ? [] : ['control.databaseUrlFile (or CONTROL_DATABASE_URL): expected a URL such as postgres://user@host:5432/name'],
-    ...config.role === 'gateway' ? ['control.databaseUrlFile (or CONTROL_DATABASE_URL): the role gateway has no control plane database'] : []
+    ...(isUrl(url, /^postgres(ql)?:\/\//)
+      ? []
+      : ['control.databaseUrlFile (or CONTROL_DATABASE_URL): expected a URL such as postgres://user@host:5432/name']),
+    ...(config.role === 'gateway'
+      ? ['control.databaseUrlFile (or CONTROL_DATABASE_URL): the role gateway has no control plane database']
+      : [])
   ]
 }
 
 function redisErrors (config: Config, environment: Environment): string[] {
   const url = redisUrl(config, environment)
-  return url === undefined || isUrl(url, /^rediss?:\/\//) ? [] : ['limits.redisUrlFile (or REDIS_URL): expected a URL such as redis://host:6379']
+  return url === undefined || isUrl(url, /^rediss?:\/\//)
+    ? []
+    : ['limits.redisUrlFile (or REDIS_URL): expected a URL such as redis://host:6379']
 }
 
 function signInErrors ({ dashboard }: Config): string[] {
-  return !dashboard.localAccounts && dashboard.oidc === undefined ? ['dashboard.localAccounts: without local accounts, dashboard.oidc is required'] : []
+  return !dashboard.localAccounts && dashboard.oidc === undefined
+    ? ['dashboard.localAccounts: without local accounts, dashboard.oidc is required']
+    : []
 }
 
 function unreadable (setting: string, fileIn: (config: Config) => string | undefined): Rule {

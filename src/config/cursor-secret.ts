@@ -17,13 +17,17 @@ function bytesIn (text: string): Buffer | undefined {
 }
 
 /**
- * The secret that seals the cursors: of the configured file, or else of one that is made in the data directory at the first start
- * and that only the gateway's own user may read.
+ * The secret that seals the cursors: of the configured file, or else of one that is made in the data directory at the
+ * first start and that only the gateway's own user may read.
  */
 export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
   const file = cursor.secretFile ?? generated(dataDirectory)
   const secret = bytesIn(readFileSync(file, 'utf8').trim())
-  if (!secret) throw new Error(`${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not contain 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which invalidates all page links'}`)
+  if (!secret) {
+    throw new Error(
+      `${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not contain 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which invalidates all page links'}`
+    )
+  }
   return secret
 }
 

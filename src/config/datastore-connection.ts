@@ -19,8 +19,14 @@ export interface DatastoreConnection {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Reads all files and variables that the settings of a datastore point at, or lists what is wrong, beginning with the setting below the datastore. */
-export function readConnection (datastore: DatastoreConfig, environment: Environment): DatastoreConnection | { readonly errors: readonly string[] } {
+/**
+ * Reads all files and variables that the settings of a datastore point at, or lists what is wrong, beginning with the
+ * setting below the datastore.
+ */
+export function readConnection (
+  datastore: DatastoreConfig,
+  environment: Environment
+): DatastoreConnection | { readonly errors: readonly string[] } {
   const errors: string[] = []
   const credentials = readCredentials(datastore, environment)
   if (isError(credentials)) errors.push(`auth: ${credentials.error}`)
@@ -40,10 +46,14 @@ function readTls (datastore: DatastoreConfig, errors: string[]): Pick<DatastoreC
     return text
   }
   const [cert, key] = [read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]
-  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) errors.push('clientCertFile: clientCertFile and clientKeyFile must be set together')
+  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) {
+    errors.push('clientCertFile: clientCertFile and clientKeyFile must be set together')
+  }
   if (cert === undefined || key === undefined) return { ca, certificate: undefined }
   if (!url.startsWith('https:')) errors.push('clientCertFile: needs an https URL')
-  if (!isPair({ cert, key })) errors.push('clientCertFile: the certificate and the key must match and be in PEM, without a passphrase')
+  if (!isPair({ cert, key })) {
+    errors.push('clientCertFile: the certificate and the key must match and be in PEM, without a passphrase')
+  }
   return { ca, certificate: { cert, key } }
 }
 
@@ -56,33 +66,61 @@ function isPair (certificate: ClientCertificate): boolean {
   }
 }
 
-function readHeaders ({ headers }: DatastoreConfig, environment: Environment, errors: string[]): Record<string, string> {
+function readHeaders (
+  { headers }: DatastoreConfig,
+  environment: Environment,
+  errors: string[]
+): Record<string, string> {
   const read: Record<string, string> = {}
   for (const [name, { value, valueEnv, valueFile }] of Object.entries(headers)) {
     const setting = `headers.${name}`
     const lower = name.toLowerCase()
-    const secret = value !== undefined && valueEnv === undefined && valueFile === undefined
-      ? { text: value }
-      : readSecret('value', { variable: valueEnv, file: valueFile }, environment)
+    const secret =
+      value !== undefined && valueEnv === undefined && valueFile === undefined
+        ? { text: value }
+        : readSecret('value', { variable: valueEnv, file: valueFile }, environment)
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) errors.push(`${setting}: is not a valid header name`)
-    else if (isReserved(lower)) errors.push(`${setting}: cannot be configured, because the gateway or the connection sets this header`)
-    else if (Object.hasOwn(read, lower)) errors.push(`${setting}: is set twice`)
-    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) errors.push(`${setting}: needs exactly one of value, valueEnv and valueFile`)
-    else if (isError(secret)) errors.push(`${setting}: ${secret.error}`)
+    else if (isReserved(lower)) {
+      errors.push(`${setting}: cannot be configured, because the gateway or the connection sets this header`)
+    } else if (Object.hasOwn(read, lower)) errors.push(`${setting}: is set twice`)
+    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) {
+      errors.push(`${setting}: needs exactly one of value, valueEnv and valueFile`)
+    } else if (isError(secret)) errors.push(`${setting}: ${secret.error}`)
     else read[lower] = secret.text
   }
   return read
 }
 
 /**
- * Names that say who asks, where, what is sent and what is done: the connection's own (RFC 9110, section 7.6.1), those that the
- * gateway sends, and those by which a server does something else than it was asked.
+ * Names that say who asks, where, what is sent and what is done: the connection's own (RFC 9110, section 7.6.1), those
+ * that the gateway sends, and those by which a server does something else than it was asked.
  */
 function isReserved (name: string): boolean {
-  return reserved.has(name) || /^(?:proxy-|content-|accept|if-|x-http-method|x-method|x-forwarded-|forwarded|sec-)/.test(name)
+  return (
+    reserved.has(name) ||
+    /^(?:proxy-|content-|accept|if-|x-http-method|x-method|x-forwarded-|forwarded|sec-)/.test(name)
+  )
 }
 
 const reserved = new Set([
-  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'host', 'authorization', 'cookie', 'range',
-  'prefer', 'cache-control', 'pragma', 'x-request-id', 'traceparent', 'tracestate', 'baggage', 'x-cascade', 'x-rewrite-history'
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'authorization',
+  'cookie',
+  'range',
+  'prefer',
+  'cache-control',
+  'pragma',
+  'x-request-id',
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'x-cascade',
+  'x-rewrite-history'
 ])

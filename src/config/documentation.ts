@@ -2,7 +2,10 @@ import { configSchema } from './schema.js'
 import { catalog } from '../envelope/failures.js'
 import { allSettings, type PropertySchema, type Setting } from './environment.js'
 
-/** A page with each of these tables between its markers, `<!-- config:start -->` and `<!-- config:end -->`; without them it stays as it is. */
+/**
+ * A page with each of these tables between its markers, `<!-- config:start -->` and `<!-- config:end -->`; without them
+ * it stays as it is.
+ */
 export function withTables (text: string, tables: Readonly<Record<string, string>>): string {
   return Object.entries(tables).reduce((written, [name, table]) => between(written, name, table), text)
 }
@@ -30,13 +33,19 @@ export function errorTable (): string {
 function configTable (): string {
   const rows = allSettings()
     .filter(({ path }) => path[0] !== '$schema')
-    .map(setting => `| \`${setting.path.join('.')}\` | ${variableOf(setting)} | ${defaultOf(setting)} | ${meaningOf(setting)} |`)
+    .map(
+      setting =>
+        `| \`${setting.path.join('.')}\` | ${variableOf(setting)} | ${defaultOf(setting)} | ${meaningOf(setting)} |`
+    )
   return ['| setting | variable | default | meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 /** The JSON schema for editors: what has a default need not be written. */
 export function editorSchema (): unknown {
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...withoutDefaultedRequired(configSchema as PropertySchema) as object }
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...(withoutDefaultedRequired(configSchema as PropertySchema) as object)
+  }
 }
 
 /** A configuration file that says nothing but the defaults. */
@@ -48,10 +57,19 @@ export function defaultFile (): unknown {
 export function environmentExample (): string {
   const blocks = allSettings().flatMap(({ path, schema }) => [
     ...(schema.env ? [`# ${schema.description}.\n#${schema.env}=${schema.default ?? schema.examples?.[0]}`] : []),
-    ...(schema.secretEnv ? [`# Content of the file that ${path.join('.')} names; takes precedence over the file.\n#${schema.secretEnv}=`] : []),
-    ...(schema.urlEnv ? [`# URL of the datastore that ${path.join('.')} names.\n#${schema.urlEnv}=https://fhir.example.org/fhir`] : [])
+    ...(schema.secretEnv
+      ? [`# Content of the file that ${path.join('.')} names; takes precedence over the file.\n#${schema.secretEnv}=`]
+      : []),
+    ...(schema.urlEnv
+      ? [`# URL of the datastore that ${path.join('.')} names.\n#${schema.urlEnv}=https://fhir.example.org/fhir`]
+      : [])
   ])
-  return ['# The configuration file; the variables below take precedence over it.\n#CLINIGATE_CONFIG=config/default.json', ...blocks].join('\n\n') + '\n'
+  return (
+    [
+      '# The configuration file; the variables below take precedence over it.\n#CLINIGATE_CONFIG=config/default.json',
+      ...blocks
+    ].join('\n\n') + '\n'
+  )
 }
 
 function variableOf ({ schema }: Setting): string {
@@ -72,7 +90,10 @@ function meaningOf ({ schema }: Setting): string {
   const example = schema.examples?.[0]
   const isIncluded = example !== undefined && JSON.stringify(example) !== JSON.stringify(schema.default)
   const choice = schema.enum ? ` One of: ${schema.enum.map(value => `\`${value}\``).join(', ')}.` : ''
-  return `${schema.description}.${choice}${isIncluded ? ` Example: ${shownWithUnit(schema, example)}` : ''}`.replaceAll('|', '\\|')
+  return `${schema.description}.${choice}${isIncluded ? ` Example: ${shownWithUnit(schema, example)}` : ''}`.replaceAll(
+    '|',
+    '\\|'
+  )
 }
 
 function withoutDefaultedRequired (schema: unknown): unknown {
@@ -80,7 +101,9 @@ function withoutDefaultedRequired (schema: unknown): unknown {
   if (schema === null || typeof schema !== 'object') return schema
   const { required, ...rest } = schema as PropertySchema & { required?: string[] }
   const needed = required?.filter(name => rest.properties?.[name]?.default === undefined) ?? []
-  const walked = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, withoutDefaultedRequired(value)]))
+  const walked = Object.fromEntries(
+    Object.entries(rest).map(([name, value]) => [name, withoutDefaultedRequired(value)])
+  )
   return needed.length > 0 ? { ...walked, required: needed } : walked
 }
 

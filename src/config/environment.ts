@@ -29,8 +29,13 @@ export interface PropertySchema {
 }
 
 /** Every setting in the order of the schema; entries of a map stand under `<name>`. */
-export function allSettings (schema: PropertySchema = configSchema as PropertySchema, path: SettingPath = []): Setting[] {
-  if (schema.properties) return Object.entries(schema.properties).flatMap(([name, property]) => allSettings(property, [...path, name]))
+export function allSettings (
+  schema: PropertySchema = configSchema as PropertySchema,
+  path: SettingPath = []
+): Setting[] {
+  if (schema.properties) {
+    return Object.entries(schema.properties).flatMap(([name, property]) => allSettings(property, [...path, name]))
+  }
   const entry = Object.values(schema.patternProperties ?? {})[0]
   if (entry?.properties) return allSettings(entry, [...path, '<name>'])
   return [{ path, schema }]
@@ -42,7 +47,11 @@ const settings = allSettings()
 const variablesOfBulk = ['CLINIGATE_API_KEY', 'CLINIGATE_URL']
 
 /** The variables that this program reads, with `CLINIGATE_CONFIG`, which names the file. */
-export const knownVariables: readonly string[] = ['CLINIGATE_CONFIG', ...variablesOfBulk, ...settings.flatMap(({ schema }) => [schema.env, schema.urlEnv, schema.secretEnv].filter(name => name !== undefined))]
+export const knownVariables: readonly string[] = [
+  'CLINIGATE_CONFIG',
+  ...variablesOfBulk,
+  ...settings.flatMap(({ schema }) => [schema.env, schema.urlEnv, schema.secretEnv].filter(name => name !== undefined))
+]
 
 /**
  * Writes the variables into the settings of the file.
@@ -53,7 +62,9 @@ export function applyEnvironment (tree: Record<string, unknown>, environment: En
   const set = (variable: string | undefined, path: SettingPath, schema?: PropertySchema) => {
     const text = variable && environment[variable]
     if (!variable || !text) return
-    if (write(tree, path, schema?.type === 'integer' ? readInteger(text) : text)) variables.set(path.join('.'), variable)
+    if (write(tree, path, schema?.type === 'integer' ? readInteger(text) : text)) {
+      variables.set(path.join('.'), variable)
+    }
   }
   for (const { path, schema } of settings) {
     set(schema.env, path, schema)
@@ -85,5 +96,7 @@ function write (tree: Record<string, unknown>, path: SettingPath, value: unknown
 }
 
 function asObject (value: unknown): Record<string, unknown> | undefined {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? value as Record<string, unknown> : undefined
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
 }

@@ -9,7 +9,9 @@ import { crossFieldErrors } from './cross-field-checks.js'
 /** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
 export class ConfigError extends Error {
   constructor (readonly errors: readonly string[]) {
-    super(`The configuration has ${errors.length} mistake${errors.length === 1 ? '' : 's'}:\n${errors.map(error => `  - ${error}`).join('\n')}`)
+    super(
+      `The configuration has ${errors.length} mistake${errors.length === 1 ? '' : 's'}:\n${errors.map(error => `  - ${error}`).join('\n')}`
+    )
     this.name = 'ConfigError'
   }
 }
@@ -66,16 +68,24 @@ function misnamedVariables (environment: Environment): string[] {
 }
 
 /**
- * The variable that one without our prefix almost spells: passed over, FHIR_LIVE_ULR would put live records into a sandbox. It may be
- * another program's where the one that it resembles is set, even if empty. Short names such as PORT resemble too much.
+ * The variable that one without our prefix almost spells: passed over, FHIR_LIVE_ULR would put live records into a
+ * sandbox. It may be another program's where the one that it resembles is set, even if empty. Short names such as PORT
+ * resemble too much.
  */
 function misspelt (name: string, environment: Environment): string | undefined {
   return nearest(name, knownVariables.filter(known => known.length > 8 && environment[known] === undefined), 2)
 }
 
-/** Node's own switch. Libraries would go by it that are not told to verify certificates all the same, as those of PostgreSQL and Redis. */
+/**
+ * Node's own switch. Libraries would go by it that are not told to verify certificates all the same, as those of
+ * PostgreSQL and Redis.
+ */
 function unverifiedTls ({ NODE_TLS_REJECT_UNAUTHORIZED: switched }: Environment): string[] {
-  return switched === '0' ? ['NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified; name an authority of your own with NODE_EXTRA_CA_CERTS instead'] : []
+  return switched === '0'
+    ? [
+        'NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified; name an authority of your own with NODE_EXTRA_CA_CERTS instead'
+      ]
+    : []
 }
 
 function deepFreeze<T> (value: T): T {

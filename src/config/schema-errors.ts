@@ -7,20 +7,37 @@ import { didYouMean, nearest } from '../envelope/nearest.js'
 export interface FormError { readonly path: string, readonly sentence: string }
 
 /**
- * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable that set it.
+ * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable
+ * that set it.
  * No sentence repeats a value.
  */
-export function schemaErrors (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): FormError[] {
+export function schemaErrors (
+  schema: TSchema,
+  settings: unknown,
+  variables: ReadonlyMap<string, string> = new Map()
+): FormError[] {
   const validate = compiled(schema)
   if (validate(settings)) return []
   return validate.errors!.map(error => {
     const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
-    const { missingProperty, additionalProperty } = error.params as { readonly missingProperty?: string, readonly additionalProperty?: string }
-    return { path: join(path, missingProperty ?? additionalProperty ?? ''), sentence: sentence(error, path, variables.get(path)) }
+    const { missingProperty, additionalProperty } = error.params as {
+      readonly missingProperty?: string
+      readonly additionalProperty?: string
+    }
+    return {
+      path: join(path, missingProperty ?? additionalProperty ?? ''),
+      sentence: sentence(error, path, variables.get(path))
+    }
   })
 }
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, verbose: true, code: { optimize: false } })
+const ajv = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  allowUnionTypes: true,
+  verbose: true,
+  code: { optimize: false }
+})
 ajv.addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
 ajv.addFormat('base-url', isBaseUrl)
 ajv.addFormat('addresses', isAddresses)

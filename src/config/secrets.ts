@@ -2,7 +2,10 @@ import type { Config } from './schema.js'
 import { readText } from './secret-file.js'
 import type { Environment } from './environment.js'
 
-/** The URL of the control plane's PostgreSQL database, password included: never log it; undefined means SQLite in the data directory. */
+/**
+ * The URL of the control plane's PostgreSQL database, password included: never log it; undefined means SQLite in the
+ * data directory.
+ */
 export function controlDatabaseUrl ({ control }: Config, environment: Environment): string | undefined {
   return secretOf(environment.CONTROL_DATABASE_URL, control.databaseUrlFile)
 }

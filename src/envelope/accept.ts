@@ -26,9 +26,14 @@ export function toMediaType (header: string): string {
   return Object.keys(otherNames).find(type => otherNames[type]!.includes(name)) ?? name
 }
 
-/** A media type in each form that a client may accept: by another name, and with parameters, which apply to every response. */
+/**
+ * A media type in each form that a client may accept: by another name, and with parameters, which apply to every
+ * response.
+ */
 const toForms = (type: string): readonly string[] =>
-  [type, ...otherNames[type] ?? []].flatMap(name => fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`))
+  [type, ...(otherNames[type] ?? [])].flatMap(name =>
+    fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`)
+  )
 
 /** Made once for each list of types: every response asks for those of its route. */
 const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
@@ -51,7 +56,10 @@ export function preferredType (request: FastifyRequest): string {
 }
 
 /** The same, or undefined if the client accepts none of them. */
-export function acceptableType<T extends string = typeof mediaTypes[number]> (request: FastifyRequest, types: readonly T[] = mediaTypes as readonly string[] as readonly T[]): T | undefined {
+export function acceptableType<T extends string = (typeof mediaTypes)[number]> (
+  request: FastifyRequest,
+  types: readonly T[] = mediaTypes as readonly string[] as readonly T[]
+): T | undefined {
   if (request.headers.accept === undefined) return types[0]
   const forms = formsOfTypes(types)
   return forms.get(String(request.accepts().type([...forms.keys()]))) as T | undefined

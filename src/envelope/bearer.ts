@@ -1,5 +1,6 @@
 /**
- * The bearer token in the Authorization header (RFC 6750, section 2.1). Undefined if there is none, or more than one header.
+ * The bearer token in the Authorization header (RFC 6750, section 2.1). Undefined if there is none, or more than one
+ * header.
  * @param rawHeaders alternating names and values, like Node's `rawHeaders`
  */
 export function bearerToken (rawHeaders: readonly string[]): string | undefined {

@@ -10,11 +10,20 @@ export const plainTypes = ['application/json', 'application/fhir+json'] as const
 /** All media types of JSON bodies. A patch may have any of them: its shape tells which kind of patch it is. */
 export const bodyTypes = [...plainTypes, 'application/merge-patch+json', 'application/json-patch+json']
 
-/** Parses JSON bodies strictly in the scope in which it is registered, and refuses all others. `limitBytes` is the largest size. */
+/**
+ * Parses JSON bodies strictly in the scope in which it is registered, and refuses all others. `limitBytes` is the
+ * largest size.
+ */
 export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limitBytes }) => {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser([...bodyTypes, ...earlierNames], { parseAs: 'buffer', bodyLimit: limitBytes }, async (request: FastifyRequest, body: Buffer) => readBody(request, body))
-  app.addHook('onRequest', async request => { if (request.routeOptions.config.isStreamed !== true) refuseEncoded(request) })
+  app.addContentTypeParser(
+    [...bodyTypes, ...earlierNames],
+    { parseAs: 'buffer', bodyLimit: limitBytes },
+    async (request: FastifyRequest, body: Buffer) => readBody(request, body)
+  )
+  app.addHook('onRequest', async request => {
+    if (request.routeOptions.config.isStreamed !== true) refuseEncoded(request)
+  })
   app.addHook('preValidation', async request => requireBody(request))
 }, { name: 'json-bodies', fastify: '5.x' })
 
@@ -32,8 +41,12 @@ export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {
   try {
     return parseStrict(body, budget)
   } catch (error) {
-    if (error instanceof JsonTooLarge) throw new Failure('PAYLOAD_TOO_LARGE', { message: `Send less at once: ${error.reason}.` })
-    if (error instanceof JsonRefused) throw new Failure('INVALID_JSON', { message: `Correct the JSON: ${error.reason}.` })
+    if (error instanceof JsonTooLarge) {
+      throw new Failure('PAYLOAD_TOO_LARGE', { message: `Send less at once: ${error.reason}.` })
+    }
+    if (error instanceof JsonRefused) {
+      throw new Failure('INVALID_JSON', { message: `Correct the JSON: ${error.reason}.` })
+    }
     throw error
   }
 }
@@ -66,5 +79,7 @@ const methodsWithBody = new Set(['POST', 'PUT', 'PATCH'])
 
 function requireBody ({ method, body }: FastifyRequest): void {
   if (body !== undefined || !methodsWithBody.has(method)) return
-  throw new Failure('INVALID_JSON', { message: 'Send a JSON value as the request body, with the header Content-Type: application/json.' })
+  throw new Failure('INVALID_JSON', {
+    message: 'Send a JSON value as the request body, with the header Content-Type: application/json.'
+  })
 }

@@ -23,7 +23,9 @@ function loggedFailure (error: unknown, request: FastifyRequest): Failure {
 function unsupportedBody (error: unknown, { routeOptions }: FastifyRequest): Failure | undefined {
   const { bodyTypes } = routeOptions.config
   if (bodyTypes === undefined || asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
-  return new Failure('UNSUPPORTED_MEDIA_TYPE', { message: `Send the Content-Type header with the type of the body: ${bodyTypes.join(' or ')}.` })
+  return new Failure('UNSUPPORTED_MEDIA_TYPE', {
+    message: `Send the Content-Type header with the type of the body: ${bodyTypes.join(' or ')}.`
+  })
 }
 
 /** Refuses a path without a route. */
@@ -62,7 +64,12 @@ function invalidRequest (validation: NonNullable<FastifyError['validation']>): F
   return new Failure('BAD_REQUEST', {
     message: 'Correct the parameters in issues and send the request again.',
     issues: validation.map(({ instancePath, params, message }) =>
-      fieldIssue(instancePath.slice(1).replaceAll('/', '.') || String(params.missingProperty ?? params.additionalProperty ?? 'request'), message ?? 'is not valid'))
+      fieldIssue(
+        instancePath.slice(1).replaceAll('/', '.') ||
+          String(params.missingProperty ?? params.additionalProperty ?? 'request'),
+        message ?? 'is not valid'
+      )
+    )
   })
 }
 

@@ -10,35 +10,171 @@ interface CatalogEntry {
 
 /** All error codes of the API. The documentation has this table. */
 export const catalog = {
-  BAD_REQUEST: { status: 400, issueType: 'invalid', title: 'Bad request', remedy: 'Correct the request as the message says and send it again.' },
-  INVALID_JSON: { status: 400, issueType: 'structure', title: 'Invalid JSON', remedy: 'Send a body that is one JSON value in UTF-8.' },
-  INVALID_CURSOR: { status: 400, issueType: 'expired', title: 'Invalid cursor', remedy: 'Start the search again without a cursor. A cursor works only for the search that returned it, and only for a limited time.' },
-  UNKNOWN_FILTER: { status: 400, issueType: 'not-supported', title: 'Unknown filter', remedy: 'Use one of the filters of this resource.' },
-  METHOD_OVERRIDE_REJECTED: { status: 400, issueType: 'not-supported', title: 'Method override rejected', remedy: 'Send the request with the intended method, without a method override header.' },
-  UNAUTHORIZED: { status: 401, issueType: 'login', title: 'Unauthorized', remedy: 'Send your secret key in the x-api-key header.' },
-  INVALID_KEY_FORMAT: { status: 401, issueType: 'login', title: 'Invalid key format', remedy: 'Send one complete key, exactly as it was shown when it was created.' },
-  INVALID_KEY: { status: 401, issueType: 'login', title: 'Invalid key', remedy: 'Use a key that this service issued, or create a new one in the dashboard.' },
-  KEY_REVOKED: { status: 401, issueType: 'login', title: 'Key revoked', remedy: 'This key was revoked. Create a new one in the dashboard.' },
-  KEY_EXPIRED: { status: 401, issueType: 'expired', title: 'Key expired', remedy: 'This key has expired. Create a new one in the dashboard.' },
-  INSUFFICIENT_SCOPE: { status: 403, issueType: 'forbidden', title: 'Insufficient scope', remedy: 'Use a key with the scope that this request needs: read for GET, write for changes.' },
+  BAD_REQUEST: {
+    status: 400,
+    issueType: 'invalid',
+    title: 'Bad request',
+    remedy: 'Correct the request as the message says and send it again.'
+  },
+  INVALID_JSON: {
+    status: 400,
+    issueType: 'structure',
+    title: 'Invalid JSON',
+    remedy: 'Send a body that is one JSON value in UTF-8.'
+  },
+  INVALID_CURSOR: {
+    status: 400,
+    issueType: 'expired',
+    title: 'Invalid cursor',
+    remedy:
+      'Start the search again without a cursor. A cursor works only for the search that returned it, and only for a limited time.'
+  },
+  UNKNOWN_FILTER: {
+    status: 400,
+    issueType: 'not-supported',
+    title: 'Unknown filter',
+    remedy: 'Use one of the filters of this resource.'
+  },
+  METHOD_OVERRIDE_REJECTED: {
+    status: 400,
+    issueType: 'not-supported',
+    title: 'Method override rejected',
+    remedy: 'Send the request with the intended method, without a method override header.'
+  },
+  UNAUTHORIZED: {
+    status: 401,
+    issueType: 'login',
+    title: 'Unauthorized',
+    remedy: 'Send your secret key in the x-api-key header.'
+  },
+  INVALID_KEY_FORMAT: {
+    status: 401,
+    issueType: 'login',
+    title: 'Invalid key format',
+    remedy: 'Send one complete key, exactly as it was shown when it was created.'
+  },
+  INVALID_KEY: {
+    status: 401,
+    issueType: 'login',
+    title: 'Invalid key',
+    remedy: 'Use a key that this service issued, or create a new one in the dashboard.'
+  },
+  KEY_REVOKED: {
+    status: 401,
+    issueType: 'login',
+    title: 'Key revoked',
+    remedy: 'This key was revoked. Create a new one in the dashboard.'
+  },
+  KEY_EXPIRED: {
+    status: 401,
+    issueType: 'expired',
+    title: 'Key expired',
+    remedy: 'This key has expired. Create a new one in the dashboard.'
+  },
+  INSUFFICIENT_SCOPE: {
+    status: 403,
+    issueType: 'forbidden',
+    title: 'Insufficient scope',
+    remedy: 'Use a key with the scope that this request needs: read for GET, write for changes.'
+  },
   NOT_FOUND: { status: 404, issueType: 'not-found', title: 'Not found', remedy: 'Check the path and the id.' },
-  METHOD_NOT_ALLOWED: { status: 405, issueType: 'not-supported', title: 'Method not allowed', remedy: 'Use one of the methods in the Allow header.' },
-  NOT_ACCEPTABLE: { status: 406, issueType: 'not-supported', title: 'Not acceptable', remedy: 'Accept application/json.' },
-  CONFLICT: { status: 409, issueType: 'conflict', title: 'Conflict', remedy: 'Read the record again and repeat the change on its current version.' },
-  PRECONDITION_FAILED: { status: 412, issueType: 'conflict', title: 'Precondition failed', remedy: 'The record is no longer at the version in If-Match. Read it again.' },
-  PAYLOAD_TOO_LARGE: { status: 413, issueType: 'too-long', title: 'Payload too large', remedy: 'Send a smaller body, or use bulk import.' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, issueType: 'not-supported', title: 'Unsupported media type', remedy: 'Send application/json without content encoding.' },
-  RANGE_NOT_SATISFIABLE: { status: 416, issueType: 'invalid', title: 'Range not satisfiable', remedy: 'Request a range that starts within the file. Content-Range gives the file\'s length.' },
-  VALIDATION_ERROR: { status: 422, issueType: 'invalid', title: 'Validation error', remedy: 'Correct the fields listed in issues.' },
-  IDEMPOTENCY_KEY_REUSED: { status: 422, issueType: 'duplicate', title: 'Idempotency key reused', remedy: 'Use a new Idempotency-Key for a different request.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    issueType: 'not-supported',
+    title: 'Method not allowed',
+    remedy: 'Use one of the methods in the Allow header.'
+  },
+  NOT_ACCEPTABLE: {
+    status: 406,
+    issueType: 'not-supported',
+    title: 'Not acceptable',
+    remedy: 'Accept application/json.'
+  },
+  CONFLICT: {
+    status: 409,
+    issueType: 'conflict',
+    title: 'Conflict',
+    remedy: 'Read the record again and repeat the change on its current version.'
+  },
+  PRECONDITION_FAILED: {
+    status: 412,
+    issueType: 'conflict',
+    title: 'Precondition failed',
+    remedy: 'The record is no longer at the version in If-Match. Read it again.'
+  },
+  PAYLOAD_TOO_LARGE: {
+    status: 413,
+    issueType: 'too-long',
+    title: 'Payload too large',
+    remedy: 'Send a smaller body, or use bulk import.'
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    issueType: 'not-supported',
+    title: 'Unsupported media type',
+    remedy: 'Send application/json without content encoding.'
+  },
+  RANGE_NOT_SATISFIABLE: {
+    status: 416,
+    issueType: 'invalid',
+    title: 'Range not satisfiable',
+    remedy: "Request a range that starts within the file. Content-Range gives the file's length."
+  },
+  VALIDATION_ERROR: {
+    status: 422,
+    issueType: 'invalid',
+    title: 'Validation error',
+    remedy: 'Correct the fields listed in issues.'
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    issueType: 'duplicate',
+    title: 'Idempotency key reused',
+    remedy: 'Use a new Idempotency-Key for a different request.'
+  },
   RATE_LIMITED: { status: 429, issueType: 'throttled', title: 'Rate limited', remedy: 'Try again later.' },
-  MONTHLY_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Monthly quota exceeded', remedy: 'Turn on overage in the dashboard if the plan has it, choose a larger plan, or wait for the next month.' },
-  SANDBOX_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Sandbox quota exceeded', remedy: 'Choose a larger plan, or wait for the next month.' },
-  INTERNAL_ERROR: { status: 500, issueType: 'exception', title: 'Internal error', remedy: 'Try again. If the error persists, report the requestId.' },
-  NOT_IMPLEMENTED: { status: 501, issueType: 'not-supported', title: 'Not implemented', remedy: 'This gateway does not offer this operation yet.' },
-  BACKEND_ERROR: { status: 502, issueType: 'transient', title: 'Backend error', remedy: 'Try again. If the error persists, report the requestId.' },
-  BACKEND_UNAVAILABLE: { status: 503, issueType: 'transient', title: 'Backend unavailable', remedy: 'Try again later.' },
-  BACKEND_TIMEOUT: { status: 504, issueType: 'timeout', title: 'Backend timeout', remedy: 'Before you repeat a change, check whether it was made.' }
+  MONTHLY_QUOTA_EXCEEDED: {
+    status: 429,
+    issueType: 'throttled',
+    title: 'Monthly quota exceeded',
+    remedy: 'Turn on overage in the dashboard if the plan has it, choose a larger plan, or wait for the next month.'
+  },
+  SANDBOX_QUOTA_EXCEEDED: {
+    status: 429,
+    issueType: 'throttled',
+    title: 'Sandbox quota exceeded',
+    remedy: 'Choose a larger plan, or wait for the next month.'
+  },
+  INTERNAL_ERROR: {
+    status: 500,
+    issueType: 'exception',
+    title: 'Internal error',
+    remedy: 'Try again. If the error persists, report the requestId.'
+  },
+  NOT_IMPLEMENTED: {
+    status: 501,
+    issueType: 'not-supported',
+    title: 'Not implemented',
+    remedy: 'This gateway does not offer this operation yet.'
+  },
+  BACKEND_ERROR: {
+    status: 502,
+    issueType: 'transient',
+    title: 'Backend error',
+    remedy: 'Try again. If the error persists, report the requestId.'
+  },
+  BACKEND_UNAVAILABLE: {
+    status: 503,
+    issueType: 'transient',
+    title: 'Backend unavailable',
+    remedy: 'Try again later.'
+  },
+  BACKEND_TIMEOUT: {
+    status: 504,
+    issueType: 'timeout',
+    title: 'Backend timeout',
+    remedy: 'Before you repeat a change, check whether it was made.'
+  }
 } as const satisfies Record<string, CatalogEntry>
 
 export type FailureCode = keyof typeof catalog
@@ -80,7 +216,9 @@ export class Failure extends Error {
 
   constructor (readonly code: FailureCode, details: FailureDetails = {}) {
     const { retryAfterSeconds: seconds } = details
-    super(messageOf(code, details, `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`), { cause: details.cause })
+    super(messageOf(code, details, `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`), {
+      cause: details.cause
+    })
     this.name = 'Failure'
     this.status = catalog[code].status
     this.title = catalog[code].title
@@ -101,10 +239,15 @@ export function formatList<T extends Issue> (issues: readonly T[]): ReadonlyArra
   return issues.length < maxIssues ? issues : [...issues.slice(0, maxListedIssues), moreIssues]
 }
 
-const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${maxListedIssues} issues are listed. Correct them and send the request again to see the others.` }
+const moreIssues: Issue = {
+  severity: 'error',
+  code: 'too-costly',
+  diagnostics: `Only the first ${maxListedIssues} issues are listed. Correct them and send the request again to see the others.`
+}
 
 /** What to do about a path with an empty segment, such as `/v1/patients/`. */
-export const slashError = 'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'
+export const slashError =
+  'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'
 
 /** The issue of one field, for a 422 or 400. */
 export function fieldIssue (field: string, diagnostics: string, code = 'invalid'): Issue {

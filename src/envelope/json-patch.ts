@@ -1,6 +1,7 @@
 /**
- * JSON Patch on values whose numbers keep their text. A token of a pointer names an own member of an object or an item of a
- * list and nothing else, so that no pointer leads to what the language itself has put into every object, list and text.
+ * JSON Patch on values whose numbers keep their text. A token of a pointer names an own member of an object or an item
+ * of a list and nothing else, so that no pointer leads to what the language itself has put into every object, list and
+ * text.
  */
 import { Failure, fieldIssue } from './failures.js'
 import { isJsonObject, isNumber, maxDepth } from '../json/json.js'
@@ -10,10 +11,18 @@ const maxOperations = 1000
 const maxPointer = 10_000
 /** Characters that all operations together may copy: each copy can double a value. */
 const maxCopied = 1_048_576
-/** Items that may change their place in lists because of what was put in or taken out before them; a fraction of a second. */
+/**
+ * Items that may change their place in lists because of what was put in or taken out before them; a fraction of a
+ * second.
+ */
 const maxShifted = 268_435_456
 
-interface Operation { readonly op: keyof typeof apply, readonly path: string, readonly from: string, readonly value: unknown }
+interface Operation {
+  readonly op: keyof typeof apply
+  readonly path: string
+  readonly from: string
+  readonly value: unknown
+}
 
 /** The record while it changes, and what its operations have cost so far. */
 interface Draft { readonly root: unknown, copied: number, shifted: number }
@@ -29,19 +38,37 @@ interface Place { readonly holder: Holder, readonly token: string }
  */
 export function applyPatch (body: readonly unknown[], value: unknown): unknown {
   if (body.length > maxOperations || !body.every(isOperation)) {
-    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${maxOperations} operations are allowed, and at most ${maxPointer} characters in a path or from.` })
+    throw new Failure('BAD_REQUEST', {
+      message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${maxOperations} operations are allowed, and at most ${maxPointer} characters in a path or from.`
+    })
   }
   const draft = { root: copyOf(value), copied: 0, shifted: 0 }
   const failed = body.findIndex(operation => !isApplied(draft, operation))
-  if (failed >= 0) throw refusal(failed, 'this operation cannot be applied to the current version of the record; read it again and correct the path or the test')
-  if (isDeeper(draft.root, maxDepth)) throw refusal(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
+  if (failed >= 0) {
+    throw refusal(
+      failed,
+      'this operation cannot be applied to the current version of the record; read it again and correct the path or the test'
+    )
+  }
+  if (isDeeper(draft.root, maxDepth)) {
+    throw refusal(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
+  }
   return draft.root
 }
 
-/** The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays as it is. */
+/**
+ * The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays as
+ * it is.
+ */
 export function namesIn (body: readonly unknown[]): readonly string[] {
   const changing = body.filter(isOperation).filter(({ op }) => op !== 'test')
-  return [...new Set(changing.flatMap(({ op, path, from }) => op === 'move' ? [path, from] : [path]).map(pointer => tokensOf(pointer)[0]!))]
+  return [
+    ...new Set(
+      changing
+        .flatMap(({ op, path, from }) => (op === 'move' ? [path, from] : [path]))
+        .map(pointer => tokensOf(pointer)[0]!)
+    )
+  ]
 }
 
 function refusal (at: number, message: string): Failure {
@@ -49,13 +76,16 @@ function refusal (at: number, message: string): Failure {
 }
 
 function isOperation (item: unknown): item is Operation {
-  if (!isJsonObject(item) || typeof item.op !== 'string' || !Object.hasOwn(apply, item.op) || !isPointer(item.path)) return false
+  if (!isJsonObject(item) || typeof item.op !== 'string' || !Object.hasOwn(apply, item.op) || !isPointer(item.path)) {
+    return false
+  }
   if (item.op === 'move' || item.op === 'copy') return isPointer(item.from)
   return item.op === 'remove' || item.value !== undefined
 }
 
 /** RFC 6901, below the root: replacing the whole record is not a patch. */
-const isPointer = (text: unknown): boolean => typeof text === 'string' && text.length <= maxPointer && text.startsWith('/') && !/~(?![01])/.test(text)
+const isPointer = (text: unknown): boolean =>
+  typeof text === 'string' && text.length <= maxPointer && text.startsWith('/') && !/~(?![01])/.test(text)
 
 class Inapplicable extends Error {}
 
@@ -140,11 +170,17 @@ function getPosition ({ root }: Draft, pointer: string): Place {
   return { holder: holder as Holder, token: last }
 }
 
-const tokensOf = (pointer: string): string[] => pointer.slice(1).split('/').map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+const tokensOf = (pointer: string): string[] =>
+  pointer
+    .slice(1)
+    .split('/')
+    .map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 
 const isHolder = (value: unknown): value is Holder => Array.isArray(value) || isJsonObject(value)
 
-/** Whether a token names something in a value. A text or a number holds nothing, and of a list only its items count. */
+/**
+ * Whether a token names something in a value. A text or a number holds nothing, and of a list only its items count.
+ */
 function holds (value: unknown, token: string): value is Holder {
   return isHolder(value) && (isJsonObject(value) || isIndex(token)) && Object.hasOwn(value, token)
 }
@@ -176,7 +212,9 @@ function isEqual (a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, at) => isEqual(item, b[at]))
   if (!isJsonObject(a) || !isJsonObject(b)) return a === b
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
+  return (
+    names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
+  )
 }
 
 /** Whether objects and lists nest deeper than so many levels. */

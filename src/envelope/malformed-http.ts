@@ -8,7 +8,10 @@ import { requestMetadata } from './request-metadata.js'
 import { fhirType, outcomeOf, isFhirPath } from './operation-outcome.js'
 import { failureEnvelope } from './reply.js'
 
-/** Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request starts. */
+/**
+ * Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request
+ * starts.
+ */
 export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
   return function (this: FastifyInstance, error: ParserError, socket: RespondingSocket): void {
     this.log.debug({ code: error.code }, 'malformed HTTP')
@@ -27,7 +30,9 @@ type RespondingSocket = Socket & { readonly _httpMessage?: ServerResponse | null
 /** The requested URL, as far as it was received. Undefined if the malformed bytes do not start with a request line. */
 function urlOf ({ rawPacket }: ParserError, { _httpMessage: activeResponse }: RespondingSocket): string | undefined {
   if (activeResponse != null) return activeResponse.req.url
-  return rawPacket instanceof Buffer ? /^[A-Z]+ (\/[^ ?]*)/.exec(rawPacket.subarray(0, 100).toString('latin1'))?.[1] : undefined
+  return rawPacket instanceof Buffer
+    ? /^[A-Z]+ (\/[^ ?]*)/.exec(rawPacket.subarray(0, 100).toString('latin1'))?.[1]
+    : undefined
 }
 
 /** Answers requests that the framework refuses before routing, such as a path that can't be decoded. */
@@ -36,7 +41,10 @@ export function frameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
     requestMetadata(request, reply, now())
     const form = formFor(request.raw.url, pages)
     const failure = failureOf(error)
-    reply.code(failure.status).headers({ ...failure.headers, ...form.headers }).send(form.body(failure, { requestId: request.id, timestamp: request.arrivedAt }))
+    reply
+      .code(failure.status)
+      .headers({ ...failure.headers, ...form.headers })
+      .send(form.body(failure, { requestId: request.id, timestamp: request.arrivedAt }))
   }
 }
 
@@ -59,10 +67,22 @@ interface RefusalForm {
 /** The format of the responses that people read, and the path below which they are. */
 export interface RefusalPages extends RefusalForm { readonly below: string }
 
-const outcomeForm: RefusalForm = { headers: { 'content-type': fhirType }, body: failure => JSON.stringify(outcomeOf(failure)) }
+const outcomeForm: RefusalForm = {
+  headers: { 'content-type': fhirType },
+  body: failure => JSON.stringify(outcomeOf(failure))
+}
 const envelopeForm: RefusalForm = {
   headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: (failure, about) => JSON.stringify(failureEnvelope(failure, { ...about, status: failure.status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }))
+  body: (failure, about) =>
+    JSON.stringify(
+      failureEnvelope(failure, {
+        ...about,
+        status: failure.status,
+        rateLimitTotal: null,
+        rateLimitRemaining: null,
+        rateLimitReset: null
+      })
+    )
 }
 
 function formFor (url: string | undefined, pages: RefusalPages | undefined): RefusalForm {
@@ -88,8 +108,8 @@ function rawResponse (failure: Failure, { now, form }: { readonly now: Date, rea
 }
 
 /**
- * Whether the malformed bytes follow a complete request whose response is pending or in progress. Another response would be taken for
- * that of the first request: a change that is made would seem to be refused.
+ * Whether the malformed bytes follow a complete request whose response is pending or in progress. Another response
+ * would be taken for that of the first request: a change that is made would seem to be refused.
  */
 function isRespondingToAnother (socket: RespondingSocket): boolean {
   const response = socket._httpMessage

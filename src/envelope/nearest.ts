@@ -1,6 +1,9 @@
 import { distance } from 'fastest-levenshtein'
 
-/** The known name that is most like a misspelt one. Undefined if none is similar, or none is within `mostEdits` single-character edits. */
+/**
+ * The known name that is most like a misspelt one. Undefined if none is similar, or none is within `mostEdits`
+ * single-character edits.
+ */
 export function nearest (name: string, known: readonly string[], maxEdits = Infinity): string | undefined {
   // The cost is the product of both lengths, and a client chooses one of them.
   const requested = name.slice(0, 64).toLowerCase()
@@ -11,7 +14,10 @@ export function nearest (name: string, known: readonly string[], maxEdits = Infi
   return ranked[0] && ranked[0].edits <= furthest ? ranked[0].candidate : undefined
 }
 
-/** The end of a message about an unknown name: suggests the {@link nearest} known name, or else is `otherwise`. It never contains the unknown name, which may be a value or a secret. */
+/**
+ * The end of a message about an unknown name: suggests the {@link nearest} known name, or else is `otherwise`. It never
+ * contains the unknown name, which may be a value or a secret.
+ */
 export function suggestion (name: string, known: readonly string[], otherwise = ''): string {
   return didYouMean(nearest(name, known), otherwise)
 }

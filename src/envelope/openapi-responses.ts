@@ -11,19 +11,49 @@ export const publicFailures: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OV
 
 /** The failures of any request with a key. */
 export const commonFailures: readonly FailureCode[] = [
-  ...publicFailures, 'UNAUTHORIZED', 'INVALID_KEY_FORMAT', 'INVALID_KEY', 'KEY_REVOKED', 'KEY_EXPIRED', 'INSUFFICIENT_SCOPE', 'NOT_ACCEPTABLE',
-  'RATE_LIMITED', 'MONTHLY_QUOTA_EXCEEDED', 'SANDBOX_QUOTA_EXCEEDED', 'BACKEND_ERROR', 'BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'
+  ...publicFailures,
+  'UNAUTHORIZED',
+  'INVALID_KEY_FORMAT',
+  'INVALID_KEY',
+  'KEY_REVOKED',
+  'KEY_EXPIRED',
+  'INSUFFICIENT_SCOPE',
+  'NOT_ACCEPTABLE',
+  'RATE_LIMITED',
+  'MONTHLY_QUOTA_EXCEEDED',
+  'SANDBOX_QUOTA_EXCEEDED',
+  'BACKEND_ERROR',
+  'BACKEND_UNAVAILABLE',
+  'BACKEND_TIMEOUT'
 ]
 
 /** The failures of a request with a body. */
-export const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR', 'CONFLICT']
+export const withBody: readonly FailureCode[] = [
+  'INVALID_JSON',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'VALIDATION_ERROR',
+  'CONFLICT'
+]
 
-interface Success { readonly status: 200 | 201 | 202, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema }
+interface Success {
+  readonly status: 200 | 201 | 202
+  readonly description: string
+  readonly data: JsonSchema
+  readonly headers?: JsonSchema
+}
 
 /** The responses of an operation by status: its success and its failures. */
-export function responsesOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {
+export function responsesOf (
+  { status, description, data, headers }: Success,
+  failures: readonly FailureCode[]
+): JsonSchema {
   return {
-    [status]: { description, ...headers && { headers }, content: { 'application/json': { schema: enveloped(data) } } },
+    [status]: {
+      description,
+      ...(headers && { headers }),
+      content: { 'application/json': { schema: enveloped(data) } }
+    },
     ...failuresOf(failures)
   }
 }
@@ -37,7 +67,10 @@ export function failuresOf (codes: readonly FailureCode[]): JsonSchema {
 /** The responses that operations refer to: 304, deletion, and one for each error status with all of its codes. */
 export function sharedResponses (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
   const statuses = [...new Set([...codes].map(code => catalog[code].status))].sort()
-  const failures = statuses.map(status => [nameOf(status), failureOf([...codes].filter(code => catalog[code].status === status))])
+  const failures = statuses.map(status => [
+    nameOf(status),
+    failureOf([...codes].filter(code => catalog[code].status === status))
+  ])
   return {
     NotModified: { description: 'You have the current version.', headers: { ETag: header('ETag') } },
     Deleted: { description: 'Deleted.', content: { 'application/json': { schema: enveloped(referTo('Deleted')) } } },
@@ -48,7 +81,13 @@ export function sharedResponses (codes: ReadonlySet<FailureCode>): Record<string
 /** `Failure404` */
 const nameOf = (status: number): string => `Failure${status}`
 
-const exampleMeta = { requestId: '0199a3c4-7e2b-7c11-9d5f-3b0f6d0c8e21', timestamp: '2026-03-14T09:30:00.000Z', rateLimitTotal: 1000, rateLimitRemaining: 999, rateLimitReset: 60 }
+const exampleMeta = {
+  requestId: '0199a3c4-7e2b-7c11-9d5f-3b0f6d0c8e21',
+  timestamp: '2026-03-14T09:30:00.000Z',
+  rateLimitTotal: 1000,
+  rateLimitRemaining: 999,
+  rateLimitReset: 60
+}
 
 /** The schemas of the envelope. */
 export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
@@ -62,7 +101,11 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       rateLimitTotal: { type: ['integer', 'null'] },
       rateLimitRemaining: { type: ['integer', 'null'] },
       rateLimitReset: { type: ['integer', 'null'], description: 'Seconds.' },
-      warnings: { type: 'array', items: referTo('Issue'), description: 'Warnings about a created or updated record. Absent if there are none.' }
+      warnings: {
+        type: 'array',
+        items: referTo('Issue'),
+        description: 'Warnings about a created or updated record. Absent if there are none.'
+      }
     },
     required: ['requestId', 'timestamp', 'status', 'rateLimitTotal', 'rateLimitRemaining', 'rateLimitReset'],
     examples: [{ ...exampleMeta, status: 200 }]
@@ -102,21 +145,33 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
 /** The headers of responses, by name. */
 export const headerComponents: Readonly<Record<string, JsonSchema>> = {
   ETag: { description: 'The version, for If-Match and If-None-Match.', schema: { type: 'string' } },
-  IdempotentReplayed: { description: 'Present if an earlier request with the same Idempotency-Key did the work.', schema: { type: 'string', const: 'true' } },
+  IdempotentReplayed: {
+    description: 'Present if an earlier request with the same Idempotency-Key did the work.',
+    schema: { type: 'string', const: 'true' }
+  },
   Location: { description: 'The path of the new record.', required: true, schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds to wait before a retry; present if a retry may succeed.', schema: { type: 'integer', minimum: 0 } }
+  'Retry-After': {
+    description: 'Seconds to wait before a retry; present if a retry may succeed.',
+    schema: { type: 'integer', minimum: 0 }
+  }
 }
 
 /** A reference to one of {@link headerComponents}. */
 export const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
 
 /** The same content for several media types. */
-export const inTypes = (types: readonly string[], content: JsonSchema): JsonSchema => Object.fromEntries(types.map(type => [type, content]))
+export const inTypes = (types: readonly string[], content: JsonSchema): JsonSchema =>
+  Object.fromEntries(types.map(type => [type, content]))
 
 /** The schema of a search page. */
 export const pageOf = (item: JsonSchema): JsonSchema => ({
   type: 'object',
-  properties: { data: { type: 'array', items: item }, total: referTo('Total'), cursor: referTo('Cursor'), hasMore: { type: 'boolean' } },
+  properties: {
+    data: { type: 'array', items: item },
+    total: referTo('Total'),
+    cursor: referTo('Cursor'),
+    hasMore: { type: 'boolean' }
+  },
   required: ['data', 'hasMore']
 })
 
@@ -137,6 +192,7 @@ function failureOf (codes: readonly FailureCode[]): JsonSchema {
 
 function exampleOf (code: FailureCode): JsonSchema {
   const { status, title, remedy } = catalog[code]
-  const issues = code === 'VALIDATION_ERROR' ? [fieldIssue('birthDate', 'expected a date such as 1990-03-14, 1990-03 or 1990')] : []
+  const issues =
+    code === 'VALIDATION_ERROR' ? [fieldIssue('birthDate', 'expected a date such as 1990-03-14, 1990-03 or 1990')] : []
   return { data: null, error: title, code, message: remedy, issues, meta: { ...exampleMeta, status } }
 }

@@ -31,5 +31,8 @@ export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyRepl
 
 /** The entry of a searchset that tells what is missing from it. */
 export function incompleteEntry (diagnostics: string): unknown {
-  return { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] }, search: { mode: 'outcome' } }
+  return {
+    resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] },
+    search: { mode: 'outcome' }
+  }
 }

@@ -15,7 +15,9 @@ export function versionsIn (header: string | undefined, name: string): readonly 
   const text = header.trim()
   if (text === '*') return '*'
   const tags = tagsIn(text)
-  if (tags === undefined) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
+  if (tags === undefined) {
+    throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
+  }
   return tags
 }
 
@@ -27,11 +29,18 @@ export function requireIfMatch (header: string | undefined, version: string | un
 }
 
 /** Whether a request has a precondition that is supported for reads only, or not at all. */
-export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>): boolean => headers['if-none-match'] !== undefined || headers['if-unmodified-since'] !== undefined
+export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>): boolean =>
+  headers['if-none-match'] !== undefined || headers['if-unmodified-since'] !== undefined
 
-/** The refusal of a write with such a precondition. If it were ignored, the write could replace what its sender wants to keep. RFC 9110, section 13.1 */
+/**
+ * The refusal of a write with such a precondition. If it were ignored, the write could replace what its sender wants to
+ * keep. RFC 9110, section 13.1
+ */
 export const otherPrecondition = (): Failure =>
-  new Failure('BAD_REQUEST', { message: 'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.' })
+  new Failure('BAD_REQUEST', {
+    message:
+      'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.'
+  })
 
 /** Whether the client already has the stored version. What cannot be read as entity tags names none. */
 export function etagMatches (header: string | undefined, version: string | undefined): boolean {
@@ -47,20 +56,36 @@ function tagsIn (text: string): readonly string[] | undefined {
   return tags.some(tag => tag === undefined) ? undefined : tags as string[]
 }
 
-const httpDate = /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})$/
+const httpDate =
+  /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})$/
 
-/** A date of HTTP in one of its three forms (RFC 9110, section 5.6.7), as an instant; undefined for any other text, which a server ignores. */
+/**
+ * A date of HTTP in one of its three forms (RFC 9110, section 5.6.7), as an instant; undefined for any other text,
+ * which a server ignores.
+ */
 export function parseHttpDate (text: string | undefined): string | undefined {
   if (text === undefined || !httpDate.test(text)) return undefined
   const time = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
-/** The conditions of a read: the versions that the client has, and the instant since which the record must have changed. */
-export interface ReadConditions { readonly ifNoneMatch?: string | undefined, readonly ifModifiedSince?: string | undefined }
+/**
+ * The conditions of a read: the versions that the client has, and the instant since which the record must have
+ * changed.
+ */
+export interface ReadConditions {
+  readonly ifNoneMatch?: string | undefined
+  readonly ifModifiedSince?: string | undefined
+}
 
 /** Whether the client already has the record in its present state. RFC 9110, section 13 */
-export function isUnchanged ({ ifNoneMatch, ifModifiedSince = '' }: ReadConditions, { versionId, lastUpdated }: { readonly versionId?: string | undefined, readonly lastUpdated?: unknown }): boolean {
+export function isUnchanged (
+  { ifNoneMatch, ifModifiedSince = '' }: ReadConditions,
+  { versionId, lastUpdated }: { readonly versionId?: string | undefined; readonly lastUpdated?: unknown }
+): boolean {
   if (ifNoneMatch !== undefined) return etagMatches(ifNoneMatch, versionId)
-  return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= Date.parse(ifModifiedSince)
+  return (
+    typeof lastUpdated === 'string' &&
+    Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= Date.parse(ifModifiedSince)
+  )
 }

@@ -16,21 +16,31 @@ const maxName = 2000
  * @param max the longest value in characters, of each name or of all
  * @throws {Failure} BAD_REQUEST
  */
-export function parseQuery (search: string, max: number | ((name: string) => number) = maxValueLength): readonly QueryPair[] {
+export function parseQuery (
+  search: string,
+  max: number | ((name: string) => number) = maxValueLength
+): readonly QueryPair[] {
   // A form of 16 MiB could have eight million pairs.
   const parts = search.split('&', maxPairs + 1)
   if (parts.length > maxPairs) throw invalidParameter('query', `at most ${maxPairs} parameters`)
-  return parts.filter(part => part !== '').map(part => {
-    const [, before = '', after] = /^([^=]*)(?:=(.*))?$/s.exec(part)!
-    const name = decode(before)
-    // It is more likely the rest of a value than a name, and values must not be shown. FHIR parameters are sometimes sent without =.
-    if (after === undefined && !name.startsWith('_')) throw new Failure('BAD_REQUEST', { message: 'A part of the query has no =. Write an & within a value as %26.' })
-    const value = decode(after ?? '')
-    if (name.length > maxName) throw invalidParameter('query', `at most ${maxName} characters in the name of a parameter`)
-    const most = typeof max === 'number' ? max : max(name)
-    if (value.length > most) throw invalidParameter(safeName(name), `at most ${most} characters`)
-    return [name, value] as const
-  })
+  return parts
+    .filter(part => part !== '')
+    .map(part => {
+      const [, before = '', after] = /^([^=]*)(?:=(.*))?$/s.exec(part)!
+      const name = decode(before)
+      // It is more likely the rest of a value than a name, and values must not be shown. FHIR parameters are sometimes
+      // sent without =.
+      if (after === undefined && !name.startsWith('_')) {
+        throw new Failure('BAD_REQUEST', { message: 'A part of the query has no =. Write an & within a value as %26.' })
+      }
+      const value = decode(after ?? '')
+      if (name.length > maxName) {
+        throw invalidParameter('query', `at most ${maxName} characters in the name of a parameter`)
+      }
+      const most = typeof max === 'number' ? max : max(name)
+      if (value.length > most) throw invalidParameter(safeName(name), `at most ${most} characters`)
+      return [name, value] as const
+    })
 }
 
 /** The failure of one query parameter. */
@@ -41,11 +51,15 @@ export function invalidParameter (name: string, message: string): Failure {
 /** What to do about a value that {@link beginsWithSpace}. */
 export const spaceError = 'begins with a space. In a URL + is a space: write a plus sign as %2B, and leave out a space'
 
-/** Whether a search value begins with a space, most often a plus sign that was not encoded. No stored value begins so, so it would find nothing. */
+/**
+ * Whether a search value begins with a space, most often a plus sign that was not encoded. No stored value begins so,
+ * so it would find nothing.
+ */
 export const beginsWithSpace = (value: string): boolean => /^ +[^ ]/.test(value)
 
 /** A name from the client, if it is safe to show. Anything may be sent in place of a name, even a secret. */
-export const safeName = (name: string): string => /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
+export const safeName = (name: string): string =>
+  /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
 /** The text after the question mark of a URL, undecoded. */
 export const rawQuery = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''

@@ -29,7 +29,8 @@ export interface FailureEnvelope extends Envelope<null> {
 }
 
 /**
- * Wraps what a handler of the scope returns in the envelope, as `data`, and writes exact numbers with their original text.
+ * Wraps what a handler of the scope returns in the envelope, as `data`, and writes exact numbers with their original
+ * text.
  * Text and streams are sent unchanged.
  */
 export const envelope = fp(async app => {
@@ -41,19 +42,32 @@ export const envelope = fp(async app => {
 /** Sends JSON text in the envelope of a success. */
 export function sendText (reply: FastifyReply, data: string): FastifyReply {
   const { request, statusCode } = reply
-  return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${JSON.stringify(metaOf(request, statusCode))}}`)
+  return reply
+    .type('application/json; charset=utf-8')
+    .send(`{"data":${data},"meta":${JSON.stringify(metaOf(request, statusCode))}}`)
 }
 
 /** Sends a failure with its headers, in any scope. */
 export function sendFailure (reply: FastifyReply, failure: Failure): FastifyReply {
   const body = failureEnvelope(failure, metaOf(reply.request, failure.status))
   // As text, since the hook that wraps successes ignores text.
-  return reply.code(failure.status).headers(failure.headers).type('application/json; charset=utf-8').send(JSON.stringify(body))
+  return reply
+    .code(failure.status)
+    .headers(failure.headers)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(body))
 }
 
 /** The body of a failure. It contains nothing of the cause or of the request. */
 export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnvelope {
-  return { data: null, error: failure.title, code: failure.code, message: failure.message, issues: failure.issues, meta }
+  return {
+    data: null,
+    error: failure.title,
+    code: failure.code,
+    message: failure.message,
+    issues: failure.issues,
+    meta
+  }
 }
 
 function metaOf ({ id, arrivedAt, rate, warnings = [] }: FastifyRequest, status: number): ReplyMeta {

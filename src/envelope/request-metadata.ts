@@ -2,8 +2,16 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Issue } from './failures.js'
 
-/** The state of the per-minute limit after this request. `resetSeconds` is the time until the window of `windowSeconds` ends. */
-interface Rate { readonly limit: number, readonly remaining: number, readonly resetSeconds: number, readonly windowSeconds: number }
+/**
+ * The state of the per-minute limit after this request. `resetSeconds` is the time until the window of `windowSeconds`
+ * ends.
+ */
+interface Rate {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetSeconds: number
+  readonly windowSeconds: number
+}
 
 /** Adds the request's id and time of arrival to every response, as headers and for the envelope. */
 export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) => {

@@ -1,7 +1,8 @@
 import { Failure } from './failures.js'
 
 /**
- * The values of a header, one for each time that it was sent. Node's `headers` joins them with commas, which can be part of a value.
+ * The values of a header, one for each time that it was sent. Node's `headers` joins them with commas, which can be
+ * part of a value.
  * @param rawHeaders alternating names and values, like Node's `rawHeaders`
  */
 export function valuesOf (rawHeaders: readonly string[], name: string): readonly string[] {
@@ -9,8 +10,8 @@ export function valuesOf (rawHeaders: readonly string[], name: string): readonly
 }
 
 /**
- * The value of a header that must be sent once, in printable ASCII. Undefined if it was not sent. Node decodes other bytes as Latin-1,
- * while clients mean UTF-8.
+ * The value of a header that must be sent once, in printable ASCII. Undefined if it was not sent. Node decodes other
+ * bytes as Latin-1, while clients mean UTF-8.
  * @param rawHeaders as in {@link valuesOf}
  * @throws {Failure} BAD_REQUEST
  */
@@ -18,6 +19,10 @@ export function singleHeader (rawHeaders: readonly string[], name: string): stri
   const values = valuesOf(rawHeaders, name)
   if (values.length > 1) throw new Failure('BAD_REQUEST', { message: `${name}: send the header once.` })
   const [value] = values
-  if (value !== undefined && !/^[ -~]*$/.test(value)) throw new Failure('BAD_REQUEST', { message: `${name}: expected printable ASCII characters; percent-encode others as UTF-8.` })
+  if (value !== undefined && !/^[ -~]*$/.test(value)) {
+    throw new Failure('BAD_REQUEST', {
+      message: `${name}: expected printable ASCII characters; percent-encode others as UTF-8.`
+    })
+  }
   return value
 }

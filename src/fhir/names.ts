@@ -6,7 +6,10 @@ export const typePattern = '[A-Z][A-Za-z]{1,63}'
 
 const idRegExp = new RegExp(`^${idPattern}$`)
 
-/** Whether a text is of the form of an id. `.` and `..` are, and would be steps in a path; the tenant guard's `isId` refuses them. */
+/**
+ * Whether a text is of the form of an id. `.` and `..` are, and would be steps in a path; the tenant guard's `isId`
+ * refuses them.
+ */
 export const isValidId = (text: string): boolean => idRegExp.test(text)
 
 /** The name of a resource type with its article, for messages: `a Patient`, `an Encounter`. */

@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes a directory and those above it where they are missing, for this user alone. Node's own way never comes back where a file
- * system has the directory above but takes none below, as /proc does.
+ * Makes a directory and those above it where they are missing, for this user alone. Node's own way never comes back
+ * where a file system has the directory above but takes none below, as /proc does.
  */
 export function ensureDirectory (path: string): void {
   try {

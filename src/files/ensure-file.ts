@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs'
 
 /**
- * Makes a file with a line of text where there is none, for this user alone: whole or not at all, whenever the process ends or the
- * disk is full. Of those who make it at the same time, one does.
+ * Makes a file with a line of text where there is none, for this user alone: whole or not at all, whenever the process
+ * ends or the disk is full. Of those who make it at the same time, one does.
  * @returns its path
  */
 export function ensureFile (file: string, text: () => string): string {

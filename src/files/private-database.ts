@@ -3,8 +3,8 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 const ownerAlone = 0o600
 
 /**
- * Lets no other user of the machine read a SQLite database, whatever the umask and the directory allow; one that is not there is made,
- * empty. What cannot be made or changed is left to SQLite, which says what stands in the way.
+ * Lets no other user of the machine read a SQLite database, whatever the umask and the directory allow; one that is not
+ * there is made, empty. What cannot be made or changed is left to SQLite, which says what stands in the way.
  * @returns the path, to open
  */
 export function privateDatabase (file: string): string {

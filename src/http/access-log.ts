@@ -3,7 +3,8 @@ import fp from 'fastify-plugin'
 import { onResponseEnd } from './on-response-end.js'
 
 /**
- * One line for each request, when it has ended; at debug level where a probe got what it wants, since it asks every second. It names the route's pattern and never the URL, whose path and query hold ids and names of
+ * One line for each request, when it has ended; at debug level where a probe got what it wants, since it asks every
+ * second. It names the route's pattern and never the URL, whose path and query hold ids and names of
  * patients; no header and no body.
  */
 export const accessLog = fp(async app => {

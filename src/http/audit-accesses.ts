@@ -25,14 +25,20 @@ const retryAfterSeconds = 5
 export interface AuditAccessesOptions { readonly accounts?: AccessAuditSink }
 
 /**
- * Records what each request of a known caller did to which records: a line for each access, or one for a request without any.
+ * Records what each request of a known caller did to which records: a line for each access, or one for a request
+ * without any.
  * If that is required, an answer waits for its lines, and requests are refused while lines can't be written.
  */
 export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) => {
   if (accounts === undefined) return
   app.decorateRequest('accesses')
   app.addHook('onRequest', async request => {
-    if (accounts.isRequired && accounts.isFailing()) throw unwritten({ message: 'Nothing was done, because the access audit log cannot be written at the moment.', retryAfterSeconds })
+    if (accounts.isRequired && accounts.isFailing()) {
+      throw unwritten({
+        message: 'Nothing was done, because the access audit log cannot be written at the moment.',
+        retryAfterSeconds
+      })
+    }
     request.accesses = []
   })
   app.addHook('onSend', async (request, reply, payload) => {
@@ -40,14 +46,20 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     // An answer that replaces another one is not a second access.
     if (accesses === undefined) return payload
     request.accesses = undefined
-    const written = Promise.all(entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller)))
+    const written = Promise.all(
+      entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller))
+    )
     if (!accounts.isRequired) {
       written.catch(() => {})
       return payload
     }
     await written.catch(error => {
       if (payload instanceof Readable) payload.destroy()
-      throw unwritten({ message: catalog.BACKEND_TIMEOUT.remedy, headers: { 'retry-after': String(retryAfterSeconds) }, cause: error })
+      throw unwritten({
+        message: catalog.BACKEND_TIMEOUT.remedy,
+        headers: { 'retry-after': String(retryAfterSeconds) },
+        cause: error
+      })
     })
     return payload
   })
@@ -57,9 +69,29 @@ function unwritten (details: FailureDetails): Failure {
   return new Failure('BACKEND_UNAVAILABLE', { cause: 'the access audit log cannot be written', ...details })
 }
 
-function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyReply, accesses: readonly Access[], namesShown: boolean): AuditEntry[] {
-  const { caller: { tenantId, keyId, mode }, id: requestId, arrivedAt: time, method, routeOptions: { url: route } } = request
-  const audited: AuditedRequest = { time, requestId, tenantId, keyId, mode, method, status, ...route !== undefined && { route } }
+function entriesOf (
+  request: FastifyRequest,
+  { statusCode: status }: FastifyReply,
+  accesses: readonly Access[],
+  namesShown: boolean
+): AuditEntry[] {
+  const {
+    caller: { tenantId, keyId, mode },
+    id: requestId,
+    arrivedAt: time,
+    method,
+    routeOptions: { url: route }
+  } = request
+  const audited: AuditedRequest = {
+    time,
+    requestId,
+    tenantId,
+    keyId,
+    mode,
+    method,
+    status,
+    ...(route !== undefined && { route })
+  }
   // A change is made on what was read; that it was read goes without saying.
   const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
   const told = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))

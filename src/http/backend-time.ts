@@ -1,7 +1,9 @@
 import type { Backend } from '../backends/backend.js'
 import { decorateBackend } from '../backends/decorate.js'
 
-/** How long one request waited for its datastore. Exchanges at the same time are waited for together, and count once. */
+/**
+ * How long one request waited for its datastore. Exchanges at the same time are waited for together, and count once.
+ */
 export class BackendTimer {
   #datastore: string | undefined
   #underWay = 0

@@ -29,12 +29,16 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
     resource: mappings.map(mapping => resourceOf(mapping, mappings))
   })
   const fhirBase = `${facts.url}/v1/fhir`
-  const raw = (hasOperation: HasOperation) => capabilityRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
+  const raw = (hasOperation: HasOperation) =>
+    capabilityRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
   const about = 'Clinical records of the organization that owns the key'
   return {
     full: hasOperation => ({
       ...headOf(facts),
-      implementation: { description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`, url: `${facts.url}/v1` },
+      implementation: {
+        description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`,
+        url: `${facts.url}/v1`
+      },
       format: ['application/json', 'application/fhir+json'],
       patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
       rest: [simple(), raw(hasOperation)]
@@ -62,7 +66,9 @@ function headOf ({ version, date }: StatementFacts) {
 
 function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
   const { type, about, appendOnly } = mapping
-  const interactions = appendOnly ? ['create', 'read', 'search-type'] : ['create', 'read', 'search-type', 'patch', 'delete']
+  const interactions = appendOnly
+    ? ['create', 'read', 'search-type']
+    : ['create', 'read', 'search-type', 'patch', 'delete']
   return {
     type,
     documentation: about,
@@ -72,7 +78,9 @@ function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
     ...omitEmpty({
       // With a read by id; every other reference of R4 that leads here can be followed back as well.
       searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
-      searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) => parameters.map(parameter => `${from}:${parameter}`))
+      searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) =>
+        parameters.map(parameter => `${from}:${parameter}`)
+      )
     })
   }
 }

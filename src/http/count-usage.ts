@@ -9,13 +9,16 @@ import { resourceTypes } from '../tenant-guard/resource-types.js'
 export type CountUsage = (use: UsageEvent, at: string) => void
 
 /**
- * Counts every request of a known caller once, when its answer is made. One whose client did not wait for the answer counts too:
- * the work was done. Nothing of the URL, an id or a body is in what is counted; all words are those of our routes and of R4.
+ * Counts every request of a known caller once, when its answer is made. One whose client did not wait for the answer
+ * counts too:
+ * the work was done. Nothing of the URL, an id or a body is in what is counted; all words are those of our routes and
+ * of R4.
  */
 export const usageMetering = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
   app.decorateRequest('isCounted', false)
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Authentication has refused callers without an organization; an answer that can't be sent is followed by another one.
+    // Authentication has refused callers without an organization; an answer that can't be sent is followed by another
+    // one.
     if (request.caller !== undefined && !request.isCounted) {
       request.isCounted = true
       countUsage(useOf(request, reply), request.arrivedAt)
@@ -60,7 +63,12 @@ function labelsOf (request: FastifyRequest): FhirLabels {
 }
 
 const onGroup: Readonly<Record<string, UsageInteraction>> = { GET: 'search', HEAD: 'search', POST: 'create' }
-const onRecord: Readonly<Record<string, UsageInteraction>> = { GET: 'read', HEAD: 'read', PATCH: 'update', DELETE: 'delete' }
+const onRecord: Readonly<Record<string, UsageInteraction>> = {
+  GET: 'read',
+  HEAD: 'read',
+  PATCH: 'update',
+  DELETE: 'delete'
+}
 
 /** A job is a record; to start one is an operation. */
 function bulkInteractionOf ([what, ...rest]: readonly string[], method: string): UsageInteraction {
@@ -71,7 +79,9 @@ function bulkInteractionOf ([what, ...rest]: readonly string[], method: string):
 
 /** A request that was not understood counts under its type, if that is one of R4. */
 function fhirLabelsOf ({ understood, raw, routeOptions }: FastifyRequest): FhirLabels {
-  if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[interactionCodes[understood.kind].restful] }
+  if (understood !== undefined) {
+    return { resource: understood.type, interaction: ofRestful[interactionCodes[understood.kind].restful] }
+  }
   const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
   return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
 }

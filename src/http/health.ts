@@ -28,10 +28,15 @@ const timeoutMs = 1_000
 const probe = { config: { isProbe: true } }
 
 /**
- * The routes `/health`, which is 200 as long as the process can answer, since only otherwise a restart would help, and `/health/ready`, which is
- * 200 as long as a load balancer should send requests here. The latter ignores the datastores: they are the same behind every gateway.
+ * The routes `/health`, which is 200 as long as the process can answer, since only otherwise a restart would help, and
+ * `/health/ready`, which is
+ * 200 as long as a load balancer should send requests here. The latter ignores the datastores: they are the same behind
+ * every gateway.
  */
-export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
+export async function health (
+  scope: FastifyInstance,
+  { version, checks, now, readiness }: HealthOptions
+): Promise<void> {
   const startedAt = now().getTime()
   const requested = cached(checks, now)
   scope.get('/health', probe, async (_, reply) => {
@@ -53,15 +58,23 @@ export async function health (scope: FastifyInstance, { version, checks, now, re
 }
 
 function notReady (): Failure {
-  return new Failure('BACKEND_UNAVAILABLE', { message: 'This process accepts no requests at the moment. Send them to another one, or wait.', retryAfterSeconds: 5 })
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'This process accepts no requests at the moment. Send them to another one, or wait.',
+    retryAfterSeconds: 5
+  })
 }
 
 /** What all checks say now. */
 export async function resultsOf (checks: Checks): Promise<Readonly<Record<string, Check>>> {
-  return Object.fromEntries(await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const)))
+  return Object.fromEntries(
+    await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const))
+  )
 }
 
-/** The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes longer than a second. */
+/**
+ * The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes
+ * longer than a second.
+ */
 export function cached (checks: Checks, now: () => Date): Checks {
   return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, remember(check, now)]))
 }

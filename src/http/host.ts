@@ -2,10 +2,15 @@ import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 
 /**
- * HTTP/1.1 requires exactly one Host; with none or two, a proxy on the way may have read a different request than this one.
+ * HTTP/1.1 requires exactly one Host; with none or two, a proxy on the way may have read a different request than this
+ * one.
  * @throws {Failure} BAD_REQUEST
  */
 export function requireSingleHostHeader ({ raw }: Pick<FastifyRequest, 'raw'>): void {
-  const hosts = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host').length
-  if (hosts !== 1 && !(hosts === 0 && raw.httpVersion === '1.0')) throw new Failure('BAD_REQUEST', { message: 'Send one Host header.' })
+  const hosts = raw.rawHeaders.filter(
+    (name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host'
+  ).length
+  if (hosts !== 1 && !(hosts === 0 && raw.httpVersion === '1.0')) {
+    throw new Failure('BAD_REQUEST', { message: 'Send one Host header.' })
+  }
 }

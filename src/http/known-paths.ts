@@ -46,7 +46,12 @@ export class RouteTable {
   refuse (request: FastifyRequest): never {
     const path = pathOf(request)
     const allowed = this.#methodsAt(path)
-    if (allowed.size === 0) throw new Failure('NOT_FOUND', this.#methodsAt(withoutEmptySegments(path)).size > 0 ? { message: slashError } : {})
+    if (allowed.size === 0) {
+      throw new Failure(
+        'NOT_FOUND',
+        this.#methodsAt(withoutEmptySegments(path)).size > 0 ? { message: slashError } : {}
+      )
+    }
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
 

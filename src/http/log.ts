@@ -3,8 +3,8 @@ import type { FastifyServerOptions } from 'fastify'
 type LogOptions = Exclude<FastifyServerOptions['logger'], boolean | undefined>
 
 /**
- * How the log is written: JSON lines to standard error. Only the kind and place of an error are kept, since engines and libraries
- * put pieces of what they read into the rest.
+ * How the log is written: JSON lines to standard error. Only the kind and place of an error are kept, since engines and
+ * libraries put pieces of what they read into the rest.
  */
 export function logOptions (level: string): LogOptions {
   return {
@@ -31,7 +31,10 @@ export function serializeError (error: unknown): unknown {
   }
 }
 
-/** Whether the message repeats what was read: a parser's the text, the framework's the URL. Kind and code are enough for these. */
+/**
+ * Whether the message repeats what was read: a parser's the text, the framework's the URL. Kind and code are enough for
+ * these.
+ */
 function mayQuoteInput (error: NodeJS.ErrnoException): boolean {
   return error instanceof SyntaxError || String(error.code).startsWith('FST_ERR')
 }

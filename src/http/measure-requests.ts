@@ -11,7 +11,10 @@ import { onResponseEnd } from './on-response-end.js'
 /** Where requests are measured; absent if they are not. */
 export interface MeasureRequestsOptions { readonly onCompleted?: (request: CompletedRequest) => void }
 
-/** Measures each request once, when its answer is sent or its client has left. Labels come from our routes and R4, never from the URL, headers or body. */
+/**
+ * Measures each request once, when its answer is sent or its client has left. Labels come from our routes and R4, never
+ * from the URL, headers or body.
+ */
 export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onCompleted }) => {
   if (onCompleted === undefined) return
   app.decorateRequest('waiting')

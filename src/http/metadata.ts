@@ -20,18 +20,26 @@ export interface MetadataOptions {
 }
 
 /** `/v1/metadata`, in the envelope or bare for a client that would rather have FHIR, and `/v1/fhir/metadata`. */
-export async function metadata (scope: FastifyInstance, { capabilityStatement, fhirStatement, operations }: MetadataOptions): Promise<void> {
+export async function metadata (
+  scope: FastifyInstance,
+  { capabilityStatement, fhirStatement, operations }: MetadataOptions
+): Promise<void> {
   const full = new ServedDocument(capabilityStatement, operations)
   const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', async (request, reply) => {
-    if (preferredType(request) === 'application/fhir+json') return await full.send(request, reply, { type: fhirType, vary })
+    if (preferredType(request) === 'application/fhir+json') {
+      return await full.send(request, reply, { type: fhirType, vary })
+    }
     return await sendText(reply.header('vary', vary), await full.text())
   })
   await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, operations) })
 }
 
 /** Its methods are all here, since below it everything else needs a key. */
-async function fhirMetadata (scope: FastifyInstance, { document }: { readonly document: ServedDocument<HasOperation> }): Promise<void> {
+async function fhirMetadata (
+  scope: FastifyInstance,
+  { document }: { readonly document: ServedDocument<HasOperation> }
+): Promise<void> {
   const url = '/v1/fhir/metadata'
   scope.setErrorHandler(fhirErrorHandler)
   scope.get(url, async (request, reply) => {
@@ -39,10 +47,21 @@ async function fhirMetadata (scope: FastifyInstance, { document }: { readonly do
     requireFullStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
     return await document.send(request, reply, { type: fhirType })
   })
-  scope.route({ method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url, handler: async () => { throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } }) } })
+  scope.route({
+    method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'],
+    url,
+    handler: async () => {
+      throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
+    }
+  })
 }
 
-/** `mode` asks for other documents, which a client must not take this one for: http://hl7.org/fhir/R4/http.html#capabilities */
+/**
+ * `mode` asks for other documents, which a client must not take this one for:
+ * http://hl7.org/fhir/R4/http.html#capabilities
+ */
 function requireFullStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
-  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw invalidParameter('mode', 'expected full; no other mode is supported')
+  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) {
+    throw invalidParameter('mode', 'expected full; no other mode is supported')
+  }
 }

@@ -6,8 +6,9 @@ import fp from 'fastify-plugin'
 const maxPipelined = 256
 
 /**
- * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and since answers keep
- * their order, everything after a slow one would be held in memory. When a connection ends, so do all of its answers.
+ * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and
+ * since answers keep their order, everything after a slow one would be held in memory. When a connection ends, so do
+ * all of its answers.
  */
 export const limitPipelining = fp(async app => {
   const connections = new WeakMap<Socket, Set<ServerResponse>>()
@@ -26,7 +27,10 @@ export const limitPipelining = fp(async app => {
   })
 }, { name: 'bound-pipelining', fastify: '5.x' })
 
-/** Node itself ends the first answer of a connection alone, and who waits for the end of those after it would wait for ever. */
+/**
+ * Node itself ends the first answer of a connection alone, and who waits for the end of those after it would wait for
+ * ever.
+ */
 function end (response: ServerResponse): void {
   response.destroy().emit('close')
 }

@@ -5,13 +5,15 @@ import type {} from '../envelope/body.js'
 const maxMs = 60_000
 
 /**
- * Ends a request whose body does not arrive in time. The HTTP server could do that itself, but not by route: a streamed body may
- * take any time as long as it keeps coming.
+ * Ends a request whose body does not arrive in time. The HTTP server could do that itself, but not by route: a streamed
+ * body may take any time as long as it keeps coming.
  */
 export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs): void {
   if (!hasBody(raw) || routeOptions.config.isStreamed === true) return
   const timer = setTimeout(() => {
-    const late = Object.assign(new Error('the request body did not arrive in time'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    const late = Object.assign(new Error('the request body did not arrive in time'), {
+      code: 'ERR_HTTP_REQUEST_TIMEOUT'
+    })
     const { server } = raw.socket as typeof raw.socket & { readonly server?: NodeJS.EventEmitter }
     if (server?.emit('clientError', late, raw.socket) !== true) raw.destroy()
   }, ms).unref()
@@ -22,8 +24,9 @@ export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs
 const lingeringMs = 10_000
 
 /**
- * Reads what a client still sends after its answer, and drops it: a client that sends everything before it reads gets to the answer
- * (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not ended after a while is cut off.
+ * Reads what a client still sends after its answer, and drops it: a client that sends everything before it reads gets
+ * to the answer (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not
+ * ended after a while is cut off.
  */
 export function drainRequestBody ({ raw }: FastifyRequest, { raw: response }: FastifyReply, ms = lingeringMs): void {
   if (!hasBody(raw)) return

@@ -5,7 +5,9 @@ import { requestId } from '../envelope/request-id.js'
 /** What the HTTP server needs of its surroundings. */
 export interface ServerDependencies {
   readonly logger?: FastifyBaseLogger
-  /** Addresses and networks of the proxies whose X-Forwarded-For is believed, with commas between; absent: nobody's is. */
+  /**
+   * Addresses and networks of the proxies whose X-Forwarded-For is believed, with commas between; absent: nobody's is.
+   */
   readonly trustedProxies?: string
   /** Open connections at a time, beyond which a new one is closed at once; absent: no bound. */
   readonly connections?: number
@@ -19,7 +21,13 @@ export interface ServerDependencies {
 const headBytes = 16_384
 
 /** How the HTTP server behaves: every choice of the framework that matters here, made knowingly. */
-export function serverOptions ({ logger, trustedProxies, now, newRequestId, pages }: ServerDependencies): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions ({
+  logger,
+  trustedProxies,
+  now,
+  newRequestId,
+  pages
+}: ServerDependencies): FastifyHttpOptions<RawServerDefault> {
   return {
     ...(logger ? { loggerInstance: logger } : { logger: false }),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -27,10 +35,22 @@ export function serverOptions ({ logger, trustedProxies, now, newRequestId, page
     requestIdHeader: false,
     trustProxy: trustedProxies ?? false,
     // One spelling of a path reaches a route; every other one is not found.
-    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: headBytes },
+    routerOptions: {
+      caseSensitive: true,
+      ignoreTrailingSlash: false,
+      ignoreDuplicateSlashes: false,
+      maxParamLength: headBytes
+    },
     exposeHeadRoutes: true,
     // A missing Host header is refused in the pipeline, with an envelope.
-    http: { maxHeaderSize: headBytes, headersTimeout: 20_000, connectionsCheckingInterval: 5_000, insecureHTTPParser: false, requireHostHeader: false, joinDuplicateHeaders: false },
+    http: {
+      maxHeaderSize: headBytes,
+      headersTimeout: 20_000,
+      connectionsCheckingInterval: 5_000,
+      insecureHTTPParser: false,
+      requireHostHeader: false,
+      joinDuplicateHeaders: false
+    },
     // An upload of any size takes as long as it keeps coming; the pipeline bounds the time of all other bodies.
     requestTimeout: 0,
     // Longer than any datastore may take, so that a client gets an answer and not a broken connection.

@@ -16,7 +16,10 @@ export interface IdempotentRequest {
   readonly body: unknown
 }
 
-/** A SHA-256 hash in base64url, 43 characters. The order of members in objects does not matter; numbers are compared by their text. */
+/**
+ * A SHA-256 hash in base64url, 43 characters. The order of members in objects does not matter; numbers are compared by
+ * their text.
+ */
 export function digest (...parts: readonly unknown[]): string {
   return createHash('sha256').update(printJson(ordered(parts))).digest('base64url')
 }
@@ -26,7 +29,10 @@ export function recordName ({ tenantId, mode, key }: IdempotentRequest): string 
   return digest('key', tenantId, mode, key)
 }
 
-/** Distinguishes requests with the same key. It includes the key, which is not stored, so that a body can't be guessed from it. */
+/**
+ * Distinguishes requests with the same key. It includes the key, which is not stored, so that a body can't be guessed
+ * from it.
+ */
 export function fingerprintOf ({ key, method, route, id, ifMatch, body }: IdempotentRequest): string {
   return digest('request', key, method, route, id ?? null, ifMatch ?? null, body)
 }
@@ -34,8 +40,8 @@ export function fingerprintOf ({ key, method, route, id, ifMatch, body }: Idempo
 const dayMs = 86_400_000
 
 /**
- * The marks of a create request: for the day on which it was first seen, and for the day before, when another gateway may have
- * seen it. With the day, the same key can be used again later.
+ * The marks of a create request: for the day on which it was first seen, and for the day before, when another gateway
+ * may have seen it. With the day, the same key can be used again later.
  * @param name from {@link recordName}
  * @param fingerprint from {@link fingerprintOf}
  */
@@ -47,5 +53,9 @@ export function idempotencyTags (name: string, fingerprint: string, firstSeenAt:
 function ordered (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered)
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([name, item]) => [name, ordered(item)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, item]) => [name, ordered(item)])
+  )
 }

@@ -3,7 +3,12 @@ import { Failure } from '../envelope/failures.js'
 import { valuesOf } from '../envelope/single-header.js'
 
 /** The header's name and form, also for the documentation. */
-export const idempotencyKey = { header: 'Idempotency-Key', form: '^[!-~]{1,255}$', lifetimeHours: 24, replayedHeader: 'Idempotent-Replayed' } as const
+export const idempotencyKey = {
+  header: 'Idempotency-Key',
+  form: '^[!-~]{1,255}$',
+  lifetimeHours: 24,
+  replayedHeader: 'Idempotent-Replayed'
+} as const
 
 /**
  * The Idempotency-Key of a request; undefined if there is none.
@@ -15,12 +20,16 @@ export function readIdempotencyKey (rawHeaders: readonly string[]): string | und
   const [key] = keys
   if (key === undefined) return undefined
   if (keys.length === 1 && new RegExp(idempotencyKey.form).test(key)) return key
-  throw new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: expected one key of 1 to 255 visible ASCII characters, new for each request, such as a UUID.` })
+  throw new Failure('BAD_REQUEST', {
+    message: `${idempotencyKey.header}: expected one key of 1 to 255 visible ASCII characters, new for each request, such as a UUID.`
+  })
 }
 
 /** The refusal of a key on a request that does not support it, since its sender would rely on it. */
 export function idempotencyUnsupported (): Failure {
-  return new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: this request does not support the header, and takes effect each time it is sent. Leave the header out, and check the current state before you send the request again.` })
+  return new Failure('BAD_REQUEST', {
+    message: `${idempotencyKey.header}: this request does not support the header, and takes effect each time it is sent. Leave the header out, and check the current state before you send the request again.`
+  })
 }
 
 /**
@@ -29,7 +38,11 @@ export function idempotencyUnsupported (): Failure {
  */
 export function refuseIdempotencyKey ({ method, raw, routeOptions }: FastifyRequest): void {
   const isRepeatable = method !== 'POST' && method !== 'PATCH'
-  if (!isRepeatable && routeOptions.config.takesIdempotencyKey !== true && readIdempotencyKey(raw.rawHeaders) !== undefined) throw idempotencyUnsupported()
+  if (
+    !isRepeatable &&
+    routeOptions.config.takesIdempotencyKey !== true &&
+    readIdempotencyKey(raw.rawHeaders) !== undefined
+  ) { throw idempotencyUnsupported() }
 }
 
 declare module 'fastify' {

@@ -38,8 +38,8 @@ export const lifetimeMs = idempotencyKey.lifetimeHours * 3_600_000
 const forgottenAtOnce = 20
 
 /**
- * The requests with an Idempotency-Key that this gateway received in the last 24 hours, as digests, ids and versions: nothing
- * clinical and no key. Expired requests are deleted at startup, and a few with each new request.
+ * The requests with an Idempotency-Key that this gateway received in the last 24 hours, as digests, ids and versions:
+ * nothing clinical and no key. Expired requests are deleted at startup, and a few with each new request.
  */
 export class IdempotencyStore {
   readonly #database: Database.Database
@@ -61,10 +61,10 @@ export class IdempotencyStore {
   }
 
   /**
-   * Performs a request unless it is already being performed. Stores it first; checking and storing is atomic, so only one of two
-   * concurrent requests proceeds.
-   * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while that is in progress,
-   * BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
+   * Performs a request unless it is already being performed. Stores it first; checking and storing is atomic, so only
+   * one of two concurrent requests proceeds.
+   * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while that is in
+   * progress, BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
   async perform<T> (request: IdempotentRequest, work: (claim: IdempotencyClaim) => Promise<T>): Promise<T> {
     const name = recordName(request)
@@ -83,7 +83,9 @@ export class IdempotencyStore {
 
   #claim (request: IdempotentRequest, name: string): IdempotencyClaim {
     const fingerprint = fingerprintOf(request)
-    const row = storeClaim(() => this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() }))
+    const row = storeClaim(() =>
+      this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() })
+    )
     if (row.fingerprint !== fingerprint) throw new Failure('IDEMPOTENCY_KEY_REUSED')
     if (this.#underWay.has(name)) throw underWay()
     this.#underWay.add(name)
@@ -91,10 +93,14 @@ export class IdempotencyStore {
     return {
       firstSeenAt,
       marks: idempotencyTags(name, fingerprint, firstSeenAt),
-      ...row.result_id !== null && { result: { id: row.result_id, ...row.result_version !== null && { version: row.result_version } } },
-      ...row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } },
+      ...(row.result_id !== null && {
+        result: { id: row.result_id, ...(row.result_version !== null && { version: row.result_version }) }
+      }),
+      ...(row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } }),
       digestOf: content => digest('content', request.key, content),
-      intend: intent => { storeClaim(() => this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name)) },
+      intend: intent => {
+        storeClaim(() => this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name))
+      },
       finish: result => this.#finish(name, result)
     }
   }
@@ -134,7 +140,9 @@ interface Row {
 
 function prepare (database: Database.Database) {
   return {
-    forget: database.prepare('DELETE FROM keyed_request WHERE name IN (SELECT name FROM keyed_request WHERE first_seen_at <= ? LIMIT ?)'),
+    forget: database.prepare(
+      'DELETE FROM keyed_request WHERE name IN (SELECT name FROM keyed_request WHERE first_seen_at <= ? LIMIT ?)'
+    ),
     add: database.prepare(`
       INSERT INTO keyed_request (name, fingerprint, first_seen_at) VALUES (:name, :fingerprint, :now)
       ON CONFLICT (name) DO UPDATE SET fingerprint = :fingerprint, first_seen_at = :now,

@@ -31,22 +31,34 @@ export function writeIntentOf (intentContext: WriteIntentContext, claim: Idempot
 }
 
 /**
- * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not have accepted
- * it elsewhere. Undefined while that version is still the latest.
+ * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not
+ * have accepted it elsewhere. Undefined while that version is still the latest.
  */
-async function madeBefore (intentContext: WriteIntentContext, before: StoredResource, { version, content }: Intent, claim: IdempotencyClaim): Promise<StoredResource | undefined> {
+async function madeBefore (
+  intentContext: WriteIntentContext,
+  before: StoredResource,
+  { version, content }: Intent,
+  claim: IdempotencyClaim
+): Promise<StoredResource | undefined> {
   if (before.meta.versionId === version) return undefined
   const next = await versionAfter(intentContext, before, version)
   if (next !== undefined && claim.digestOf(contentOf(next)) === content) return next
   throw new Failure('CONFLICT', {
-    message: 'The gateway can no longer tell whether this change was made, because others have changed the record since. Read the record, and send what is missing with a new Idempotency-Key.'
+    message:
+      'The gateway can no longer tell whether this change was made, because others have changed the record since. Read the record, and send what is missing with a new Idempotency-Key.'
   })
 }
 
-async function versionAfter ({ store, type }: WriteIntentContext, before: StoredResource, version: string): Promise<StoredResource | undefined> {
+async function versionAfter (
+  { store, type }: WriteIntentContext,
+  before: StoredResource,
+  version: string
+): Promise<StoredResource | undefined> {
   const next = /^\d{1,15}$/.test(version) ? String(Number(version) + 1) : before.meta.versionId
   if (before.meta.versionId === next) return before
-  return next === undefined ? undefined : await ifExists(store.vread({ kind: 'vread', type, id: before.id, version: next }))
+  return next === undefined
+    ? undefined
+    : await ifExists(store.vread({ kind: 'vread', type, id: before.id, version: next }))
 }
 
 /** The content that a change determines: all but `meta`, which the datastore changes. */
@@ -66,5 +78,7 @@ export async function ifExists<T> (reading: Promise<T>): Promise<T | undefined> 
 
 /** The answer to a repeated create whose record was deleted. */
 export function deletedSince (): Failure {
-  return new Failure('CONFLICT', { message: 'The record that this request created was deleted since. To create it again, use a new Idempotency-Key.' })
+  return new Failure('CONFLICT', {
+    message: 'The record that this request created was deleted since. To create it again, use a new Idempotency-Key.'
+  })
 }

@@ -13,10 +13,12 @@ interface GivingUp {
 export const importResultsPrefix = indexFile
 
 /**
- * Deletes what a job leaves that failed or was cancelled: what its client sent, and the half of an export, hold room on the disk for
- * nobody. The results of an import stay.
+ * Deletes what a job leaves that failed or was cancelled: what its client sent, and the half of an export, hold room on
+ * the disk for nobody. The results of an import stay.
  */
 export async function deleteLeftovers ({ id }: Pick<Job, 'id'>, { spool, log }: GivingUp): Promise<void> {
   // What can't be deleted now goes with the job.
-  await spool.deleteBut(id, importResultsPrefix).catch(error => log.warn({ err: error }, 'files of a bulk job that ended could not be deleted'))
+  await spool
+    .deleteBut(id, importResultsPrefix)
+    .catch(error => log.warn({ err: error }, 'files of a bulk job that ended could not be deleted'))
 }

@@ -37,7 +37,11 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
       const file = filesOf(job).find(({ name }) => name === request.params.name)
       if (file === undefined) throw new Failure('NOT_FOUND')
       requireLocalFile(job, spool)
-      return sendFile(reply, { job, file, read: range => spool.of(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } }) })
+      return sendFile(reply, {
+        job,
+        file,
+        read: range => spool.of(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } })
+      })
     }
   })
 }
@@ -46,9 +50,10 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
 export function requireLocalFile ({ storeId }: Pick<Job, 'storeId'>, spool: Pick<Spool, 'storeId'>): void {
   if (storeId === spool.storeId) return
   throw new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The files of this job are on another gateway, and this one cannot reach them. Try again, or ask the operator to give all gateways the same bulk.directory.',
+    message:
+      'The files of this job are on another gateway, and this one cannot reach them. Try again, or ask the operator to give all gateways the same bulk.directory.',
     headers: { 'retry-after': '1' },
-    cause: 'the job\'s files are in another gateway\'s directory'
+    cause: "the job's files are in another gateway's directory"
   })
 }
 
@@ -74,7 +79,11 @@ function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyRe
   })
   if (etagMatches(request.headers['if-none-match'], version)) return reply.code(304).send()
   reply.type(typeFor(job, request))
-  if (isZipped) return request.method === 'HEAD' ? reply.header('content-encoding', 'gzip').send() : sendZipped(reply, fileFor(reply, read({ start: 0, end: bytes })))
+  if (isZipped) {
+    return request.method === 'HEAD'
+      ? reply.header('content-encoding', 'gzip').send()
+      : sendZipped(reply, fileFor(reply, read({ start: 0, end: bytes })))
+  }
   const range = rangeOf(request, { bytes, version })
   if (range !== undefined) reply.code(206).header('content-range', `bytes ${range.start}-${range.end - 1}/${bytes}`)
   const { start, end } = range ?? { start: 0, end: bytes }
@@ -89,7 +98,15 @@ function typeFor ({ request: jobRequest }: Job, request: FastifyRequest): string
   return typeof preferred === 'string' ? preferred : types[0]!
 }
 
-const ofFile = ['etag', 'last-modified', 'accept-ranges', 'content-disposition', 'content-encoding', 'content-range', 'content-length'] as const
+const ofFile = [
+  'etag',
+  'last-modified',
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'content-range',
+  'content-length'
+] as const
 
 /** A file that can't be read is answered with an error, of which nothing holds that was said of the file. */
 export function fileFor (reply: FastifyReply, file: Readable): Readable {
@@ -108,11 +125,14 @@ function sendZipped (reply: FastifyReply, file: Readable): FastifyReply {
 }
 
 /**
- * The part that a client asks for, RFC 9110, section 14; undefined is the whole. Several parts at once, and a part of a file that
- * is no longer the one meant, are answered with the whole.
+ * The part that a client asks for, RFC 9110, section 14; undefined is the whole. Several parts at once, and a part of a
+ * file that is no longer the one meant, are answered with the whole.
  * @throws {Failure} RANGE_NOT_SATISFIABLE
  */
-function rangeOf ({ headers }: FastifyRequest, { bytes, version }: { readonly bytes: number, readonly version: string }): { readonly start: number, readonly end: number } | undefined {
+function rangeOf (
+  { headers }: FastifyRequest,
+  { bytes, version }: { readonly bytes: number; readonly version: string }
+): { readonly start: number; readonly end: number } | undefined {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range ?? '') ?? []
   const condition = headers['if-range']
   if (first + last === '' || (condition !== undefined && condition !== `"${version}"`)) return undefined

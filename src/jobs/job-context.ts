@@ -3,7 +3,10 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import type { Job, JobChange } from './model/job.js'
 
-/** What identifies a file's content at one moment. Kept outside of the file, it detects one that was cut, or put back as it was before. */
+/**
+ * What identifies a file's content at one moment. Kept outside of the file, it detects one that was cut, or put back as
+ * it was before.
+ */
 export interface FileState {
   readonly bytes: number
   /** With the length, it determines the content. */
@@ -25,17 +28,27 @@ export interface ReadRange {
   readonly state?: FileState
 }
 
-/** The files of one job, encrypted and sealed: what the gateway did not write is an error when it is read. Names are words that are safe in a path. */
+/**
+ * The files of one job, encrypted and sealed: what the gateway did not write is an error when it is read. Names are
+ * words that are safe in a path.
+ */
 export interface JobFiles {
-  /** Opens a file to write on from a place, which cuts off what is behind it; 0 begins anew. With its mark, only as it was then. */
+  /**
+   * Opens a file to write on from a place, which cuts off what is behind it; 0 begins anew. With its mark, only as it
+   * was then.
+   */
   write: (name: string, from?: number, mark?: string) => Promise<FileWriter>
   /** All of it, or a part. What was flushed can be read. */
   read: (name: string, range?: ReadRange) => Readable
   /** In bytes, as far as they are there, which reading proves; undefined where there is no such file. */
   size: (name: string) => Promise<number | undefined>
-  /** Where a database of the job may be. It is not encrypted, so nothing that says anything of a person may be in it. */
+  /**
+   * Where a database of the job may be. It is not encrypted, so nothing that says anything of a person may be in it.
+   */
   path: (name: string) => string
-  /** Looks whether such a database may grow. @throws {Failure} BACKEND_UNAVAILABLE when too little is left of the disk */
+  /**
+   * Looks whether such a database may grow. @throws {Failure} BACKEND_UNAVAILABLE when too little is left of the disk
+   */
   requireRoom: () => Promise<void>
   /** Deletes one. */
   remove: (name: string) => Promise<void>
@@ -79,7 +92,8 @@ export function isCancelled ({ aborted, reason }: AbortSignal): boolean {
 export class PermanentFailure extends Failure {}
 
 /**
- * Does a job from where it stands to its end. It may be begun any number of times. A Failure of the client's (4xx) ends the job as failed;
- * trouble of a datastore (5xx) lets it be taken up again later, unless it is a {@link PermanentFailure}.
+ * Does a job from where it stands to its end. It may be begun any number of times. A Failure of the client's (4xx) ends
+ * the job as failed; trouble of a datastore (5xx) lets it be taken up again later, unless it is a {@link
+ * PermanentFailure}.
  */
 export type JobHandler = (work: JobContext) => Promise<void>

@@ -27,7 +27,10 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
   const present = (job: Job) => presentJob(job, { url, now: now() })
   scope.get('/bulk/jobs', quotaExempt, async request => {
     const { count, before } = readPart(request)
-    const { jobs: found, total } = await jobs.list(request.caller, { count: count + 1, ...before !== undefined && { before } })
+    const { jobs: found, total } = await jobs.list(request.caller, {
+      count: count + 1,
+      ...(before !== undefined && { before })
+    })
     const shown = found.slice(0, count)
     const hasMore = found.length > count
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
@@ -36,12 +39,16 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     refuseQuery(request)
     return present(await jobOf(jobs, request))
   })
-  scope.delete('/bulk/jobs/:id', { config: { ...cancelRouteOptions.config, effect: 'of the record' } }, async (request: WithId) => {
-    refuseQuery(request)
-    const job = await jobOf(jobs, request)
-    requireScope(request.caller, effectOfJob[job.request.kind])
-    return present(await jobs.cancel(job.id, request.caller) ?? missing())
-  })
+  scope.delete(
+    '/bulk/jobs/:id',
+    { config: { ...cancelRouteOptions.config, effect: 'of the record' } },
+    async (request: WithId) => {
+      refuseQuery(request)
+      const job = await jobOf(jobs, request)
+      requireScope(request.caller, effectOfJob[job.request.kind])
+      return present((await jobs.cancel(job.id, request.caller)) ?? missing())
+    }
+  )
 }
 
 /** @throws {Failure} NOT_FOUND */
@@ -57,15 +64,20 @@ function refuseQuery ({ raw }: FastifyRequest): void {
   if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
-function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> } {
+function readPart ({ raw }: FastifyRequest): {
+  readonly count: number
+  readonly before?: Pick<Job, 'id' | 'createdAt'>
+} {
   const query = new Map<string, string>()
   for (const [name, value] of parseQuery(rawQuery(raw.url))) {
-    if (name !== 'count' && name !== 'cursor') throw invalidParameter(safeName(name), 'no such parameter; the list of jobs takes count and cursor')
+    if (name !== 'count' && name !== 'cursor') {
+      throw invalidParameter(safeName(name), 'no such parameter; the list of jobs takes count and cursor')
+    }
     if (query.has(name)) throw invalidParameter(name, 'is given twice')
     query.set(name, value)
   }
   const cursor = query.get('cursor')
-  return { count: readCount(query.get('count')), ...cursor !== undefined && { before: readCursor(cursor) } }
+  return { count: readCount(query.get('count')), ...(cursor !== undefined && { before: readCursor(cursor) }) }
 }
 
 function readCount (text = String(defaultCount)): number {
@@ -81,7 +93,11 @@ function cursorOf ({ id, createdAt }: Job): string {
 
 function readCursor (cursor: string): Pick<Job, 'id' | 'createdAt'> {
   const [createdAt = '', id = '', ...more] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
-  const isOk = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(createdAt) && !Number.isNaN(Date.parse(createdAt)) && isJobId(id) && more.length === 0
+  const isOk =
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(createdAt) &&
+    !Number.isNaN(Date.parse(createdAt)) &&
+    isJobId(id) &&
+    more.length === 0
   if (isOk) return { createdAt, id }
   throw new Failure('INVALID_CURSOR')
 }

@@ -5,14 +5,21 @@ import { PermanentFailure, type JobHandler } from './job-context.js'
 
 type JobReporters = Pick<Measurements, 'workEnded' | 'recordsDone'>
 
-/** The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the work up again. */
+/**
+ * The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the
+ * work up again.
+ */
 export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: JobReporters): JobHandler {
   return async work => {
     let before: Progress = work.job.progress
     const save: typeof work.save = async change => {
       await work.save(change)
       if (change.progress === undefined) return
-      recordsDone({ kind, processed: since(before.processed, change.progress.processed), failed: since(before.failed, change.progress.failed) })
+      recordsDone({
+        kind,
+        processed: since(before.processed, change.progress.processed),
+        failed: since(before.failed, change.progress.failed)
+      })
       before = change.progress
     }
     try {

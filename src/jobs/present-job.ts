@@ -28,9 +28,24 @@ interface PresentedJob {
 
 /** The job as the contract has it, with what can be told of its speed; `url` is the gateway's own, before `/v1`. */
 export function presentJob (job: Job, { url, now }: { readonly url: string, readonly now: Date }): PresentedJob {
-  const { id, status, request: { kind }, progress: { total, processed, failed }, errors, failure, createdAt, startedAt, completedAt, expiresAt } = job
+  const {
+    id,
+    status,
+    request: { kind },
+    progress: { total, processed, failed },
+    errors,
+    failure,
+    createdAt,
+    startedAt,
+    completedAt,
+    expiresAt
+  } = job
   const path = `${url}/v1/bulk/jobs/${id}`
-  const files = filesOf(job).map(({ name, resourceType, count }) => ({ resourceType, count, url: `${path}/files/${name}` }))
+  const files = filesOf(job).map(({ name, resourceType, count }) => ({
+    resourceType,
+    count,
+    url: `${path}/files/${name}`
+  }))
   const downloadUrl = kind === 'import' ? `${path}/results` : files.length === 1 ? files[0]!.url : undefined
   return {
     id,
@@ -56,7 +71,10 @@ export function filesOf ({ status, files }: Job): readonly JobFile[] {
   return status === 'completed' ? files : []
 }
 
-function speedOf ({ status, progress: { total, processed }, startedAt, completedAt }: Job, now: Date): Pick<PresentedJob, 'recordsPerSecond' | 'secondsLeft'> {
+function speedOf (
+  { status, progress: { total, processed }, startedAt, completedAt }: Job,
+  now: Date
+): Pick<PresentedJob, 'recordsPerSecond' | 'secondsLeft'> {
   if (startedAt === undefined || processed === 0) return {}
   const end = completedAt === undefined ? now.getTime() : Date.parse(completedAt)
   // Two clocks: the control plane's and ours.
@@ -65,6 +83,6 @@ function speedOf ({ status, progress: { total, processed }, startedAt, completed
   const isUnderWay = status === 'processing' && total !== undefined
   return {
     recordsPerSecond: Math.round(rate * 10) / 10,
-    ...isUnderWay && { secondsLeft: Math.ceil(Math.max(0, total - processed) / rate) }
+    ...(isUnderWay && { secondsLeft: Math.ceil(Math.max(0, total - processed) / rate) })
   }
 }

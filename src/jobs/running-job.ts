@@ -76,7 +76,9 @@ export class RunningJob {
       await this.#save({ end: { status: 'completed' } })
       this.#log.info({ kind: this.#claimed.job.request.kind }, 'a bulk job completed')
     } catch (error) {
-      await this.#leftBecauseOf(error).catch(cause => this.#log.warn({ err: cause }, 'a bulk job could not be released; its lease will expire'))
+      await this.#leftBecauseOf(error).catch(cause =>
+        this.#log.warn({ err: cause }, 'a bulk job could not be released; its lease will expire')
+      )
     } finally {
       clearTimeout(this.#deadline)
     }
@@ -135,7 +137,9 @@ export class RunningJob {
     return leaseMs / 6
   }
 
-  /** Counts from when it was asked for, and less than the lease, so that this worker is gone before another one comes. */
+  /**
+   * Counts from when it was asked for, and less than the lease, so that this worker is gone before another one comes.
+   */
   #hold (since: number): void {
     this.#heldUntil = since + this.#parts.leaseMs * 0.8
     clearTimeout(this.#deadline)
@@ -158,22 +162,37 @@ export class RunningJob {
   async #leftBecauseOf (error: unknown): Promise<void> {
     const { jobs } = this.#parts
     const { lease } = this.#claimed
-    if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The job was stopped because the key that started it was revoked. Start it again with a valid key.' }))
+    if (this.#left === 'revoked') {
+      return await this.#fail(
+        new Failure('KEY_REVOKED', {
+          message: 'The job was stopped because the key that started it was revoked. Start it again with a valid key.'
+        })
+      )
+    }
     if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'work on a bulk job stopped')
     if (this.#left === 'lost') return
     if (this.#left === 'cancelled') await this.#deleteLeftovers()
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
-    if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= maxFailures) return await this.#fail(failure)
+    if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= maxFailures) {
+      return await this.#fail(failure)
+    }
     const afterMs = backoff(pauses, this.#failures)
-    this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job had a temporary failure and will be retried')
+    this.#log.warn(
+      { code: failure.code, err: failure.cause ?? failure, afterMs },
+      'a bulk job had a temporary failure and will be retried'
+    )
     await jobs.release(lease, { afterMs })
   }
 
   async #fail ({ code, lastingMessage: message, status, cause }: Failure): Promise<void> {
     this.#log.warn({ code, ...status >= 500 && { err: cause } }, 'a bulk job failed')
     const { jobs, leaseMs } = this.#parts
-    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
+    const saved = await jobs.save(
+      this.#claimed.lease,
+      { end: { status: 'failed', failure: { code, message } } },
+      leaseMs
+    )
     if (saved === 'lost') return
     await this.#deleteLeftovers()
     if (saved === 'cancelled') await jobs.release(this.#claimed.lease)

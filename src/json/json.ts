@@ -37,16 +37,23 @@ const exactNumberMet = new Error('exact number')
  */
 export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unknown {
   const text = decode(body)
-  if (text.startsWith('\uFEFF')) throw new JsonSyntaxError('the body begins with a byte order mark (EF BB BF); send it without')
+  if (text.startsWith('\uFEFF')) {
+    throw new JsonSyntaxError('the body begins with a byte order mark (EF BB BF); send it without')
+  }
   const { depth, members, numbers } = scan(text, budget)
   if (depth > maxDepth) throw new JsonSyntaxError(`nested deeper than ${maxDepth} levels`)
   const value = parseOrRefuse(text, numbers)
-  if (numbers.some(number => isOutOfRange(number.text))) throw new JsonSyntaxError('a number is too large, too small or too long')
+  if (numbers.some(number => isOutOfRange(number.text))) {
+    throw new JsonSyntaxError('a number is too large, too small or too long')
+  }
   if (countMembers(value) < members) throw new JsonSyntaxError('an object has the same name twice')
   return value
 }
 
-/** Reads what a backend stored; the number text is kept, doubled keys are read as the engine reads them: the last counts. */
+/**
+ * Reads what a backend stored; the number text is kept, doubled keys are read as the engine reads them: the last
+ * counts.
+ */
 export function parseStored (text: string): unknown {
   return mayHoldExactNumber.test(text) ? parseMarked(text, scan(text).numbers) : JSON.parse(text)
 }
@@ -61,15 +68,18 @@ export function printJson (value: unknown): string {
   }
 }
 
-/** The same value with JavaScript numbers, for a validator that knows no others. Returns its argument when nothing changes. */
+/**
+ * The same value with JavaScript numbers, for a validator that knows no others. Returns its argument when nothing
+ * changes.
+ */
 export function plainNumbers<T> (value: T): T {
   return mapJson(value, item => item instanceof ExactNumber ? item.valueOf() : item)
 }
 
 /**
  * The value with some of what is in it replaced, wherever it stands. Returns its argument when nothing changes.
- * @param replace gives what a value becomes, or the value itself to have what is in it looked at; `name` is that of the member
- * which holds it, lists aside
+ * @param replace gives what a value becomes, or the value itself to have what is in it looked at; `name` is that of the
+ * member which holds it, lists aside
  */
 export function mapJson<T> (value: T, replace: (item: unknown, name: string) => unknown, name = ''): T {
   const replaced = replace(value, name) as T
@@ -81,7 +91,11 @@ type Members = Readonly<Record<string, unknown>>
 
 // Every record goes through these several times, so nothing is made for what does not change.
 
-function mapItems (items: readonly unknown[], replace: (item: unknown, name: string) => unknown, name: string): readonly unknown[] {
+function mapItems (
+  items: readonly unknown[],
+  replace: (item: unknown, name: string) => unknown,
+  name: string
+): readonly unknown[] {
   let changed: unknown[] | undefined
   for (let at = 0; at < items.length; at++) {
     const item = mapJson(items[at], replace, name)
@@ -103,9 +117,10 @@ function mapMembers (members: Members, replace: (item: unknown, name: string) =>
   return changed ?? members
 }
 
-// Every number that the engine would print differently has one of these forms; the same inside a text only costs time. What
-// follows the number is looked at too, since the times in every resource's meta would match otherwise.
-const mayHoldExactNumber = /(?:^|[:[,])\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*(?:[,\]}]|$)/
+// Every number that the engine would print differently has one of these forms; the same inside a text only costs time.
+// What follows the number is looked at too, since the times in every resource's meta would match otherwise.
+const mayHoldExactNumber =
+  /(?:^|[:[,])\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*(?:[,\]}]|$)/
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -125,7 +140,9 @@ function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   }
 }
 
-/** Where the value of a member of the outermost object begins in its text, which has no space between name and value. */
+/**
+ * Where the value of a member of the outermost object begins in its text, which has no space between name and value.
+ */
 export function memberAt (text: string, name: string): number | undefined {
   let depth = 0
   for (let i = 0; i < text.length; i++) {
@@ -144,11 +161,12 @@ export function memberAt (text: string, name: string): number | undefined {
 const maxDigits = 400
 
 /**
- * Whether the text of a number stands for one that is too large, or too long without its exponent. HAPI writes numbers that
- * way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
+ * Whether the text of a number stands for one that is too large, or too long without its exponent. HAPI writes numbers
+ * that way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
  */
 export function isOutOfRange (text: string): boolean {
-  const [number, full = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const [number, full = '', fraction = '', exponent = '0'] =
+    /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
   if (number === undefined) return false
   return full.length + fraction.length + Math.abs(Number(exponent)) > maxDigits || !Number.isFinite(Number(text))
 }
@@ -184,7 +202,10 @@ function unmarked (value: unknown): unknown {
   return value
 }
 
-/** How many members all objects of a value have together. @throws {JsonSyntaxError} for names and texts that no one should send */
+/**
+ * How many members all objects of a value have together. @throws {JsonSyntaxError} for names and texts that no one
+ * should send
+ */
 function countMembers (value: unknown): number {
   if (typeof value === 'string') refusePoison(value)
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return 0

@@ -1,10 +1,19 @@
-/** What can be told from a JSON text before the engine's parser builds values from it, so that what would take too much is never built. */
+/**
+ * What can be told from a JSON text before the engine's parser builds values from it, so that what would take too much
+ * is never built.
+ */
 
-/** Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its records are dense. */
+/**
+ * Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its
+ * records are dense.
+ */
 const maxValues = 2_000_000
 /** Of {@link ExactNumber}, which costs twenty times what another value does. */
 const maxExactNumbers = 100_000
-/** The engine keeps something for each sequence of names that it has not met before: a million take seconds. All of R4's definitions have 3,000 elements, and 5,000 records that each lack other ones have some ten thousand sequences. */
+/**
+ * The engine keeps something for each sequence of names that it has not met before: a million take seconds. All of R4's
+ * definitions have 3,000 elements, and 5,000 records that each lack other ones have some ten thousand sequences.
+ */
 const maxShapes = 50_000
 
 /** What a client's texts of JSON may still hold: those of one request share it. */
@@ -26,7 +35,9 @@ export class JsonSyntaxError extends Error {
 /** Thrown for what would take too much memory and time to be read. */
 export class JsonTooLarge extends JsonSyntaxError {
   constructor () {
-    super(`at most ${maxValues} values, of which ${maxExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits, in objects with at most ${maxShapes} different names or orders of names`)
+    super(
+      `at most ${maxValues} values, of which ${maxExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits, in objects with at most ${maxShapes} different names or orders of names`
+    )
   }
 }
 
@@ -39,7 +50,8 @@ interface Scan { readonly depth: number, readonly members: number, readonly numb
 const unbounded: JsonBudget = { values: Infinity, exactNumbers: Infinity, shapes: Infinity }
 
 /**
- * What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would change.
+ * What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would
+ * change.
  * @throws {JsonTooLarge} as soon as the text holds more than the budget
  */
 export function scan (text: string, budget = unbounded): Scan {
@@ -125,4 +137,5 @@ function numberAt (text: string, start: number): string {
   return numberForm.exec(text)![0]
 }
 
-const isExact = (text: string): boolean => String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
+const isExact = (text: string): boolean =>
+  String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)

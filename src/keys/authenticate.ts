@@ -54,7 +54,10 @@ function requireFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinute
   throw new Failure('BACKEND_UNAVAILABLE', {
     message: 'Keys cannot be checked at the moment.',
     retryAfterSeconds,
-    cause: syncedAt === undefined ? 'the local key copy is still being built' : `the local key copy is too old: ${syncedAt.toISOString()}`
+    cause:
+      syncedAt === undefined
+        ? 'the local key copy is still being built'
+        : `the local key copy is too old: ${syncedAt.toISOString()}`
   })
 }
 
@@ -73,14 +76,23 @@ function isSame (found: KeyRecord, presented: PresentedKey): boolean {
 function formatError (secrets: readonly string[]): string | undefined {
   const [text = ''] = secrets
   if (secrets.length > 1) return 'Send the x-api-key header once.'
-  if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) return 'Send the key without quotation marks in x-api-key.'
-  if (/^(?:bearer|basic|apikey|token|key)\b[ :=]/i.test(text)) return 'Send the key alone in x-api-key, without Bearer or another word before it.'
-  if (/^cg_/.test(text)) return 'Send a secret key, which begins with svc_test_ or svc_live_, in x-api-key. Tokens of the control plane open no records.'
+  if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) {
+    return 'Send the key without quotation marks in x-api-key.'
+  }
+  if (/^(?:bearer|basic|apikey|token|key)\b[ :=]/i.test(text)) {
+    return 'Send the key alone in x-api-key, without Bearer or another word before it.'
+  }
+  if (/^cg_/.test(text)) {
+    return 'Send a secret key, which begins with svc_test_ or svc_live_, in x-api-key. Tokens of the control plane open no records.'
+  }
   return undefined
 }
 
 function refusal (code: FailureCode, message?: string): Failure {
-  return new Failure(code, { ...message !== undefined && { message }, headers: { 'www-authenticate': 'ApiKey header="x-api-key"' } })
+  return new Failure(code, {
+    ...(message !== undefined && { message }),
+    headers: { 'www-authenticate': 'ApiKey header="x-api-key"' }
+  })
 }
 
 /** What the plugin {@link authenticate} needs; `now` is the wall clock. */

@@ -15,8 +15,8 @@ interface KeyCacheOptions {
 }
 
 /**
- * Keys that were validated in the last 60 seconds, by hash, none held past its expiry. Unknown hashes are held apart for
- * 5 seconds, so that guessed keys can't push out good ones.
+ * Keys that were validated in the last 60 seconds, by hash, none held past its expiry. Unknown hashes are held apart
+ * for 5 seconds, so that guessed keys can't push out good ones.
  */
 export class KeyCache {
   readonly #lookup: KeyLookup

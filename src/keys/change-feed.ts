@@ -5,7 +5,10 @@ import type { Scope } from './caller.js'
 export interface OrganizationState {
   readonly tenantId: string
   readonly plan: string
-  /** Whether live requests past the month's allowance are served where the plan has that: false once the organization switched it off. */
+  /**
+   * Whether live requests past the month's allowance are served where the plan has that: false once the organization
+   * switched it off.
+   */
   readonly overage: boolean
   /** The name of the datastore of its own that holds its live data, on the plan enterprise. */
   readonly datastore?: string
@@ -52,7 +55,9 @@ export interface Batch {
   readonly changes: readonly Change[]
 }
 
-/** Where changes of organizations and keys come from: a control store in the same process, or a control plane far away. */
+/**
+ * Where changes of organizations and keys come from: a control store in the same process, or a control plane far away.
+ */
 export interface ChangeFeed {
   /**
    * All batches after a position and then each new one when it comes, without end until the signal is aborted. An empty

@@ -18,7 +18,10 @@ interface FollowerParts {
   readonly onApplied?: (batch: Batch) => void
 }
 
-/** Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until it is stopped. */
+/**
+ * Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until
+ * it is stopped.
+ */
 export class Follower {
   readonly #parts: FollowerParts
   readonly #loop: BackgroundTask
@@ -49,7 +52,12 @@ export class Follower {
     try {
       await this.#follow(stopping)
     } catch (error) {
-      if (!stopping.aborted) this.#parts.log.warn({ err: error, failures: this.#failures }, 'the key change feed failed; keys are validated against the local copy')
+      if (!stopping.aborted) {
+        this.#parts.log.warn(
+          { err: error, failures: this.#failures },
+          'the key change feed failed; keys are validated against the local copy'
+        )
+      }
     }
     this.#isConnected = false
     return jitteredBackoff(pauses, this.#failures++)

@@ -3,7 +3,9 @@ import { randomInt } from 'node:crypto'
 /** The 62 characters of a key: no separator, so that a double click selects the whole. */
 export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Lower-case letters and digits without 0, 1, 8 and 9, as RFC 4648 has them: fit for ids, FHIR codes and file names. */
+/**
+ * Lower-case letters and digits without 0, 1, 8 and 9, as RFC 4648 has them: fit for ids, FHIR codes and file names.
+ */
 export const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** Text that nobody can guess: each character is drawn evenly from the alphabet by the system's secure generator. */

@@ -71,7 +71,9 @@ export class Replica {
     return row && toRecord(row)
   }
 
-  /** What an organization has now; it is known in memory from the second time on, since each record of an import asks. */
+  /**
+   * What an organization has now; it is known in memory from the second time on, since each record of an import asks.
+   */
   organization (tenantId: string): Pick<OrganizationState, 'plan' | 'overage'> | undefined {
     const held = this.#organizations.get(tenantId)
     if (held !== undefined) return held
@@ -158,7 +160,9 @@ function openOrRemake (file: string): Database.Database {
   try {
     return open(file)
   } catch (error) {
-    if (!(error instanceof Database.SqliteError) || !['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code)) throw error
+    if (!(error instanceof Database.SqliteError) || !['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code)) {
+      throw error
+    }
     remove(file)
     return open(file)
   }
@@ -193,7 +197,9 @@ function prepare (database: Database.Database) {
     position: database.prepare('SELECT feed_id, seq, synced_at FROM position'),
     move: database.prepare('UPDATE position SET feed_id = ?, seq = ?, synced_at = ?'),
     // A key whose organization is not known is not found: it could not be charged to anybody.
-    find: database.prepare('SELECT k.*, o.plan, o.overage, o.datastore FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'),
+    find: database.prepare(
+      'SELECT k.*, o.plan, o.overage, o.datastore FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'
+    ),
     organization: database.prepare('SELECT plan, overage FROM organizations WHERE tenant_id = ?'),
     revoked: database.prepare('SELECT 1 FROM keys WHERE key_id = ? AND revoked_at IS NOT NULL'),
     hashesOfTenant: database.prepare('SELECT hash FROM keys WHERE tenant_id = ?').pluck(),

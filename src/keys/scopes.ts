@@ -36,7 +36,10 @@ export function requireScopeForType ({ caller, method, routeOptions }: FastifyRe
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a route does, where its method does not tell: a kick-off of an export is a POST that reads. Of some, only the record tells, and the route itself looks. */
+    /**
+     * What a route does, where its method does not tell: a kick-off of an export is a POST that reads. Of some, only
+     * the record tells, and the route itself looks.
+     */
     readonly effect?: Effect | 'of the record'
   }
 }

@@ -9,7 +9,9 @@ const checksumLength = 6
 const format = new RegExp(`^(svc_(${modes.join('|')})_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$`)
 const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
-/** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored. */
+/**
+ * A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored.
+ */
 export function newSecret (mode: Mode): string {
   const body = `svc_${mode}_${randomString(base62, randomLength)}`
   return body + checksum(body)
@@ -40,7 +42,10 @@ export function readSecret (text: string): { readonly mode: Mode } | undefined {
   return { mode: mode as Mode }
 }
 
-/** What is stored in place of the secret: SHA-256 as 64 hexadecimal characters. Why it needs no pepper: docs/decisions/010-key-hash.md. */
+/**
+ * What is stored in place of the secret: SHA-256 as 64 hexadecimal characters. Why it needs no pepper:
+ * docs/decisions/010-key-hash.md.
+ */
 export function hashSecret (secret: string): string {
   return hash('sha256', secret)
 }

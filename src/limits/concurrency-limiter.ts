@@ -30,9 +30,10 @@ const aloneAfterMs = 60_000
 const lookEveryMs = 250
 
 /**
- * Decides which requests may run. Each pool has a number of places. While several pools are active, one request of each starts per
- * turn of the event loop, and the rest wait in the pool's own queue. A pool with a thousand concurrent requests thus delays a request
- * of another pool by one request, not by a thousand. Only pools with requests take memory.
+ * Decides which requests may run. Each pool has a number of places. While several pools are active, one request of each
+ * starts per turn of the event loop, and the rest wait in the pool's own queue. A pool with a thousand concurrent
+ * requests thus delays a request of another pool by one request, not by a thousand. Only pools with requests take
+ * memory.
  */
 export class FairConcurrencyLimiter {
   readonly #options: Required<ConcurrencyOptions>

@@ -6,15 +6,25 @@ import { FixedWindowCounter } from './fixed-windows.js'
 /** How many requests without a valid key an address may send per minute. `windowMs` is a minute, except in tests. */
 interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }
 
-/** Counts a request whose key was refused. @throws {Failure} RATE_LIMITED instead of that refusal, if there were too many */
+/**
+ * Counts a request whose key was refused. @throws {Failure} RATE_LIMITED instead of that refusal, if there were too
+ * many
+ */
 type CountRefusal = (request: FastifyRequest) => Promise<void>
 
 /**
- * Counts requests without a valid key by client address, and IPv6 addresses by their /64 network. A valid key is accepted from any
- * address: behind a shared proxy, one client's attempts must not lock out others.
+ * Counts requests without a valid key by client address, and IPv6 addresses by their /64 network. A valid key is
+ * accepted from any address: behind a shared proxy, one client's attempts must not lock out others.
  */
-export async function failedAttempts (scope: FastifyInstance, { failedAttemptsPerMinute, windowMs = 60_000 }: FailedAttemptsOptions): Promise<CountRefusal> {
-  const count = await limiter(scope, { store: FixedWindowCounter }, { max: failedAttemptsPerMinute, timeWindow: windowMs })
+export async function failedAttempts (
+  scope: FastifyInstance,
+  { failedAttemptsPerMinute, windowMs = 60_000 }: FailedAttemptsOptions
+): Promise<CountRefusal> {
+  const count = await limiter(
+    scope,
+    { store: FixedWindowCounter },
+    { max: failedAttemptsPerMinute, timeWindow: windowMs }
+  )
   return async request => {
     const counted = await count(request)
     if (counted.isAllowed || !counted.isExceeded) return

@@ -1,17 +1,26 @@
 import type { FastifyRateLimitStore } from '@fastify/rate-limit'
 import { LRUCache } from 'lru-cache'
 
-/** The most counts that are kept. If there are more organizations or addresses in a window, the oldest start again at zero. */
+/**
+ * The most counts that are kept. If there are more organizations or addresses in a window, the oldest start again at
+ * zero.
+ */
 const most = 100_000
 
 interface Window { readonly count: number, readonly endsAt: number }
 
 type RateLimitCallback = Parameters<FastifyRateLimitStore['incr']>[1]
 
-/** In whole milliseconds: with fractions a window of a minute could seem to be longer by a rounding error, which is told as 61 seconds. */
+/**
+ * In whole milliseconds: with fractions a window of a minute could seem to be longer by a rounding error, which is told
+ * as 61 seconds.
+ */
 const wholeMs = (): number => Math.floor(performance.now())
 
-/** Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if the wall clock were set back. */
+/**
+ * Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if
+ * the wall clock were set back.
+ */
 export class FixedWindowCounter implements FastifyRateLimitStore {
   readonly #windows = new LRUCache<string, Window>({ max: most })
 

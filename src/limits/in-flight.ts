@@ -5,9 +5,9 @@ import type { FairConcurrencyLimiter, Permit } from './concurrency-limiter.js'
 interface InFlightOptions { readonly concurrency: Pick<FairConcurrencyLimiter, 'acquire'> }
 
 /**
- * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request keeps its place until
- * the response is complete or, if its client has disconnected, until its work has ended. A request without a place is refused by
- * the per-minute limit, without counting against it.
+ * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request keeps its
+ * place until the response is complete or, if its client has disconnected, until its work has ended. A request without
+ * a place is refused by the per-minute limit, without counting against it.
  */
 export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
   app.decorateRequest('place')

@@ -4,7 +4,8 @@ import type {} from '../envelope/request-metadata.js'
 import { secondsUntil } from './monthly-quota.js'
 
 /**
- * Adds to every response what is left of the per-minute limit and the monthly quota, in our own headers and those of the IETF draft:
+ * Adds to every response what is left of the per-minute limit and the monthly quota, in our own headers and those of
+ * the IETF draft:
  * https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
 export const limitHeaders = fp(async app => {
@@ -15,7 +16,11 @@ export const limitHeaders = fp(async app => {
 }, { name: 'limit-headers', dependencies: ['identity'], fastify: '5.x' })
 
 /** All headers in one object, since setting them one by one is slower. */
-function headersOf ({ rate, quota, arrivedAt }: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt'>): Record<string, string | number> {
+function headersOf ({
+  rate,
+  quota,
+  arrivedAt
+}: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt'>): Record<string, string | number> {
   const headers: Record<string, string | number> = {}
   // List members of RFC 9651.
   const policies: string[] = []
@@ -29,7 +34,11 @@ function headersOf ({ rate, quota, arrivedAt }: Pick<FastifyRequest, 'rate' | 'q
     states.push(`"minute";r=${remaining};t=${resetSeconds}`)
   }
   if (quota !== undefined) {
-    const { limit, taken: { used }, end } = quota
+    const {
+      limit,
+      taken: { used },
+      end
+    } = quota
     const remaining = Math.max(0, limit - used)
     headers['x-quota-limit'] = limit
     headers['x-quota-used'] = used

@@ -5,7 +5,11 @@ import type { FastifyInstance } from 'fastify'
 export type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
 /** A limiter with its own store. The plugin has one store per scope, so each limiter gets a scope. */
-export async function limiter (app: FastifyInstance, store: RateLimitPluginOptions, options: CreateRateLimitOptions): Promise<Limiter> {
+export async function limiter (
+  app: FastifyInstance,
+  store: RateLimitPluginOptions,
+  options: CreateRateLimitOptions
+): Promise<Limiter> {
   let made: Limiter | undefined
   await app.register(async scope => {
     await scope.register(rateLimit, { global: false, ...store })

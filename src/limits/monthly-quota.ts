@@ -21,7 +21,10 @@ interface Quota {
   readonly end: MonthEnd
 }
 
-/** Options of a route that shows or ends something already paid for. When the quota is used up, it is still served, and not counted. */
+/**
+ * Options of a route that shows or ends something already paid for. When the quota is used up, it is still served, and
+ * not counted.
+ */
 export const quotaExempt = { config: { isQuotaExempt: true } } as const
 
 /** Options of a route that ends a job. It is served under overload too, since that job may be the cause. */
@@ -31,9 +34,10 @@ export const cancelRouteOptions = { config: { ...quotaExempt.config, pressureHan
 interface MonthEnd { readonly at: number, readonly text: string }
 
 /**
- * Limits an organization to its plan's number of requests in a calendar month (UTC), separately for test and live. Above it, live
- * requests are served and billed if both plan and organization have overage. All others are refused with MONTHLY_QUOTA_EXCEEDED or
- * SANDBOX_QUOTA_EXCEEDED, except on routes that stay open, which are served without being counted. A request whose response does not count is given back.
+ * Limits an organization to its plan's number of requests in a calendar month (UTC), separately for test and live.
+ * Above it, live requests are served and billed if both plan and organization have overage. All others are refused with
+ * MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, except on routes that stay open, which are served without being
+ * counted. A request whose response does not count is given back.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
   const endOf = monthEnds()
@@ -51,7 +55,9 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
       const isFree = !isServed && config.isQuotaExempt === true
       request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
       if (isFree) taken.refund()
-      else if (!isServed) throw exceeded(caller, plan, { 'retry-after': String(secondsUntil(request.quota.end, arrivedAt)) })
+      else if (!isServed) {
+        throw exceeded(caller, plan, { 'retry-after': String(secondsUntil(request.quota.end, arrivedAt)) })
+      }
     }
     done()
   })
@@ -67,13 +73,21 @@ export function allowsOverage ({ mode, overage }: Pick<Caller, 'mode' | 'overage
 }
 
 /** The refusal of a request above the quota. It mentions the switch for overage only if the plan has overage. */
-export function exceeded ({ mode }: Pick<Caller, 'mode'>, { overage }: Plan, headers: Readonly<Record<string, string>> = {}): Failure {
+export function exceeded (
+  { mode }: Pick<Caller, 'mode'>,
+  { overage }: Plan,
+  headers: Readonly<Record<string, string>> = {}
+): Failure {
   if (mode === 'test') return new Failure('SANDBOX_QUOTA_EXCEEDED', { headers })
-  const message = overage ? 'Turn on overage in the dashboard, choose a larger plan, or wait for the next month.' : 'This plan has no overage. Choose a larger plan, or wait for the next month.'
+  const message = overage
+    ? 'Turn on overage in the dashboard, choose a larger plan, or wait for the next month.'
+    : 'This plan has no overage. Choose a larger plan, or wait for the next month.'
   return new Failure('MONTHLY_QUOTA_EXCEEDED', { message, headers })
 }
 
-/** Returns the end of a month such as `2030-01`. It caches the latest, since consecutive requests have the same month. */
+/**
+ * Returns the end of a month such as `2030-01`. It caches the latest, since consecutive requests have the same month.
+ */
 function monthEnds (): (month: string) => MonthEnd {
   let known: MonthEnd & { readonly month: string } | undefined
   return month => {

@@ -2,7 +2,8 @@ import type { Plan, Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 
 /**
- * The plan with this name. An organization whose plan is no longer configured gets no service, rather than an unlimited one.
+ * The plan with this name. An organization whose plan is no longer configured gets no service, rather than an unlimited
+ * one.
  * @throws {Failure} INTERNAL_ERROR
  */
 export function getPlan (plans: Plans, name: string): Plan {

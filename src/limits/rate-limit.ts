@@ -9,10 +9,15 @@ import type { SharedRateLimitStore } from './shared-counts.js'
 import { FixedWindowCounter } from './fixed-windows.js'
 
 /** Without `shared`, each gateway counts on its own. `windowMs` is a minute, except in tests. */
-interface PerMinuteOptions { readonly plans: Plans, readonly shared?: SharedRateLimitStore, readonly windowMs?: number }
+interface PerMinuteOptions {
+  readonly plans: Plans
+  readonly shared?: SharedRateLimitStore
+  readonly windowMs?: number
+}
 
 /**
- * Limits the requests of an organization with all its keys to its plan's number per minute, separately for test and live.
+ * Limits the requests of an organization with all its keys to its plan's number per minute, separately for test and
+ * live.
  * Refuses with RATE_LIMITED, and sets on the request what is left.
  */
 export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windowMs = 60_000 }) => {
@@ -23,14 +28,21 @@ export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windo
     timeWindow: windowMs
   } satisfies CreateRateLimitOptions
   const countHere = await limiter(app, { store: FixedWindowCounter }, options)
-  const count = shared ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere) : countHere
+  const count = shared
+    ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere)
+    : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
   app.addHook('onRequest', async request => {
     const isCrowded = request.permit?.isAdmitted === false
     if (getPlan(plans, request.caller.plan).requestsPerMinute !== null) {
       const counted = await count(request, isCrowded ? { increment: false } : undefined)
       if (counted.isAllowed) throw new Error('the rate limiter has no allow list')
-      request.rate = { limit: counted.max, remaining: counted.remaining, resetSeconds: counted.ttlInSeconds, windowSeconds }
+      request.rate = {
+        limit: counted.max,
+        remaining: counted.remaining,
+        resetSeconds: counted.ttlInSeconds,
+        windowSeconds
+      }
       if (counted.isExceeded) throw new Failure('RATE_LIMITED', { retryAfterSeconds: counted.ttlInSeconds })
     }
     if (isCrowded) throw new Failure('RATE_LIMITED', crowded)
@@ -38,11 +50,15 @@ export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windo
 }, { name: 'per-minute', dependencies: ['authenticate'], fastify: '5.x' })
 
 const crowded = {
-  message: 'Your organization has too many concurrent requests. Wait for a response before you send the next one. This request did not count against the rate limit or the monthly quota.',
+  message:
+    'Your organization has too many concurrent requests. Wait for a response before you send the next one. This request did not count against the rate limit or the monthly quota.',
   headers: { 'retry-after': '1' }
 }
 
-/** Counts across all gateways, or only here while the shared counts are unavailable, so that no request fails because of them. */
+/**
+ * Counts across all gateways, or only here while the shared counts are unavailable, so that no request fails because of
+ * them.
+ */
 function withShared (shared: SharedRateLimitStore, countShared: Limiter, countHere: Limiter): Limiter {
   return async (...request) => {
     if (!shared.isUsable()) return await countHere(...request)

@@ -29,7 +29,10 @@ export interface RecordUse {
 
 /** The monthly quota of one organization, against which each record of an import counts as a request. */
 export interface RecordQuota {
-  /** Counts one record. @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, like a request above the quota; BACKEND_UNAVAILABLE while the organization's plan is unknown */
+  /**
+   * Counts one record. @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, like a request above the
+   * quota; BACKEND_UNAVAILABLE while the organization's plan is unknown
+   */
   readonly take: () => QuotaReservation
   /** Adds records with a stored result to the usage, each once. Gives back those that do not count. */
   readonly count: (uses: readonly RecordUse[]) => void
@@ -43,13 +46,24 @@ interface RecordQuotaOptions {
   readonly now: () => Date
 }
 
-/** Counts the records of imports in the same ledger as requests and against the same quota: the present one, not that at the start of the job. */
-export function recordQuota ({ plans, organization, months, record, now }: RecordQuotaOptions): (owner: Pick<JobOwner, 'tenantId' | 'mode' | 'keyId'>) => RecordQuota {
+/**
+ * Counts the records of imports in the same ledger as requests and against the same quota: the present one, not that at
+ * the start of the job.
+ */
+export function recordQuota (
+  { plans, organization, months, record, now }: RecordQuotaOptions
+): (owner: Pick<JobOwner, 'tenantId' | 'mode' | 'keyId'>) => RecordQuota {
   return ({ tenantId, mode, keyId }) => ({
     take: () => {
       const known = organization(tenantId)
-      // Nobody could be charged, so it is refused, like a key of an unknown organization. No line fails because of it: the job is retried later.
-      if (known === undefined) throw new Failure('BACKEND_UNAVAILABLE', { message: 'The plan cannot be checked at the moment. Start the import again later.', cause: 'the local key copy does not know the organization of the job' })
+      // Nobody could be charged, so it is refused, like a key of an unknown organization. No line fails because of it:
+      // the job is retried later.
+      if (known === undefined) {
+        throw new Failure('BACKEND_UNAVAILABLE', {
+          message: 'The plan cannot be checked at the moment. Start the import again later.',
+          cause: 'the local key copy does not know the organization of the job'
+        })
+      }
       const plan = getPlan(plans, known.plan)
       const at = now().toISOString()
       if (plan.requestsPerMonth === null) return { at, isOverage: false, refund: () => {} }
@@ -61,8 +75,18 @@ export function recordQuota ({ plans, organization, months, record, now }: Recor
     },
     count: uses => {
       for (const { reservation: { at, isOverage, refund }, type, interaction, status } of uses) {
-        if (isBillable(status)) record({ tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage }, at)
-        else refund()
+        if (isBillable(status)) {
+          record({
+            tenantId,
+            mode,
+            keyId,
+            resource: type,
+            interaction,
+            outcome: status < 400 ? 'ok' : 'error',
+            isCounted: true,
+            isOverage
+          }, at)
+        } else refund()
       }
     }
   })

@@ -50,7 +50,12 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     succeeded()
   })
   const failed = (error: unknown) => {
-    if (!isDown) log.warn({ reason: reasonOf(error as NodeJS.ErrnoException) }, 'the shared rate limit counts cannot be reached; each gateway counts alone')
+    if (!isDown) {
+      log.warn(
+        { reason: reasonOf(error as NodeJS.ErrnoException) },
+        'the shared rate limit counts cannot be reached; each gateway counts alone'
+      )
+    }
     isDown = true
     restsUntil = clock() + cooldownMs
   }

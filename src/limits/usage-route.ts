@@ -21,12 +21,18 @@ interface MonthSoFar {
   readonly limit: number | null
   readonly used: number
   readonly remaining: number | null
-  /** Live requests above the quota of the present plan. The bill may differ: it counts each request by the plan at the time. */
+  /**
+   * Live requests above the quota of the present plan. The bill may differ: it counts each request by the plan at the
+   * time.
+   */
   readonly overage: number
   readonly resetsAt: string
 }
 
-/** `GET /v1/usage`: the usage of the caller's organization in the current month. Requests to other gateways are included with a delay of some seconds. */
+/**
+ * `GET /v1/usage`: the usage of the caller's organization in the current month. Requests to other gateways are included
+ * with a delay of some seconds.
+ */
 export async function usageRoute (scope: FastifyInstance, options: UsageRouteOptions): Promise<void> {
   scope.get('/usage', quotaExempt, async request => monthSoFar(request, options))
 }

@@ -2,10 +2,25 @@ import { Type, type Static } from 'typebox'
 import { modes, type Mode } from '../config/mode.js'
 
 /** The interaction of a request, named after http://hl7.org/fhir/R4/http.html. `other` was not recognized. */
-const usageInteractions = ['read', 'search', 'history', 'create', 'update', 'patch', 'delete', 'batch', 'transaction', 'operation', 'other'] as const
+const usageInteractions = [
+  'read',
+  'search',
+  'history',
+  'create',
+  'update',
+  'patch',
+  'delete',
+  'batch',
+  'transaction',
+  'operation',
+  'other'
+] as const
 export type UsageInteraction = typeof usageInteractions[number]
 
-/** The outcome of a request by HTTP status: `ok` below 400, `refused` for 401, 403 and 429, `failed` from 500, and `error` for the rest. */
+/**
+ * The outcome of a request by HTTP status: `ok` below 400, `refused` for 401, 403 and 429, `failed` from 500, and
+ * `error` for the rest.
+ */
 const usageOutcomes = ['ok', 'error', 'refused', 'failed'] as const
 export type UsageOutcome = typeof usageOutcomes[number]
 
@@ -16,7 +31,10 @@ const use = {
   tenantId: id,
   mode: Type.Enum(modes),
   keyId: id,
-  /** The path of a resource such as `patients`, a FHIR type for raw FHIR, or a fixed word. Never free text from a client's URL. */
+  /**
+   * The path of a resource such as `patients`, a FHIR type for raw FHIR, or a fixed word. Never free text from a
+   * client's URL.
+   */
   resource: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-]{0,63}$' }),
   interaction: Type.Enum(usageInteractions),
   outcome: Type.Enum(usageOutcomes),
@@ -41,7 +59,10 @@ export const linesPerBatch = 2_000
 
 /** The schema of a {@link UsageBatch} from another process. Unknown members are refused. */
 export const usageBatchSchema = Type.Object({
-  /** The series to which the number belongs: an unguessable id, created with the ledger file, and again when series diverge. */
+  /**
+   * The series to which the number belongs: an unguessable id, created with the ledger file, and again when series
+   * diverge.
+   */
   ledgerId: id,
   /** The position in the series: 1, 2, 3 … without gaps. */
   number: Type.Integer({ minimum: 1 }),
@@ -62,8 +83,10 @@ export interface UsageBatch extends Pick<Static<typeof usageBatchSchema>, 'ledge
 }
 
 /**
- * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if there is none.
- * It has applied the batch that was sent, or ignored it as already applied, or refused it because an earlier one is missing.
+ * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if
+ * there is none.
+ * It has applied the batch that was sent, or ignored it as already applied, or refused it because an earlier one is
+ * missing.
  */
 export interface UsageAck {
   readonly number: number
@@ -88,8 +111,8 @@ export interface MonthTotal extends QuotaScope {
 export const isBillable = (status: number): boolean => status !== 401 && status !== 429 && status < 500
 
 /**
- * Sends a batch to the control plane. Repeating it does no harm: each batch is applied exactly once.
- * A refusal is a receipt too, from which the ledger learns where to continue. So it only throws if the batch did not arrive, or if that
- * is unknown; it is then sent again later. The signal aborts when the sender has waited long enough or stops.
+ * Sends a batch to the control plane. Repeating it does no harm: each batch is applied exactly once. A refusal is a
+ * receipt too, from which the ledger learns where to continue. So it only throws if the batch did not arrive, or if
+ * that is unknown; it is then sent again later. The signal aborts when the sender has waited long enough or stops.
  */
 export type SendUsage = (batch: UsageBatch, signal: AbortSignal) => Promise<UsageAck>

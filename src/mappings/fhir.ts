@@ -22,8 +22,14 @@ export interface StoredResource extends FhirResource {
   readonly meta: Meta
 }
 
-/** The tag of a record that is not shown whole, so that nobody writes it back: http://hl7.org/fhir/R4/search.html#elements */
-export const subsetted = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' } as const
+/**
+ * The tag of a record that is not shown whole, so that nobody writes it back:
+ * http://hl7.org/fhir/R4/search.html#elements
+ */
+export const subsetted = {
+  system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
+  code: 'SUBSETTED'
+} as const
 
 /** Whether a record says that it is not whole. A client's may have anything for its meta. */
 export function isSubsetted ({ meta }: Pick<FhirResource, 'meta'>): boolean {

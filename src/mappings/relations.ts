@@ -13,7 +13,9 @@ export const incompleteLists = 'incomplete'
 
 /** The groups whose records can come along with one of this group, each in a list under its name in the URL. */
 export function referrersTo ({ type }: Mapping, mappings: readonly Mapping[]): Referrer[] {
-  return mappings.map(mapping => ({ mapping, parameters: parametersTo(type, mapping) })).filter(({ parameters }) => parameters.length > 0)
+  return mappings
+    .map(mapping => ({ mapping, parameters: parametersTo(type, mapping) }))
+    .filter(({ parameters }) => parameters.length > 0)
 }
 
 /**
@@ -22,7 +24,9 @@ export function referrersTo ({ type }: Mapping, mappings: readonly Mapping[]): R
  * made of somebody else.
  */
 function parametersTo (type: string, { type: from, filters }: Mapping): readonly string[] {
-  const leading = Object.values(filters).filter(filter => mayName(filter, type) && referencePath(from, filter.param) !== undefined)
+  const leading = Object.values(filters).filter(
+    filter => mayName(filter, type) && referencePath(from, filter.param) !== undefined
+  )
   const called = leading.filter(({ param }) => param === type.toLowerCase())
   const meant = leading.filter(({ types = [] }) => types[0] === type)
   const chosen = [called, meant, leading].find(candidates => candidates.length > 0) ?? []

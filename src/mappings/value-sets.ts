@@ -18,7 +18,12 @@ export const observationCategories = codingsOf('http://terminology.hl7.org/CodeS
 
 /** Interpretations of a result that clients send as bare letters. */
 export const interpretations = codingsOf('http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation', {
-  H: 'High', L: 'Low', N: 'Normal', A: 'Abnormal', HH: 'Critical high', LL: 'Critical low'
+  H: 'High',
+  L: 'Low',
+  N: 'Normal',
+  A: 'Abnormal',
+  HH: 'Critical high',
+  LL: 'Critical low'
 })
 
 /** Encounter classes of v3-ActCode, with the kind of visit that each means. */
@@ -47,12 +52,12 @@ export const consentScopes = {
 export const daysOfWeek = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
 /** The life of a request: http://hl7.org/fhir/R4/valueset-request-status.html */
-export const requestStatus = ['draft', 'active', 'on-hold', 'revoked', 'completed', 'entered-in-error', 'unknown'] as const
+export const requestStatus = ['draft', 'active', 'on-hold', 'revoked', 'completed', 'entered-in-error',
+  'unknown'] as const
 
 /** How binding a request is: http://hl7.org/fhir/R4/valueset-request-intent.html */
-export const requestIntent = [
-  'proposal', 'plan', 'directive', 'order', 'original-order', 'reflex-order', 'filler-order', 'instance-order', 'option'
-] as const
+export const requestIntent = ['proposal', 'plan', 'directive', 'order', 'original-order', 'reflex-order',
+  'filler-order', 'instance-order', 'option'] as const
 
 export const requestPriority = ['routine', 'urgent', 'asap', 'stat'] as const
 
@@ -72,11 +77,19 @@ export const publicationStatus = ['draft', 'active', 'retired', 'unknown'] as co
 export const allergyClinicalStatus = { active: 'Active', inactive: 'Inactive', resolved: 'Resolved' } as const
 
 export const allergyVerificationStatus = {
-  unconfirmed: 'Unconfirmed', confirmed: 'Confirmed', refuted: 'Refuted', 'entered-in-error': 'Entered in Error'
+  unconfirmed: 'Unconfirmed',
+  confirmed: 'Confirmed',
+  refuted: 'Refuted',
+  'entered-in-error': 'Entered in Error'
 } as const
 
 export const conditionClinicalStatus = {
-  active: 'Active', recurrence: 'Recurrence', relapse: 'Relapse', inactive: 'Inactive', remission: 'Remission', resolved: 'Resolved'
+  active: 'Active',
+  recurrence: 'Recurrence',
+  relapse: 'Relapse',
+  inactive: 'Inactive',
+  remission: 'Remission',
+  resolved: 'Resolved'
 } as const
 
 export const conditionVerificationStatus = {
@@ -88,16 +101,19 @@ export const conditionVerificationStatus = {
   'entered-in-error': 'Entered in Error'
 } as const
 
-export const conditionCategories = { 'problem-list-item': 'Problem List Item', 'encounter-diagnosis': 'Encounter Diagnosis' } as const
+export const conditionCategories = {
+  'problem-list-item': 'Problem List Item',
+  'encounter-diagnosis': 'Encounter Diagnosis'
+} as const
 
 /** The types of resources that are requests: http://hl7.org/fhir/R4/valueset-request-resource-types.html */
-export const requestTypes = [
-  'Appointment', 'AppointmentResponse', 'CarePlan', 'Claim', 'CommunicationRequest', 'Contract', 'DeviceRequest', 'EnrollmentRequest',
-  'ImmunizationRecommendation', 'MedicationRequest', 'NutritionOrder', 'ServiceRequest', 'SupplyRequest', 'Task', 'VisionPrescription'
-] as const
+export const requestTypes = ['Appointment', 'AppointmentResponse', 'CarePlan', 'Claim', 'CommunicationRequest',
+  'Contract', 'DeviceRequest', 'EnrollmentRequest', 'ImmunizationRecommendation', 'MedicationRequest', 'NutritionOrder',
+  'ServiceRequest', 'SupplyRequest', 'Task', 'VisionPrescription'] as const
 
 /** How far an observation or an assessment is: http://hl7.org/fhir/R4/valueset-observation-status.html */
-export const observationStatus = ['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'] as const
+export const observationStatus = ['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled',
+  'entered-in-error', 'unknown'] as const
 
 export const unitsOfTime = ['s', 'min', 'h', 'd', 'wk', 'mo', 'a'] as const
 
@@ -105,7 +121,8 @@ export const unitsOfTime = ['s', 'min', 'h', 'd', 'wk', 'mo', 'a'] as const
 export const participationStatus = ['accepted', 'declined', 'tentative', 'needs-action'] as const
 
 /** The life of something done: http://hl7.org/fhir/R4/valueset-event-status.html */
-export const eventStatus = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed', 'entered-in-error', 'unknown'] as const
+export const eventStatus = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed',
+  'entered-in-error', 'unknown'] as const
 
 export const measurePopulations = codingsOf('http://terminology.hl7.org/CodeSystem/measure-population', {
   'initial-population': 'Initial Population',
@@ -124,7 +141,11 @@ export const dicomCodes = 'http://dicom.nema.org/resources/ontology/DCM'
 
 /** Kinds of audited events that clients send as bare words; a login is the authentication of a user in DICOM. */
 export const auditTypes = {
-  rest: { system: 'http://terminology.hl7.org/CodeSystem/audit-event-type', code: 'rest', display: 'RESTful Operation' },
+  rest: {
+    system: 'http://terminology.hl7.org/CodeSystem/audit-event-type',
+    code: 'rest',
+    display: 'RESTful Operation'
+  },
   login: { system: dicomCodes, code: '110114', display: 'User Authentication' },
   logout: { system: dicomCodes, code: '110114', display: 'User Authentication' },
   export: { system: dicomCodes, code: '110106', display: 'Export' },
@@ -206,31 +227,50 @@ export const diagnosticSections = codingsOf('http://terminology.hl7.org/CodeSyst
 })
 
 /** Kinds of notes that clients send as bare words, by their LOINC codes. */
-export const noteTypes = Object.fromEntries(Object.entries({
-  'progress-note': ['11506-3', 'Progress note'],
-  'discharge-summary': ['18842-5', 'Discharge summary'],
-  'consultation-note': ['11488-4', 'Consult note'],
-  'history-and-physical': ['34117-2', 'History and physical note'],
-  'operative-note': ['11504-8', 'Surgical operation note'],
-  'procedure-note': ['28570-0', 'Procedure note'],
-  'referral-note': ['57133-1', 'Referral note'],
-  other: ['34109-9', 'Note']
-}).map(([word, [code, display]]) => [word, { system: 'http://loinc.org', code, display }]))
+export const noteTypes = Object.fromEntries(
+  Object.entries({
+    'progress-note': ['11506-3', 'Progress note'],
+    'discharge-summary': ['18842-5', 'Discharge summary'],
+    'consultation-note': ['11488-4', 'Consult note'],
+    'history-and-physical': ['34117-2', 'History and physical note'],
+    'operative-note': ['11504-8', 'Surgical operation note'],
+    'procedure-note': ['28570-0', 'Procedure note'],
+    'referral-note': ['57133-1', 'Referral note'],
+    other: ['34109-9', 'Note']
+  }).map((
+    [word, [code, display]]
+  ) => [word, { system: 'http://loinc.org', code, display }])
+)
 
-export const noteCategories = codingsOf('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', { 'clinical-note': 'Clinical Note' })
+export const noteCategories = codingsOf('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', {
+  'clinical-note': 'Clinical Note'
+})
 
 /** Where a prescribed medicine is to be taken. */
 export const prescriptionCategories = codingsOf('http://terminology.hl7.org/CodeSystem/medicationrequest-category', {
-  inpatient: 'Inpatient', outpatient: 'Outpatient', community: 'Community', discharge: 'Discharge'
+  inpatient: 'Inpatient',
+  outpatient: 'Outpatient',
+  community: 'Community',
+  discharge: 'Discharge'
 })
 
-export const visionProducts = codingsOf('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', { lens: 'Lens', contact: 'Contact Lens' })
+export const visionProducts = codingsOf('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', {
+  lens: 'Lens',
+  contact: 'Contact Lens'
+})
 
 /** Whether a dose counts towards a series. */
-export const doseStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', { valid: 'Valid', notvalid: 'Not valid' })
+export const doseStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', {
+  valid: 'Valid',
+  notvalid: 'Not valid'
+})
 
 export const goalCategories = codingsOf('http://terminology.hl7.org/CodeSystem/goal-category', {
-  dietary: 'Dietary', safety: 'Safety', behavioral: 'Behavioral', nursing: 'Nursing', physiotherapy: 'Physiotherapy'
+  dietary: 'Dietary',
+  safety: 'Safety',
+  behavioral: 'Behavioral',
+  nursing: 'Nursing',
+  physiotherapy: 'Physiotherapy'
 })
 
 export const goalAchievement = {
@@ -245,4 +285,8 @@ export const goalAchievement = {
   'not-attainable': 'Not Attainable'
 } as const
 
-export const goalPriority = { 'high-priority': 'High Priority', 'medium-priority': 'Medium Priority', 'low-priority': 'Low Priority' } as const
+export const goalPriority = {
+  'high-priority': 'High Priority',
+  'medium-priority': 'Medium Priority',
+  'low-priority': 'Low Priority'
+} as const

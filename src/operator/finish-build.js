@@ -1,11 +1,16 @@
-/** What `npm run build` does when all is compiled: what is no TypeScript is put beside it, and what has no source any more is deleted. */
+/**
+ * What `npm run build` does when all is compiled: what is no TypeScript is put beside it, and what has no source any
+ * more is deleted.
+ */
 import { chmodSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 cpSync('src/control-plane/dashboard/assets', 'dist/control-plane/dashboard/assets', { recursive: true })
 chmodSync('dist/operator/cli/index.js', 0o755)
 
-const built = readdirSync('dist', { recursive: true, withFileTypes: true }).filter(entry => entry.isFile() && entry.name !== '.tsbuildinfo')
+const built = readdirSync('dist', { recursive: true, withFileTypes: true }).filter(
+  entry => entry.isFile() && entry.name !== '.tsbuildinfo'
+)
 for (const { parentPath, name } of built) {
   const path = join(parentPath, name)
   const source = join('src', path.slice('dist/'.length))

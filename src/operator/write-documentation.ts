@@ -1,4 +1,7 @@
-/** `npm run docs` writes everything that is generated from declarations: configuration files, and tables between markers in the pages. */
+/**
+ * `npm run docs` writes everything that is generated from declarations: configuration files, and tables between markers
+ * in the pages.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defaultFile, editorSchema, environmentExample, referencePages, withTables } from '../config/documentation.js'

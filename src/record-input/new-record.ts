@@ -1,4 +1,6 @@
-/** What is checked of a new record before any datastore is asked; the gateway and the command `validate` do it alike. */
+/**
+ * What is checked of a new record before any datastore is asked; the gateway and the command `validate` do it alike.
+ */
 import { Failure, type Issue } from '../envelope/failures.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import type { CreateContext } from '../mappings/core/element.js'
@@ -8,7 +10,10 @@ import { checkCreate, checkRules } from '../mappings/core/validate.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of a body that creates a record, with the defaults filled in. @throws {Failure} BAD_REQUEST, VALIDATION_ERROR */
+/**
+ * The fields of a body that creates a record, with the defaults filled in. @throws {Failure} BAD_REQUEST,
+ * VALIDATION_ERROR
+ */
 export function validateCreate (mapping: Mapping, body: unknown, createContext: CreateContext): Fields {
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
   const simple = mapping.withDefaults(body, createContext)

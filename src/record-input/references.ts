@@ -24,7 +24,10 @@ export async function resolveReferences (mapping: Mapping, store: TenantStore, f
   return Object.fromEntries(found)
 }
 
-/** The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is unknown or has no URL. */
+/**
+ * The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is
+ * unknown or has no URL.
+ */
 export async function urlOf (store: TenantStore, type: string, text: string): Promise<string | undefined> {
   const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
   if (!isValidId(id)) return undefined
@@ -49,10 +52,17 @@ export async function mapErrorsToFields<T> (mapping: Mapping, fields: Fields, wr
   }
 }
 
-/** A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`, where there are any. */
+/**
+ * A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`,
+ * where there are any.
+ */
 export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
-  const names = Object.keys(fields).flatMap(name => positionsIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(path => name + path))
-  const issues = names.slice(0, maxIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
+  const names = Object.keys(fields).flatMap(name =>
+    positionsIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(path => name + path)
+  )
+  const issues = names
+    .slice(0, maxIssues)
+    .map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
   return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
 }
 
@@ -64,8 +74,8 @@ function heldBy (mapping: Mapping, name: string, value: unknown, references: rea
 }
 
 /**
- * The places in a value at which something is held, as paths below it: found by looking at each item of a list alone, and at an object
- * without each of its members, since only the mapping knows what becomes of them.
+ * The places in a value at which something is held, as paths below it: found by looking at each item of a list alone,
+ * and at an object without each of its members, since only the mapping knows what becomes of them.
  * @param held how much is held where a value stands
  */
 function positionsIn (value: unknown, held: (value: unknown) => number): string[] {

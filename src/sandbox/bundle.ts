@@ -13,7 +13,9 @@ import { replaceTexts } from './references.js'
  */
 export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean): FhirResource {
   const { resourceType, type, entry = [] } = Object(body) as FhirResource
-  if (resourceType !== 'Bundle' || !(type === 'batch' || type === 'transaction')) throw invalid('the body must be a Bundle of type batch or transaction')
+  if (resourceType !== 'Bundle' || !(type === 'batch' || type === 'transaction')) {
+    throw invalid('the body must be a Bundle of type batch or transaction')
+  }
   if (!Array.isArray(entry)) throw invalid('Bundle.entry must be a list')
   const replies = type === 'batch' ? runBatch(sandbox, entry) : runTransaction(sandbox, entry)
   return {
@@ -24,7 +26,9 @@ export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean):
 }
 
 function runBatch (sandbox: Sandbox, entries: readonly unknown[]): SandboxResponse[] {
-  return entries.map(entry => attempt(() => sandbox.store.transaction(() => perform(sandbox, parseInteraction(sandbox, readEntry(entry))))))
+  return entries.map(entry =>
+    attempt(() => sandbox.store.transaction(() => perform(sandbox, parseInteraction(sandbox, readEntry(entry)))))
+  )
 }
 
 function attempt (work: () => SandboxResponse): SandboxResponse {
@@ -76,7 +80,9 @@ function assignedIds (entries: readonly unknown[], interactions: readonly Intera
 function readEntry (entry: unknown): SandboxRequest {
   const { request, resource } = Object(entry) as { request?: Record<string, unknown>, resource?: unknown }
   const { method, url, ifMatch, ifNoneExist } = request ?? {}
-  if (typeof method !== 'string' || typeof url !== 'string') throw invalid('an entry needs request.method and request.url')
+  if (typeof method !== 'string' || typeof url !== 'string') {
+    throw invalid('an entry needs request.method and request.url')
+  }
   return { method, ...readUrl(url), ifMatch: text(ifMatch), ifNoneExist: text(ifNoneExist), body: resource }
 }
 
@@ -96,5 +102,8 @@ function responseEntry ({ status, text, version }: SandboxResponse, isVerbose: b
   const shown = isVerbose && { resource: content }
   if (!version) return { ...shown, response }
   const { type, id, version: number, at } = version
-  return { ...shown, response: { ...response, location: `${type}/${id}/_history/${number}`, etag: `W/"${number}"`, lastModified: at } }
+  return {
+    ...shown,
+    response: { ...response, location: `${type}/${id}/_history/${number}`, etag: `W/"${number}"`, lastModified: at }
+  }
 }

@@ -14,7 +14,13 @@ export function capabilityStatement ({ baseUrl, now }: { readonly baseUrl: strin
     implementation: { description: 'A small FHIR server for demos and tests', url: baseUrl },
     fhirVersion: '4.0.1',
     format: ['application/fhir+json', 'json'],
-    rest: [{ mode: 'server', resource: [...resourceTypes].map(ofType), interaction: [{ code: 'transaction' }, { code: 'batch' }] }]
+    rest: [
+      {
+        mode: 'server',
+        resource: [...resourceTypes].map(ofType),
+        interaction: [{ code: 'transaction' }, { code: 'batch' }]
+      }
+    ]
   }
 }
 

@@ -4,7 +4,10 @@ import { writtenSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'
 import type { Condition } from './store.js'
 
-/** What a row of the search index must be like; `beside` is the suffix of the rows looked at, when they are not the parameter's own. */
+/**
+ * What a row of the search index must be like; `beside` is the suffix of the rows looked at, when they are not the
+ * parameter's own.
+ */
 export interface RowMatch extends Condition { readonly beside?: string }
 
 const prefixed = /^(eq|ne|gt|lt|ge|le|sa|eb)?(?=[\d.+-])(.*)$/s
@@ -31,7 +34,9 @@ export function dateMatch (text: string): RowMatch {
 /** `5.4`, `gt100`, of a number. */
 export function numberMatch (text: string): RowMatch {
   const { compare, value } = readPrefix(text)
-  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(value)) throw invalid('a number may follow a prefix like ge, and nothing else')
+  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(value)) {
+    throw invalid('a number may follow a prefix like ge, and nothing else')
+  }
   return compare({ low: Number(value), high: Number(value) })
 }
 

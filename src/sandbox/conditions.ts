@@ -28,14 +28,19 @@ export function condition (criterion: Criterion): Condition {
   const alternatives = splitUnescaped(value, ',')
   if (alternatives.includes('')) throw noValue()
   const matches = matchers[parameter.kind](alternatives, criterion)
-  const rows = matches.map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`).join(' UNION ALL ')
+  const rows = matches
+    .map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`)
+    .join(' UNION ALL ')
   const args = matches.flatMap(({ beside = '', args }) => [name + beside, ...args])
   return { sql: `r.pk ${modifier === 'not' ? 'NOT IN' : 'IN'} (${rows})`, args }
 }
 
 function missing (name: string, value: string): Condition {
   if (value !== 'true' && value !== 'false') throw invalid(':missing is true or false')
-  return { sql: `r.pk ${value === 'true' ? 'NOT IN' : 'IN'} (SELECT pk FROM search_index WHERE parameter = ?)`, args: [name] }
+  return {
+    sql: `r.pk ${value === 'true' ? 'NOT IN' : 'IN'} (SELECT pk FROM search_index WHERE parameter = ?)`,
+    args: [name]
+  }
 }
 
 type Matcher = (alternatives: readonly string[], criterion: Criterion) => RowMatch[]
@@ -71,7 +76,11 @@ function atMost500<T> (alternatives: readonly T[]): readonly T[] {
   return alternatives
 }
 
-const textMatches = new Map<string | undefined, (text: string) => RowMatch>([[undefined, startsWith], ['exact', isWritten], ['contains', contains]])
+const textMatches = new Map<string | undefined, (text: string) => RowMatch>([
+  [undefined, startsWith],
+  ['exact', isWritten],
+  ['contains', contains]
+])
 
 function stringMatches (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
   const match = textMatches.get(modifier)
@@ -123,7 +132,9 @@ function bySystem (coded: readonly Coded[]): RowMatch[] {
     const values = coded.filter(item => item.system === system).map(({ value }) => value)
     const full = system === undefined ? { sql: 'TRUE', args: [] } : { sql: 'system IS ?', args: [system] }
     if (values.includes(undefined)) return [full]
-    return [{ sql: `value IN (SELECT value FROM json_each(?)) AND ${full.sql}`, args: [JSON.stringify(values), ...full.args] }]
+    return [
+      { sql: `value IN (SELECT value FROM json_each(?)) AND ${full.sql}`, args: [JSON.stringify(values), ...full.args] }
+    ]
   })
 }
 

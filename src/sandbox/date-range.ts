@@ -6,12 +6,22 @@ const always: Range = { low: -8.64e15, high: 8.64e15 }
 
 const form = /^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?)?)?$/
 
-/** The time that a FHIR date, dateTime or instant means, as wide as it is vague; without a zone it is UTC. Undefined when it is none. */
+/**
+ * The time that a FHIR date, dateTime or instant means, as wide as it is vague; without a zone it is UTC. Undefined
+ * when it is none.
+ */
 export function dateRange (text: string): Range | undefined {
   const match = form.exec(text)
   if (!match) return undefined
   const [, year, month, day, hour, minute, second, fraction, zone] = match
-  const parts = [year, month ?? 1, day ?? 1, hour ?? 0, minute ?? 0, second ?? 0].map(Number) as [number, number, number, number, number, number]
+  const parts = [year, month ?? 1, day ?? 1, hour ?? 0, minute ?? 0, second ?? 0].map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number
+  ]
   const low = utc(parts, Number((fraction ?? '').padEnd(3, '0').slice(0, 3)))
   if (low === undefined) return undefined
   const precision = [year, month, day, minute, second, fraction].filter(part => part !== undefined).length
@@ -24,14 +34,19 @@ function utc ([year, month, day, hour, minute, second]: Parts, millisecond: numb
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, second, millisecond)
-  const isReal = date.getUTCMonth() === month - 1 && date.getUTCDate() === day && date.getUTCMinutes() === minute && hour < 24
+  const isReal =
+    date.getUTCMonth() === month - 1 && date.getUTCDate() === day && date.getUTCMinutes() === minute && hour < 24
   return isReal && second < 60 ? date.getTime() : undefined
 }
 
 /** The start of the next year, month, day, minute or second, whichever the text ended with. */
 function next ([year, month, day, hour, minute, second]: Parts, precision: number): number {
   const date = new Date(0)
-  date.setUTCFullYear(year + Number(precision === 1), month - 1 + Number(precision === 2), day + Number(precision === 3))
+  date.setUTCFullYear(
+    year + Number(precision === 1),
+    month - 1 + Number(precision === 2),
+    day + Number(precision === 3)
+  )
   return date.setUTCHours(hour, minute + Number(precision === 4), second + Number(precision === 5), 0)
 }
 
@@ -42,7 +57,10 @@ function shifted (range: Range, zone: string | undefined): Range {
   return { low: range.low - offsetMs, high: range.high - offsetMs }
 }
 
-/** The same as the clock on the wall showed it: without its zone. A search for a day means that day wherever it was written. */
+/**
+ * The same as the clock on the wall showed it: without its zone. A search for a day means that day wherever it was
+ * written.
+ */
 export function writtenRange (text: string): Range | undefined {
   return dateRange(text.replace(/(T.*)(?:Z|[+-]\d\d:\d\d)$/, '$1'))
 }
@@ -51,9 +69,14 @@ export function writtenRange (text: string): Range | undefined {
 export function timeRange (value: unknown, read: (text: string) => Range | undefined): Range | undefined {
   if (typeof value === 'string') return read(value)
   const { start, end, event, repeat } = Object(value) as Record<string, unknown>
-  if (start !== undefined || end !== undefined) return { low: timeRange(start, read)?.low ?? always.low, high: timeRange(end, read)?.high ?? always.high }
+  if (start !== undefined || end !== undefined) {
+    return { low: timeRange(start, read)?.low ?? always.low, high: timeRange(end, read)?.high ?? always.high }
+  }
   const bounds = (Object(repeat) as Record<string, unknown>)['boundsPeriod']
-  const ranges = [event, bounds].flat().map(item => item === undefined ? undefined : timeRange(item, read)).filter(range => range !== undefined)
+  const ranges = [event, bounds]
+    .flat()
+    .map(item => (item === undefined ? undefined : timeRange(item, read)))
+    .filter(range => range !== undefined)
   if (ranges.length === 0) return undefined
   return { low: Math.min(...ranges.map(({ low }) => low)), high: Math.max(...ranges.map(({ high }) => high)) }
 }

@@ -30,7 +30,9 @@ export function indexRows (resource: FhirResource): IndexRow[] {
   const plain = plainNumbers(resource)
   return [...parametersOf(resource.resourceType).values()].flatMap(({ name, kind, values }) => {
     const found = values(plain)
-    return readings(name, kind).flatMap(({ parameter, read }) => found.flatMap(read).map(value => ({ parameter, ...value })))
+    return readings(name, kind).flatMap(({ parameter, read }) =>
+      found.flatMap(read).map(value => ({ parameter, ...value }))
+    )
   })
 }
 
@@ -71,7 +73,9 @@ function ranges (found: readonly Range[]): Value[] {
 }
 
 function tokens (value: unknown): Value[] {
-  if (!isElement(value)) return ['string', 'number', 'boolean'].includes(typeof value) ? [exact(null, String(value))] : []
+  if (!isElement(value)) {
+    return ['string', 'number', 'boolean'].includes(typeof value) ? [exact(null, String(value))] : []
+  }
   if (Array.isArray(value['coding'])) return value['coding'].flatMap(tokens)
   const code = text(value['code']) ?? text(value['value'])
   const system = text(value['system'])
@@ -88,7 +92,19 @@ function strings (value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (!isElement(value)) return []
   // The parts of a HumanName and of an Address.
-  const parts = ['family', 'given', 'prefix', 'suffix', 'text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
+  const parts = [
+    'family',
+    'given',
+    'prefix',
+    'suffix',
+    'text',
+    'line',
+    'city',
+    'district',
+    'state',
+    'postalCode',
+    'country'
+  ]
   return parts.flatMap(part => present(value[part]))
 }
 
@@ -125,7 +141,8 @@ const currencies = 'urn:iso:std:iso:4217'
 
 function quantities (value: unknown): Value[] {
   if (!isElement(value)) return []
-  const unit = [value, value['low'], value['high']].find(end => isElement(end) && 'value' in end) as FhirElement | undefined
+  const unit = [value, value['low'], value['high']].find(end => isElement(end) && 'value' in end) as
+    FhirElement | undefined
   const currency = text(value['currency'])
   const system = currency === null ? text(unit?.['system']) : currencies
   const code = currency ?? text(unit?.['code']) ?? text(unit?.['unit'])

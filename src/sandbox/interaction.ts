@@ -26,7 +26,11 @@ export function readUrl (url: string): Pick<SandboxRequest, 'path' | 'query'> {
   const [path = '', ...query] = url.split('?')
   try {
     return {
-      path: path.replace(/^\/|\/$/g, '').split('/').map(decodeURIComponent).filter((segment, i) => i > 0 || segment !== ''),
+      path: path
+        .replace(/^\/|\/$/g, '')
+        .split('/')
+        .map(decodeURIComponent)
+        .filter((segment, i) => i > 0 || segment !== ''),
       query: [...new URLSearchParams(query.join('?'))]
     }
   } catch {
@@ -37,14 +41,20 @@ export function readUrl (url: string): Pick<SandboxRequest, 'path' | 'query'> {
 /** What a request asks for, once conditional ones have found what they mean. */
 export type Interaction =
   | { readonly kind: 'metadata' | 'none' }
-  | { readonly kind: 'search', readonly type: string, readonly query: readonly QueryParameter[] }
-  | { readonly kind: 'read', readonly type: string, readonly id: string, readonly query: readonly QueryParameter[] }
-  | { readonly kind: 'vread', readonly type: string, readonly id: string, readonly version: number }
-  | { readonly kind: 'history', readonly type: string, readonly id: string, readonly query: readonly QueryParameter[] }
-  | { readonly kind: 'create', readonly type: string, readonly id: string, readonly resource: FhirResource }
-  | { readonly kind: 'exists', readonly type: string, readonly id: string, readonly version: Version }
-  | { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly ifMatch: string | undefined }
-  | { readonly kind: 'delete', readonly type: string, readonly id: string, readonly ifMatch: string | undefined }
+  | { readonly kind: 'search'; readonly type: string; readonly query: readonly QueryParameter[] }
+  | { readonly kind: 'read'; readonly type: string; readonly id: string; readonly query: readonly QueryParameter[] }
+  | { readonly kind: 'vread'; readonly type: string; readonly id: string; readonly version: number }
+  | { readonly kind: 'history'; readonly type: string; readonly id: string; readonly query: readonly QueryParameter[] }
+  | { readonly kind: 'create'; readonly type: string; readonly id: string; readonly resource: FhirResource }
+  | { readonly kind: 'exists'; readonly type: string; readonly id: string; readonly version: Version }
+  | {
+    readonly kind: 'update'
+    readonly type: string
+    readonly id: string
+    readonly resource: FhirResource
+    readonly ifMatch: string | undefined
+  }
+  | { readonly kind: 'delete'; readonly type: string; readonly id: string; readonly ifMatch: string | undefined }
 
 /** What a sandbox is made of. */
 export interface Sandbox extends Searched {
@@ -59,12 +69,16 @@ export interface Sandbox extends Searched {
 export function parseInteraction (sandbox: Sandbox, request: SandboxRequest): Interaction {
   const shape = shapeOf(request.path)
   const readers = routes.get(shape)
-  if (request.path.some(segment => segment.startsWith('$'))) throw new FhirError(400, 'not-supported', 'the sandbox has no operations')
+  if (request.path.some(segment => segment.startsWith('$'))) {
+    throw new FhirError(400, 'not-supported', 'the sandbox has no operations')
+  }
   if (!readers) throw new FhirError(404, 'not-found', 'there is nothing at this path')
   const reader = readers.get(request.method)
   if (!reader) throw new FhirError(405, 'not-supported', 'this method is not offered here')
   const [type = '', id = ''] = request.path
-  if (shape.startsWith('type') && !resourceTypes.has(type)) throw new FhirError(404, 'not-supported', 'this is not a resource type of R4')
+  if (shape.startsWith('type') && !resourceTypes.has(type)) {
+    throw new FhirError(404, 'not-supported', 'this is not a resource type of R4')
+  }
   if (shape.startsWith('type/id') && !isValidId(id)) throw invalid('an id has 1 to 64 characters of A-Z a-z 0-9 - .')
   return reader({ type, id, request, sandbox })
 }
@@ -75,7 +89,12 @@ function shapeOf ([first, ...rest]: readonly string[]): string {
   return [first === 'metadata' ? first : 'type', ...names].join('/')
 }
 
-interface Reading { readonly type: string, readonly id: string, readonly request: SandboxRequest, readonly sandbox: Sandbox }
+interface Reading {
+  readonly type: string
+  readonly id: string
+  readonly request: SandboxRequest
+  readonly sandbox: Sandbox
+}
 
 type Reader = (reading: Reading) => Interaction
 
@@ -93,7 +112,9 @@ const create: Reader = reading => {
   const resource = readResource(type, request.body)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, id: sandbox.newId(), resource }
   const found = theOne(reading, [...new URLSearchParams(request.ifNoneExist.replace(/^[A-Za-z]*\?/, ''))])
-  return found ? { kind: 'exists', type, id: found.id, version: found } : { kind: 'create', type, id: sandbox.newId(), resource }
+  return found
+    ? { kind: 'exists', type, id: found.id, version: found }
+    : { kind: 'create', type, id: sandbox.newId(), resource }
 }
 
 const update: Reader = ({ type, id, request: { body, ifMatch } }) => {
@@ -112,7 +133,9 @@ const conditionalUpdate: Reader = reading => {
 
 const conditionalDelete: Reader = reading => {
   const found = theOne(reading, reading.request.query)
-  return found ? { kind: 'delete', type: reading.type, id: found.id, ifMatch: reading.request.ifMatch } : { kind: 'none' }
+  return found
+    ? { kind: 'delete', type: reading.type, id: found.id, ifMatch: reading.request.ifMatch }
+    : { kind: 'none' }
 }
 
 const routes: ReadonlyMap<string, ReadonlyMap<string, Reader>> = new Map([

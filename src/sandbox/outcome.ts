@@ -1,6 +1,9 @@
 import type { FhirResource } from '../mappings/fhir.js'
 
-/** What the sandbox answers in place of a result; `code` is an R4 issue type, `message` never repeats what was sent or stored. */
+/**
+ * What the sandbox answers in place of a result; `code` is an R4 issue type, `message` never repeats what was sent or
+ * stored.
+ */
 export class FhirError extends Error {
   constructor (readonly status: number, readonly code: string, message: string) {
     super(message)
@@ -9,7 +12,11 @@ export class FhirError extends Error {
 }
 
 /** An OperationOutcome of one issue. */
-export function outcome (severity: 'information' | 'warning' | 'error', code: string, diagnostics: string): FhirResource {
+export function outcome (
+  severity: 'information' | 'warning' | 'error',
+  code: string,
+  diagnostics: string
+): FhirResource {
   return { resourceType: 'OperationOutcome', issue: [{ severity, code, diagnostics }] }
 }
 

@@ -19,7 +19,11 @@ export function parseNonNegativeInt (text: string): number {
 }
 
 /** Bundle.link: to this page, and to the next one when there is more. */
-export function pageLinks (url: string, parameters: readonly QueryParameter[], { offset, count, total, pages }: PageRange): unknown[] {
+export function pageLinks (
+  url: string,
+  parameters: readonly QueryParameter[],
+  { offset, count, total, pages }: PageRange
+): unknown[] {
   const self = link('self', url, parameters)
   if (count === 0 || offset + count >= total) return [self]
   const others = parameters.filter(([name]) => name !== pageParameters[pages] && name !== '_count')

@@ -46,7 +46,10 @@ function read ({ store }: Sandbox, { type, id, query }: Of<'read'>): SandboxResp
   const reply = shown(200, living(store.current(type, id)))
   const { _elements: elements, _summary: summary } = Object.fromEntries(query)
   if (elements === undefined && summary === undefined) return reply
-  return { ...reply, text: printJson(projected(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary })) }
+  return {
+    ...reply,
+    text: printJson(projected(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary }))
+  }
 }
 
 function vread ({ store }: Sandbox, { type, id, version }: Of<'vread'>): SandboxResponse {

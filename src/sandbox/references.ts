@@ -4,15 +4,21 @@ import type { FhirResource } from '../mappings/fhir.js'
 import { FhirError } from './outcome.js'
 import { resourceTypes } from './search-parameters.js'
 
-/** What the text of a reference points to: a resource here, something within its own resource, or nothing that can be followed. */
-type ReadReference = { readonly kind: 'resource', readonly type: string, readonly id: string } | { readonly kind: 'contained' | 'other' }
+/**
+ * What the text of a reference points to: a resource here, something within its own resource, or nothing that can be
+ * followed.
+ */
+type ReadReference =
+  { readonly kind: 'resource'; readonly type: string; readonly id: string } | { readonly kind: 'contained' | 'other' }
 
 /** Reads the text of a reference: `Type/id`, with or without a version, `#contained`, or anything else. */
 export function readReference (text: string): ReadReference {
   if (text.startsWith('#')) return { kind: 'contained' }
   const [type, id, history, version, ...more] = text.split('/') as [string, string?, string?, string?, ...string[]]
   const isVersioned = history === '_history' && version !== undefined && more.length === 0
-  if (!resourceTypes.has(type) || !isValidId(id ?? '') || !(history === undefined || isVersioned)) return { kind: 'other' }
+  if (!resourceTypes.has(type) || !isValidId(id ?? '') || !(history === undefined || isVersioned)) {
+    return { kind: 'other' }
+  }
   return { kind: 'resource', type, id: id as string }
 }
 
@@ -27,7 +33,9 @@ export function links (resource: FhirResource): Link[] {
   const found = new Map<string, Link>()
   for (const text of referenceTexts(resource)) {
     const read = readReference(text)
-    if (read.kind === 'other') throw new FhirError(400, 'processing', 'a reference must be Type/id of a resource in this store, or #id')
+    if (read.kind === 'other') {
+      throw new FhirError(400, 'processing', 'a reference must be Type/id of a resource in this store, or #id')
+    }
     if (read.kind === 'resource') found.set(`${read.type}/${read.id}`, { type: read.type, id: read.id })
   }
   return [...found.values()]
@@ -45,7 +53,10 @@ function isResource (value: unknown): boolean {
   return value !== null && typeof value === 'object' && 'resourceType' in value
 }
 
-/** The same value with every text that is a key of `replacements` replaced: a Bundle's `urn:uuid:` by the id that its entry got. */
+/**
+ * The same value with every text that is a key of `replacements` replaced: a Bundle's `urn:uuid:` by the id that its
+ * entry got.
+ */
 export function replaceTexts<T> (value: T, replacements: ReadonlyMap<string, string>): T {
   return mapJson(value, item => typeof item === 'string' ? replacements.get(item) ?? item : item)
 }

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest
+} from 'fastify'
 import { parseStored, printJson } from '../json/json.js'
 import { runBundle } from './bundle.js'
 import { readUrl, parseInteraction, type Sandbox, type SandboxRequest } from './interaction.js'
@@ -35,7 +42,15 @@ interface RunningSandbox {
 const bodyLimit = 16 * 1024 * 1024
 
 /** Opens the store and listens. Several run side by side, each with its own file. */
-export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, newId = randomUUID, log, manners: others }: SandboxOptions): Promise<RunningSandbox> {
+export async function startSandbox ({
+  file,
+  host = '127.0.0.1',
+  port = 0,
+  now,
+  newId = randomUUID,
+  log,
+  manners: others
+}: SandboxOptions): Promise<RunningSandbox> {
   const manners = { ...defaultBehaviour, ...others }
   const store = new Store(file, manners.references === 'checked')
   const app = fastify({
@@ -45,10 +60,22 @@ export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, n
     ...(log ? { loggerInstance: log } : { logger: false })
   })
   app.setErrorHandler(sendError)
-  app.setNotFoundHandler(() => { throw new FhirError(404, 'not-found', 'the base URL ends in /fhir') })
-  app.addHook('onClose', async () => { store.close() })
+  app.setNotFoundHandler(() => {
+    throw new FhirError(404, 'not-found', 'the base URL ends in /fhir')
+  })
+  app.addHook('onClose', async () => {
+    store.close()
+  })
   readBodies(app, manners)
-  const sandbox: Sandbox = { store, now, newId, manners, get baseUrl () { return baseUrl(app) } }
+  const sandbox: Sandbox = {
+    store,
+    now,
+    newId,
+    manners,
+    get baseUrl () {
+      return baseUrl(app)
+    }
+  }
   const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, response(sandbox, request))
   for (const url of ['/fhir', '/fhir/*']) app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url, handler })
   await app.listen({ host, port }).catch(async error => {
@@ -65,13 +92,17 @@ function baseUrl (app: FastifyInstance): string {
 
 function readBodies (app: FastifyInstance, { json }: ServerBehaviour): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(json === 'fhir' ? 'application/fhir+json' : ['application/fhir+json', 'application/json'], { parseAs: 'string' }, (_request, body, done) => {
-    try {
-      done(null, parseStored(body as string))
-    } catch {
-      done(invalid('the body is not JSON'))
+  app.addContentTypeParser(
+    json === 'fhir' ? 'application/fhir+json' : ['application/fhir+json', 'application/json'],
+    { parseAs: 'string' },
+    (_request, body, done) => {
+      try {
+        done(null, parseStored(body as string))
+      } catch {
+        done(invalid('the body is not JSON'))
+      }
     }
-  })
+  )
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) => {
     done(null, new URLSearchParams(body as string))
   })
@@ -88,28 +119,47 @@ function asRefused (error: FastifyError | FhirError): FhirError {
   if (error instanceof RangeError && error.statusCode === undefined) return invalid('the body is nested too deeply')
   const status = error.statusCode ?? 500
   // Fastify's own texts repeat what was sent.
-  return status < 500 ? new FhirError(status, 'invalid', 'the request could not be read') : new FhirError(500, 'exception', 'the sandbox could not answer')
+  return status < 500
+    ? new FhirError(status, 'invalid', 'the request could not be read')
+    : new FhirError(500, 'exception', 'the sandbox could not answer')
 }
 
 function response (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
   const { json } = sandbox.manners
-  if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) throw new FhirError(406, 'not-supported', 'this server answers in application/fhir+json alone')
+  if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) {
+    throw new FhirError(406, 'not-supported', 'this server answers in application/fhir+json alone')
+  }
   const method = raw.method === 'HEAD' ? 'GET' : String(raw.method)
   const { path, query } = readUrl(String(raw.url).slice('/fhir'.length))
   if (method === 'POST' && path.length === 0) {
-    const isVerbose = sandbox.manners.writesShow === 'as preferred' && String(headers['prefer']).includes('return=representation')
+    const isVerbose =
+      sandbox.manners.writesShow === 'as preferred' && String(headers['prefer']).includes('return=representation')
     return { status: 200, text: printJson(runBundle(sandbox, body, isVerbose)) }
   }
   const isForm = body instanceof URLSearchParams
-  if (body !== undefined && isForm !== (path[1] === '_search')) throw new FhirError(415, 'not-supported', 'a search is a form, a resource is JSON')
+  if (body !== undefined && isForm !== (path[1] === '_search')) {
+    throw new FhirError(415, 'not-supported', 'a search is a form, a resource is JSON')
+  }
   const ifNoneExist = headers['if-none-exist'] as string | undefined
   const isStrict = String(headers['prefer']).includes('handling=strict')
-  return run(sandbox, { method, path, query: isForm ? formQuery(sandbox, query, body) : query, ifMatch: headers['if-match'], ifNoneExist, isStrict, body })
+  return run(sandbox, {
+    method,
+    path,
+    query: isForm ? formQuery(sandbox, query, body) : query,
+    ifMatch: headers['if-match'],
+    ifNoneExist,
+    isStrict,
+    body
+  })
 }
 
 /** The parameters that count in a search by form. */
-function formQuery ({ manners }: Sandbox, url: readonly QueryParameter[], form: URLSearchParams): readonly QueryParameter[] {
-  return [...manners.formSearches === 'form alone' ? [] : url, ...manners.formSearches === 'url alone' ? [] : form]
+function formQuery (
+  { manners }: Sandbox,
+  url: readonly QueryParameter[],
+  form: URLSearchParams
+): readonly QueryParameter[] {
+  return [...(manners.formSearches === 'form alone' ? [] : url), ...(manners.formSearches === 'url alone' ? [] : form)]
 }
 
 function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {
@@ -122,7 +172,11 @@ const fhirJson = 'application/fhir+json; charset=utf-8'
 /** The member names a record of R4, and no text of a resource can hold its unescaped quotes. */
 const relativeReference = /"reference":"(?=[A-Z][A-Za-z]+\/[A-Za-z0-9.-]{1,64}["/])/g
 
-function send ({ baseUrl, manners }: Sandbox, reply: FastifyReply, { status, text: own, version }: SandboxResponse): FastifyReply {
+function send (
+  { baseUrl, manners }: Sandbox,
+  reply: FastifyReply,
+  { status, text: own, version }: SandboxResponse
+): FastifyReply {
   const text = manners.shownReferences === 'absolute' ? own.replace(relativeReference, `"reference":"${baseUrl}/`) : own
   reply.status(status).type(fhirJson)
   if (!version) return reply.send(text)

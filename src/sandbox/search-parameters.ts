@@ -23,8 +23,15 @@ export const resourceTypes: ReadonlySet<string> = new Set(Object.keys(definition
 export function parametersOf (type: string): ReadonlyMap<string, Parameter> {
   const known = compiled.get(type)
   if (known) return known
-  const all = Object.entries({ ...definitions['Resource'], ...definitions[type] }).filter(([, [kind]]) => kind !== 'composite')
-  const parameters = new Map(all.map(([name, [kind, expression]]) => [name, { name, kind: kind as ParameterKind, values: evaluator(expression) }]))
+  const all = Object.entries({ ...definitions['Resource'], ...definitions[type] }).filter(
+    ([, [kind]]) => kind !== 'composite'
+  )
+  const parameters = new Map(
+    all.map(([name, [kind, expression]]) => [
+      name,
+      { name, kind: kind as ParameterKind, values: evaluator(expression) }
+    ])
+  )
   compiled.set(type, parameters)
   return parameters
 }

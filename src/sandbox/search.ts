@@ -32,8 +32,14 @@ export interface Searched {
 }
 
 /** The parameters of a search that this server knows. */
-export function supportedParameters ({ manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): QueryParameter[] {
-  return parameters.filter(([name]) => name === pageParameters[pages] || controls.has(name) || parametersOf(type).has(name.split(':', 1)[0]!))
+export function supportedParameters (
+  { manners: { pages } }: Searched,
+  type: string,
+  parameters: readonly QueryParameter[]
+): QueryParameter[] {
+  return parameters.filter(
+    ([name]) => name === pageParameters[pages] || controls.has(name) || parametersOf(type).has(name.split(':', 1)[0]!)
+  )
 }
 
 /**
@@ -45,7 +51,9 @@ export function search (server: Searched, type: string, parameters: readonly Que
   const requested = readSearch(server, type, parameters)
   const keys = store.find(type, requested.conditions, requested.order)
   const page = keys.slice(requested.offset, requested.offset + requested.count)
-  const included = [...new Set(requested.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
+  const included = [...new Set(requested.includes.flatMap(include => follow(store, page, include)))].filter(
+    key => !page.includes(key)
+  )
   const entry = (mode: 'match' | 'include') => (version: Version) => ({
     fullUrl: `${baseUrl}/${version.type}/${version.id}`,
     resource: projected(parseStored(version.text) as StoredResource, mode === 'match' ? requested.shape : {}),
@@ -55,7 +63,9 @@ export function search (server: Searched, type: string, parameters: readonly Que
   return {
     resourceType: 'Bundle',
     type: 'searchset',
-    ...(totals === 'on pages' || (totals === 'counted apart' && requested.shape.summary === 'count')) && { total: keys.length },
+    ...((totals === 'on pages' || (totals === 'counted apart' && requested.shape.summary === 'count')) && {
+      total: keys.length
+    }),
     link: pageLinks(`${baseUrl}/${type}`, parameters, { ...requested, total: keys.length, pages }),
     ...(entries.length > 0 && { entry: entries })
   }
@@ -71,7 +81,11 @@ export function matches (server: Searched, type: string, criteria: readonly Quer
   return server.store.load(server.store.find(type, readSearch(server, type, criteria).conditions, []).slice(0, 2))
 }
 
-function readSearch ({ baseUrl, manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): Search {
+function readSearch (
+  { baseUrl, manners: { pages } }: Searched,
+  type: string,
+  parameters: readonly QueryParameter[]
+): Search {
   const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, shape: {} }
   for (const [name, value] of parameters) {
     const control = controls.get(name)
@@ -96,15 +110,55 @@ function parameter (type: string, code: string): Parameter {
 }
 
 const controls = new Map<string, (search: Search, value: string) => void>([
-  ['_count', (search, value) => { search.count = Math.min(parseNonNegativeInt(value), maxPage) }],
-  ['_sort', (search, value) => { search.order.push(...value.split(',').map(key => order(search.type, key))) }],
-  ['_elements', (search, value) => { search.shape = { ...search.shape, elements: value.split(',') } }],
-  ['_include', (search, value) => { search.includes.push(include(value, false)) }],
-  ['_revinclude', (search, value) => { search.includes.push(include(value, true)) }],
-  ['_summary', (search, value) => { search.shape = { ...search.shape, summary: oneOf(value, ['true', 'false', 'text', 'data', 'count']) } }],
+  [
+    '_count',
+    (search, value) => {
+      search.count = Math.min(parseNonNegativeInt(value), maxPage)
+    }
+  ],
+  [
+    '_sort',
+    (search, value) => {
+      search.order.push(...value.split(',').map(key => order(search.type, key)))
+    }
+  ],
+  [
+    '_elements',
+    (search, value) => {
+      search.shape = { ...search.shape, elements: value.split(',') }
+    }
+  ],
+  [
+    '_include',
+    (search, value) => {
+      search.includes.push(include(value, false))
+    }
+  ],
+  [
+    '_revinclude',
+    (search, value) => {
+      search.includes.push(include(value, true))
+    }
+  ],
+  [
+    '_summary',
+    (search, value) => {
+      search.shape = { ...search.shape, summary: oneOf(value, ['true', 'false', 'text', 'data', 'count']) }
+    }
+  ],
   // A search always counts all its matches.
-  ['_total', (_, value) => { oneOf(value, ['accurate', 'estimate', 'none']) }],
-  ['_format', (_, value) => { oneOf(value, ['json', 'application/json', 'application/fhir+json']) }]
+  [
+    '_total',
+    (_, value) => {
+      oneOf(value, ['accurate', 'estimate', 'none'])
+    }
+  ],
+  [
+    '_format',
+    (_, value) => {
+      oneOf(value, ['json', 'application/json', 'application/fhir+json'])
+    }
+  ]
 ])
 
 function oneOf (value: string, known: readonly string[]): string {
@@ -122,7 +176,9 @@ function order (type: string, key: string): Condition {
 
 function include (value: string, isReverse: boolean): Include {
   const [type = '', code = '', target, ...more] = value.split(':')
-  if (more.length > 0 || !resourceTypes.has(type) || (target !== undefined && !resourceTypes.has(target))) throw invalid('an include is Type:parameter or Type:parameter:Type')
+  if (more.length > 0 || !resourceTypes.has(type) || (target !== undefined && !resourceTypes.has(target))) {
+    throw invalid('an include is Type:parameter or Type:parameter:Type')
+  }
   if (parameter(type, code).kind !== 'reference') throw invalid('an include follows a reference')
   return { parameter: `${type}.${code}`, target, isReverse }
 }

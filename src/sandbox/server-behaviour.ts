@@ -1,6 +1,6 @@
 /**
- * How a sandbox does what FHIR leaves open to a server. Left as they are, it does as HAPI does; tests have it do otherwise,
- * so that nothing in the gateway leans on one server's ways.
+ * How a sandbox does what FHIR leaves open to a server. Left as they are, it does as HAPI does; tests have it do
+ * otherwise, so that nothing in the gateway leans on one server's ways.
  */
 export interface ServerBehaviour {
   /** What the link to the next page holds: the place in the result, or a token that stands for it, as Azure's `ct`. */
@@ -21,7 +21,9 @@ export interface ServerBehaviour {
   readonly json: 'any' | 'fhir'
   /** Which parameters of a search by form count: those of the form and of the URL, or one of the two alone. */
   readonly formSearches: 'form and url' | 'form alone' | 'url alone'
-  /** How responses write references to records of the server: as stored, or below its base URL, which R4 allows as well. */
+  /**
+   * How responses write references to records of the server: as stored, or below its base URL, which R4 allows as well.
+   */
   readonly shownReferences: 'as stored' | 'absolute'
 }
 

@@ -26,7 +26,8 @@ export interface Version {
 /** A part of a WHERE about the resource `r`. */
 export interface Condition { readonly sql: string, readonly args: readonly unknown[] }
 
-const columns = 'SELECT r.pk, r.type, r.id, v.version, v.method, v.at, v.text FROM resource r JOIN version v ON v.pk = r.pk'
+const columns =
+  'SELECT r.pk, r.type, r.id, v.version, v.method, v.at, v.text FROM resource r JOIN version v ON v.pk = r.pk'
 
 /**
  * The resources of one sandbox with all their versions, in one SQLite database. Everything is synchronous: a request is
@@ -71,14 +72,31 @@ export class Store {
     return this.#statements.history.all(type, id)
   }
 
-  /** Stores the next version, with its searches and references; `resource` says id, version and time. Inside {@link transaction} only. */
+  /**
+   * Stores the next version, with its searches and references; `resource` says id, version and time. Inside {@link
+   * transaction} only.
+   */
   write (resource: StoredResource, method: 'POST' | 'PUT'): Version {
     const version = Number(resource.meta.versionId)
     const text = printJson(resource)
-    const pk = this.#add({ type: resource.resourceType, id: resource.id, version, method, at: String(resource.meta.lastUpdated), text })
+    const pk = this.#add({
+      type: resource.resourceType,
+      id: resource.id,
+      version,
+      method,
+      at: String(resource.meta.lastUpdated),
+      text
+    })
     for (const link of links(resource)) this.#statements.addLink.run(pk, link.type, link.id)
     for (const row of indexRows(resource)) {
-      this.#statements.addRow.run(pk, `${resource.resourceType}.${row.parameter}`, row.system, row.value, row.low, row.high)
+      this.#statements.addRow.run(
+        pk,
+        `${resource.resourceType}.${row.parameter}`,
+        row.system,
+        row.value,
+        row.low,
+        row.high
+      )
     }
     return this.#touch(resource)
   }
@@ -94,7 +112,10 @@ export class Store {
     const where = ['r.type = ?', 'r.deleted = 0', ...conditions.map(condition => condition.sql)].join(' AND ')
     const orderBy = [...order.map(condition => condition.sql), 'r.pk'].join(', ')
     const args = [...conditions, ...order].flatMap(condition => condition.args)
-    return this.#db.prepare(`SELECT r.pk FROM resource r WHERE ${where} ORDER BY ${orderBy}`).pluck().all(type, ...args) as number[]
+    return this.#db
+      .prepare(`SELECT r.pk FROM resource r WHERE ${where} ORDER BY ${orderBy}`)
+      .pluck()
+      .all(type, ...args) as number[]
   }
 
   /** The newest versions of the resources with these keys, in the order of the keys. */
@@ -102,7 +123,9 @@ export class Store {
     return keys.map(pk => this.#statements.byKey.get(pk)).filter(version => version !== undefined)
   }
 
-  /** The keys of the living resources that those with the given keys point to by a parameter: `Observation.subject`. */
+  /**
+   * The keys of the living resources that those with the given keys point to by a parameter: `Observation.subject`.
+   */
   targets (keys: readonly number[], parameter: string, type: string | undefined): number[] {
     return this.#statements.targets.all({ keys: JSON.stringify(keys), parameter, type: type ?? null })
   }
@@ -117,7 +140,12 @@ export class Store {
   }
 
   #add (row: Omit<Version, 'pk'>): number {
-    const pk = this.#statements.addResource.get(row.type, row.id, row.version, Number(row.method === 'DELETE')) as number
+    const pk = this.#statements.addResource.get(
+      row.type,
+      row.id,
+      row.version,
+      Number(row.method === 'DELETE')
+    ) as number
     this.#statements.addVersion.run(pk, row.version, row.method, row.at, row.text)
     this.#statements.dropRows.run(pk)
     this.#statements.dropLinks.run(pk)
@@ -161,9 +189,13 @@ function prepare (db: Database.Database) {
     byKey: versions<[number]>('AND v.version = r.version WHERE r.pk = ?'),
     version: versions<[string, string, number]>('WHERE r.type = ? AND r.id = ? AND v.version = ?'),
     history: versions<[string, string]>('WHERE r.type = ? AND r.id = ? ORDER BY v.version DESC'),
-    addResource: db.prepare<[string, string, number, number]>(`
+    addResource: db
+      .prepare<[string, string, number, number]>(
+        `
       INSERT INTO resource (type, id, version, deleted) VALUES (?, ?, ?, ?)
-      ON CONFLICT (type, id) DO UPDATE SET version = excluded.version, deleted = excluded.deleted RETURNING pk`).pluck(),
+      ON CONFLICT (type, id) DO UPDATE SET version = excluded.version, deleted = excluded.deleted RETURNING pk`
+      )
+      .pluck(),
     addVersion: db.prepare('INSERT INTO version (pk, version, method, at, text) VALUES (?, ?, ?, ?, ?)'),
     addRow: db.prepare('INSERT INTO search_index (pk, parameter, system, value, low, high) VALUES (?, ?, ?, ?, ?, ?)'),
     addLink: db.prepare('INSERT INTO link (source, type, id) VALUES (?, ?, ?)'),
@@ -174,13 +206,21 @@ function prepare (db: Database.Database) {
       SELECT 1 FROM link l LEFT JOIN resource r ON r.type = l.type AND r.id = l.id AND r.deleted = 0
       WHERE l.source = ? AND r.pk IS NULL LIMIT 1`),
     // The order and the index are given: from the few keys on, not through all resources that have the parameter.
-    targets: db.prepare<Hop, number>(`
+    targets: db
+      .prepare<Hop, number>(
+        `
       SELECT DISTINCT r.pk FROM json_each(@keys) k
       CROSS JOIN search_index i INDEXED BY search_index_by_pk ON i.pk = k.value AND i.parameter = @parameter AND i.system = coalesce(@type, i.system)
-      CROSS JOIN resource r ON r.type = i.system AND r.id = i.value AND r.deleted = 0`).pluck(),
-    sources: db.prepare<Hop, number>(`
+      CROSS JOIN resource r ON r.type = i.system AND r.id = i.value AND r.deleted = 0`
+      )
+      .pluck(),
+    sources: db
+      .prepare<Hop, number>(
+        `
       SELECT DISTINCT i.pk FROM json_each(@keys) k
       CROSS JOIN resource r ON r.pk = k.value AND r.type = coalesce(@type, r.type)
-      CROSS JOIN search_index i ON i.parameter = @parameter AND i.value = r.id AND i.system = r.type`).pluck()
+      CROSS JOIN search_index i ON i.parameter = @parameter AND i.value = r.id AND i.system = r.type`
+      )
+      .pluck()
   }
 }

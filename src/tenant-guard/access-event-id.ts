@@ -1,7 +1,10 @@
 /** Clients cannot choose the id of a new record, so none can create one with this prefix. */
 const prefix = 'clinigate-access-'
 
-/** The id of the AuditEvent for a line of the access audit log. It is made from the line's hash, so it stays the same when the line is sent again. */
+/**
+ * The id of the AuditEvent for a line of the access audit log. It is made from the line's hash, so it stays the same
+ * when the line is sent again.
+ */
 export function accessEventId (hash: string): string {
   return `${prefix}${hash.slice(0, 40)}`
 }

@@ -11,13 +11,20 @@ export interface AccessEvent extends FhirResource { readonly resourceType: 'Audi
 export type AccessEventOutcome = 'stored' | 'refused' | 'again'
 
 /**
- * Stores AuditEvents about access to the tenant's records in one transaction, or one by one if the datastore refuses that. Storing an
- * event again changes nothing. The events contain no literal references, so there is nothing to look up.
+ * Stores AuditEvents about access to the tenant's records in one transaction, or one by one if the datastore refuses
+ * that. Storing an event again changes nothing. The events contain no literal references, so there is nothing to look
+ * up.
  * @returns what became of each, in the same order
  * @throws {Failure} 5xx for trouble with the datastore; then they may be sent again
  */
-export async function storeAccessEvents (context: TenantContext, events: readonly AccessEvent[]): Promise<readonly AccessEventOutcome[]> {
-  const entry = events.map(event => ({ resource: tagForTenant(event, context.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
+export async function storeAccessEvents (
+  context: TenantContext,
+  events: readonly AccessEvent[]
+): Promise<readonly AccessEventOutcome[]> {
+  const entry = events.map(event => ({
+    resource: tagForTenant(event, context.tenant),
+    request: { method: 'PUT', url: `AuditEvent/${event.id}` }
+  }))
   const together = await send(context, 'transaction', entry)
   if (together.status === 200) return entry.map(() => 'stored')
   const separate = await send(context, 'batch', entry)
@@ -25,13 +32,26 @@ export async function storeAccessEvents (context: TenantContext, events: readonl
   throw unexpectedResponse(separate, 'AuditEvents were not answered')
 }
 
-function send (context: TenantContext, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendResponse> {
-  return sendRequest(context, { method: 'POST', path: '', headers: { prefer: 'return=minimal' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+function send (
+  context: TenantContext,
+  type: 'batch' | 'transaction',
+  entry: readonly object[]
+): Promise<BackendResponse> {
+  return sendRequest(context, {
+    method: 'POST',
+    path: '',
+    headers: { prefer: 'return=minimal' },
+    body: printJson({ resourceType: 'Bundle', type, entry })
+  })
 }
 
 function parseOutcomes (response: BackendResponse, expected: number): AccessEventOutcome[] {
-  const { entry } = (jsonOf(response) ?? {}) as { entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }> }
-  if (!Array.isArray(entry) || entry.length !== expected) throw unexpectedResponse(response, 'AuditEvents were not answered one by one')
+  const { entry } = (jsonOf(response) ?? {}) as {
+    entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }>
+  }
+  if (!Array.isArray(entry) || entry.length !== expected) {
+    throw unexpectedResponse(response, 'AuditEvents were not answered one by one')
+  }
   return entry.map(given => toOutcome(Number.parseInt(String(given?.response?.status), 10)))
 }
 

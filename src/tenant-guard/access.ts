@@ -22,7 +22,11 @@ interface Accounting { readonly onAccess?: (access: Access) => void }
 type AccessedRecords = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
 
 /** Performs an interaction and reports its outcome if accesses are recorded. */
-export async function withAccessReport<T> ({ onAccess }: Accounting, request: AccessedRecords, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
+export async function withAccessReport<T> (
+  { onAccess }: Accounting,
+  request: AccessedRecords,
+  { perform, shown }: { readonly perform: () => Promise<T>; readonly shown: (result: T) => readonly string[] }
+): Promise<T> {
   if (onAccess === undefined) return await perform()
   try {
     const result = await perform()
@@ -37,9 +41,15 @@ export async function withAccessReport<T> ({ onAccess }: Accounting, request: Ac
 /** The access of an interaction that succeeded. */
 export function accessOf ({ kind, type, id }: AccessedRecords, shown: readonly string[]): Access {
   // A record that was created, or found by criteria, is the only one of the answer.
-  const own = typeof id === 'string' ? id : !interactionCodes[kind].isList && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
+  const own =
+    typeof id === 'string'
+      ? id
+      : !interactionCodes[kind].isList && shown.length === 1
+          ? shown[0]!.split('/')[1]
+          : undefined
   return { kind, type, ...own !== undefined && { id: own }, shown }
 }
 
 /** `Patient/1` */
-export const toReference = ({ resourceType, id }: Pick<StoredResource, 'resourceType' | 'id'>): string => `${resourceType}/${id}`
+export const toReference = ({ resourceType, id }: Pick<StoredResource, 'resourceType' | 'id'>): string =>
+  `${resourceType}/${id}`

@@ -8,16 +8,28 @@ const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
 /**
  * Starts an operation of the datastore's that runs after the answer: http://hl7.org/fhir/R4/async.html.
  * @param reason for the log, if the datastore answers in no known way
- * @returns the answer that accepts it, with the URL of its status in `content-location`; undefined if the datastore does not offer it
+ * @returns the answer that accepts it, with the URL of its status in `content-location`; undefined if the datastore
+ * does not offer it
  */
-export async function kickOff (context: TenantContext, { path, parameter, reason }: { readonly path: string, readonly parameter: readonly object[], readonly reason: string }): Promise<BackendResponse | undefined> {
-  const response = await sendRequest(context, { method: 'POST', path, headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+export async function kickOff (
+  context: TenantContext,
+  { path, parameter, reason }: { readonly path: string; readonly parameter: readonly object[]; readonly reason: string }
+): Promise<BackendResponse | undefined> {
+  const response = await sendRequest(context, {
+    method: 'POST',
+    path,
+    headers: { prefer: 'respond-async' },
+    body: JSON.stringify({ resourceType: 'Parameters', parameter })
+  })
   if (refusals.has(response.status)) return undefined
   if (response.status !== 202) throw unexpectedResponse(response, reason)
   return response
 }
 
-/** Asks for the status of an operation. @returns undefined once it has failed: HAPI answers 500 then, however often it is asked */
+/**
+ * Asks for the status of an operation. @returns undefined once it has failed: HAPI answers 500 then, however often it
+ * is asked
+ */
 export async function operationStatus (context: TenantContext, path: string): Promise<BackendResponse | undefined> {
   try {
     return await sendRequest(context, { method: 'GET', path })

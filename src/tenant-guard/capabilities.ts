@@ -22,9 +22,14 @@ export function parseCapabilities (response: BackendResponse): Capabilities | un
   if (response.status !== 200) return undefined
   const { resourceType, rest, fhirVersion, software } = (jsonOf(response) ?? {}) as Record<string, unknown>
   if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) return undefined
-  const resources = rest.flatMap(({ resource }) => Array.isArray(resource) ? resource : []) as ReadonlyArray<Readonly<Record<string, unknown>>>
+  const resources = rest.flatMap(({ resource }) => (Array.isArray(resource) ? resource : [])) as ReadonlyArray<
+    Readonly<Record<string, unknown>>
+  >
   const named = softwareName(software)
-  const operations = new Set([...rest.flatMap(namesOf), ...resources.flatMap(resource => namesOf(resource).map(name => `${resource.type}/${name}`))])
+  const operations = new Set([
+    ...rest.flatMap(namesOf),
+    ...resources.flatMap(resource => namesOf(resource).map(name => `${resource.type}/${name}`))
+  ])
   return {
     ...named !== undefined && { software: named },
     ...typeof fhirVersion === 'string' && { fhirVersion },
@@ -60,17 +65,22 @@ const known = new WeakMap<Backend['upstream'], { readonly requested: Promise<Cap
 const knownForMs = 600_000
 
 /**
- * What a datastore can do, requested when first needed and again after ten minutes, because HAPI takes a third of a second to
- * answer. Concurrent callers share one request; a failure is not remembered.
+ * What a datastore can do, requested when first needed and again after ten minutes, because HAPI takes a third of a
+ * second to answer. Concurrent callers share one request; a failure is not remembered.
  * @param send sends the request
  */
-export async function getCapabilities (backend: Backend, send: Send = request => backend.send(request)): Promise<Capabilities> {
+export async function getCapabilities (
+  backend: Backend,
+  send: Send = request => backend.send(request)
+): Promise<Capabilities> {
   const { upstream } = backend
   const before = known.get(upstream)
   const nowMs = performance.now()
   if (before !== undefined && nowMs - before.atMs < knownForMs) return await before.requested
   const requested = fetchCapabilities(send)
   known.set(upstream, { requested, atMs: nowMs })
-  requested.catch(() => { if (known.get(upstream)?.requested === requested) known.delete(upstream) })
+  requested.catch(() => {
+    if (known.get(upstream)?.requested === requested) known.delete(upstream)
+  })
   return await requested
 }

@@ -54,7 +54,9 @@ export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(binding))
       const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
-      const cursor = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+      const cursor = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString(
+        'base64url'
+      )
       if (cursor.length > maxCursor) throw tooLong()
       return cursor
     },
@@ -66,10 +68,17 @@ export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
   }
 }
 
-/** Some servers link to the next page with the whole search, which here may be longer than the client's: a chain becomes a list of ids. */
+/**
+ * Some servers link to the next page with the whole search, which here may be longer than the client's: a chain becomes
+ * a list of ids.
+ */
 function tooLong (): Failure {
-  const message = 'The result has more than one page, but the search is too long for a cursor. Narrow the search, or request more records per page.'
-  return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+  const message =
+    'The result has more than one page, but the search is too long for a cursor. Narrow the search, or request more records per page.'
+  return new Failure('BAD_REQUEST', {
+    message,
+    issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }]
+  })
 }
 
 /** The failure for every cursor that is not valid, whatever the reason. */
@@ -90,7 +99,9 @@ function unsealed (cursor: string, key: Uint8Array, additionalData: Buffer): Cur
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
     decipher.setAAD(additionalData).setAuthTag(bytes.subarray(-tagBytes))
-    return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString())
+    return JSON.parse(
+      Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString()
+    )
   } catch {
     throw invalidCursor()
   }

@@ -1,6 +1,13 @@
 import type { StoredResource } from '../mappings/fhir.js'
 import { toReference } from './access.js'
-import { sendRequest, jsonOf, verifyAndRememberOwned, ownershipScope, unexpectedResponse, type TenantContext } from './tenant-context.js'
+import {
+  sendRequest,
+  jsonOf,
+  verifyAndRememberOwned,
+  ownershipScope,
+  unexpectedResponse,
+  type TenantContext
+} from './tenant-context.js'
 import { mapConcurrently } from './map-concurrently.js'
 import { isId, isTenantType } from './resource-types.js'
 import { identityElements, singlePage, restrict } from './restrict.js'
@@ -10,8 +17,8 @@ import { searchsetOf } from './reads/searchset.js'
 const idsOfOneSearch = 200
 
 /**
- * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; the others are searched for
- * by type, with a few searches at once.
+ * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; the others are searched
+ * for by type, with a few searches at once.
  */
 export async function filterOwned (context: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
   const scope = ownershipScope(context)
@@ -23,7 +30,9 @@ export async function filterOwned (context: TenantContext, records: Iterable<str
     else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
   }
   const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
-  const found = await mapConcurrently(searches, async ({ type, chunk }) => (await storedOf(context, { type, ids: chunk, isComplete: false })).map(toReference))
+  const found = await mapConcurrently(searches, async ({ type, chunk }) =>
+    (await storedOf(context, { type, ids: chunk, isComplete: false })).map(toReference)
+  )
   for (const record of found.flat()) owned.add(record)
   return owned
 }
@@ -49,20 +58,38 @@ export interface RecordQuery {
   readonly isComplete: boolean
 }
 
-/** Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones. */
-export async function fetchByIds (context: TenantContext, { ids, ...request }: RecordQuery): Promise<ReadonlyMap<string, StoredResource>> {
+/**
+ * Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones.
+ */
+export async function fetchByIds (
+  context: TenantContext,
+  { ids, ...request }: RecordQuery
+): Promise<ReadonlyMap<string, StoredResource>> {
   const found = await mapConcurrently(chunksOf(ids), chunk => storedOf(context, { ids: chunk, ...request }))
   return new Map(found.flat().map(record => [record.id, record]))
 }
 
 function chunksOf (ids: readonly string[]): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) => ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch))
+  return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) =>
+    ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch)
+  )
 }
 
 async function storedOf (context: TenantContext, { type, ids, isComplete }: RecordQuery): Promise<StoredResource[]> {
-  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isComplete ? [] : identityElements(type) }, context.tenant)
+  const search = restrict(
+    {
+      type,
+      parameters: [['_id', ids.join(',')]],
+      count: ids.length,
+      total: 'none',
+      shape: isComplete ? [] : identityElements(type)
+    },
+    context.tenant
+  )
   const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')
-  return found.matches.map(match => verifyAndRememberOwned(context, match, { type })).filter(record => record !== undefined)
+  return found.matches
+    .map(match => verifyAndRememberOwned(context, match, { type }))
+    .filter(record => record !== undefined)
 }

@@ -78,20 +78,60 @@ export interface FhirSearch {
 export interface FhirCreate { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
 
 /** `version`, when given, is the client's If-Match. */
-export interface FhirUpdate { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string }
+export interface FhirUpdate {
+  readonly kind: 'update'
+  readonly type: string
+  readonly id: string
+  readonly resource: FhirResource
+  readonly version?: string
+}
 
 /** A JSON Patch, RFC 6902, on the record as FHIR. */
-export interface Patch { readonly kind: 'patch', readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string, readonly trace?: Trace }
+export interface Patch {
+  readonly kind: 'patch'
+  readonly type: string
+  readonly id: string
+  readonly patch: readonly unknown[]
+  readonly version?: string
+  readonly trace?: Trace
+}
 
-export interface FhirDelete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
+export interface FhirDelete {
+  readonly kind: 'delete'
+  readonly type: string
+  readonly id: string
+  readonly version?: string
+}
 
 /** Conditions of a search that tell which record is meant, at least one. */
 export interface Criteria { readonly type: string, readonly parameters: readonly SearchParameter[] }
 
-export interface ConditionalCreate { readonly kind: 'conditional-create', readonly type: string, readonly resource: FhirResource, readonly criteria: Criteria }
-export interface ConditionalUpdate { readonly kind: 'conditional-update', readonly type: string, readonly resource: FhirResource, readonly criteria: Criteria, readonly version?: string }
-export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly type: string, readonly patch: readonly unknown[], readonly criteria: Criteria, readonly version?: string }
-export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: Criteria, readonly version?: string }
+export interface ConditionalCreate {
+  readonly kind: 'conditional-create'
+  readonly type: string
+  readonly resource: FhirResource
+  readonly criteria: Criteria
+}
+export interface ConditionalUpdate {
+  readonly kind: 'conditional-update'
+  readonly type: string
+  readonly resource: FhirResource
+  readonly criteria: Criteria
+  readonly version?: string
+}
+export interface ConditionalPatch {
+  readonly kind: 'conditional-patch'
+  readonly type: string
+  readonly patch: readonly unknown[]
+  readonly criteria: Criteria
+  readonly version?: string
+}
+export interface ConditionalDelete {
+  readonly kind: 'conditional-delete'
+  readonly type: string
+  readonly criteria: Criteria
+  readonly version?: string
+}
 
 /** A patient and everything about them: http://hl7.org/fhir/R4/patient-operation-everything.html */
 export interface EverythingOperation {

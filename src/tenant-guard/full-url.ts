@@ -3,7 +3,9 @@ import { isId, isTenantType } from './resource-types.js'
 /** A reference or fullUrl without the version that it names: `Patient/1` of `Patient/1/_history/2`. */
 export const withoutVersion = (url: string): string => url.replace(/\/_history\/[^/]*$/, '')
 
-/** `Patient/1102` of `http://ehr.example.com/fhir/Patient/1102`, and of itself; undefined for a fullUrl of another form. */
+/**
+ * `Patient/1102` of `http://ehr.example.com/fhir/Patient/1102`, and of itself; undefined for a fullUrl of another form.
+ */
 export function recordIn (fullUrl: string): string | undefined {
   const [id, type, ...base] = withoutVersion(fullUrl).split('/').reverse()
   const isBelowBase = base.length === 0 || /^https?:\/\/./.test(fullUrl)

@@ -5,7 +5,17 @@ import { sendRequest, type TenantContext } from './tenant-context.js'
 import type { FhirResponse } from './fhir-answer.js'
 import { requireExportable } from './export/require-exportable.js'
 import type { Export, FhirInteraction, Terminology } from './fhir-interaction.js'
-import type { Create, CreateOnce, Delete, Interaction, Read, RelatedRead, Search, Update, VersionRead } from './interaction.js'
+import type {
+  Create,
+  CreateOnce,
+  Delete,
+  Interaction,
+  Read,
+  RelatedRead,
+  Search,
+  Update,
+  VersionRead
+} from './interaction.js'
 import { firstOwned } from './fetch-owned.js'
 import type { Page } from './reads/page.js'
 import { execute } from './perform.js'
@@ -56,27 +66,57 @@ export interface TenantStore {
 export function tenantGuard (context: TenantContext): TenantStore {
   const one = (record: StoredResource) => [toReference(record)]
   return {
-    read: decided(context, async ({ type, id }: Read) => readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id }), one),
+    read: decided(
+      context,
+      async ({ type, id }: Read) =>
+        readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id }),
+      one
+    ),
     vread: decided(context, async (interaction: VersionRead) => (await versionOf(context, interaction)).record, one),
-    readRelated: decided(context, (interaction: RelatedRead) => readRelated(context, interaction), ({ record, related }) => [record, ...related].map(toReference)),
-    search: decided(context, (interaction: Search) => search(context, interaction), ({ resources }) => resources.map(toReference)),
+    readRelated: decided(
+      context,
+      (interaction: RelatedRead) => readRelated(context, interaction),
+      ({ record, related }) => [record, ...related].map(toReference)
+    ),
+    search: decided(
+      context,
+      (interaction: Search) => search(context, interaction),
+      ({ resources }) => resources.map(toReference)
+    ),
     create: decided(context, async (interaction: Create) => (await create(context, interaction)).record, one),
-    createOnce: decided(context, async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(context, interaction), ({ record }) => [toReference(record)]),
+    createOnce: decided(
+      context,
+      async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(context, interaction),
+      ({ record }) => [toReference(record)]
+    ),
     update: decided(context, async (interaction: Update) => (await update(context, interaction)).record, one),
-    delete: decided(context, (interaction: Delete) => remove(context, interaction), () => []),
+    delete: decided(
+      context,
+      (interaction: Delete) => remove(context, interaction),
+      () => []
+    ),
     firstOwned: candidates => firstOwned(context, candidates),
     perform: interaction => execute(context, interaction),
     requireExportable: interaction => requireExportable(context, interaction),
-    passage: decided(context, async (interaction: Terminology) => terminologyRequest(context, interaction), () => [])
+    passage: decided(
+      context,
+      async (interaction: Terminology) => terminologyRequest(context, interaction),
+      () => []
+    )
   } satisfies Omit<TenantStore, typeof guarded> as TenantStore
 }
 
-function decided<I extends Interaction | Terminology, T> (context: TenantContext, perform: (interaction: I) => Promise<T>, shown: (result: T) => readonly string[]): (interaction: I) => Promise<T> {
-  return async interaction => await withAccessReport(context, interaction, {
-    shown,
-    perform: async () => {
-      authorize(interaction)
-      return await perform(interaction)
-    }
-  })
+function decided<I extends Interaction | Terminology, T> (
+  context: TenantContext,
+  perform: (interaction: I) => Promise<T>,
+  shown: (result: T) => readonly string[]
+): (interaction: I) => Promise<T> {
+  return async interaction =>
+    await withAccessReport(context, interaction, {
+      shown,
+      perform: async () => {
+        authorize(interaction)
+        return await perform(interaction)
+      }
+    })
 }

@@ -3,8 +3,22 @@ import type { InteractionKind } from './fhir-interaction.js'
 /** A kind of interaction in R4's own terms, for the audit log and metrics. */
 export interface InteractionCode {
   /** http://hl7.org/fhir/R4/valueset-type-restful-interaction.html */
-  readonly restful: 'read' | 'vread' | 'history-instance' | 'search-type' | 'create' | 'update' | 'patch' | 'delete' | 'batch' | 'transaction' | 'operation'
-  /** Create, read, update, delete or execute, as a search does with a query: http://hl7.org/fhir/R4/valueset-audit-event-action.html */
+  readonly restful:
+    | 'read'
+    | 'vread'
+    | 'history-instance'
+    | 'search-type'
+    | 'create'
+    | 'update'
+    | 'patch'
+    | 'delete'
+    | 'batch'
+    | 'transaction'
+    | 'operation'
+  /**
+   * Create, read, update, delete or execute, as a search does with a query:
+   * http://hl7.org/fhir/R4/valueset-audit-event-action.html
+   */
   readonly action: 'C' | 'R' | 'U' | 'D' | 'E'
   /** Whether its answer is a list of records. */
   readonly isList: boolean

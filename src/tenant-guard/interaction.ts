@@ -9,10 +9,20 @@ export type Interaction = Read | VersionRead | RelatedRead | Search | Create | C
 export interface Read { readonly kind: 'read', readonly type: string, readonly id: string }
 
 /** One stored version of a record that still exists. */
-export interface VersionRead { readonly kind: 'vread', readonly type: string, readonly id: string, readonly version: string }
+export interface VersionRead {
+  readonly kind: 'vread'
+  readonly type: string
+  readonly id: string
+  readonly version: string
+}
 
 /** A record together with others, one reference away. */
-export interface RelatedRead { readonly kind: 'read-related', readonly type: string, readonly id: string, readonly includes: readonly Include[] }
+export interface RelatedRead {
+  readonly kind: 'read-related'
+  readonly type: string
+  readonly id: string
+  readonly includes: readonly Include[]
+}
 
 /**
  * A search parameter that is followed from a record: `include` by the record's own references, `revinclude` back from
@@ -27,7 +37,10 @@ export interface Include {
   readonly target?: string
 }
 
-/** One search parameter with its modifier in the name; the value has FHIR's escapes (`\,` `\|` `\$` `\\`) but no URL encoding. */
+/**
+ * One search parameter with its modifier in the name; the value has FHIR's escapes (`\,` `\|` `\$` `\\`) but no URL
+ * encoding.
+ */
 export type SearchParameter = readonly [name: string, value: string]
 
 export interface Search {
@@ -48,8 +61,8 @@ export interface Search {
 export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
 
 /**
- * A create that takes effect once, whichever gateway gets it and however often: a record with one of the marks is the one
- * that it created.
+ * A create that takes effect once, whichever gateway gets it and however often: a record with one of the marks is the
+ * one that it created.
  */
 export interface CreateOnce {
   readonly kind: 'create-once'
@@ -76,14 +89,21 @@ export interface Update {
 
 /** What a change needs so that it is made only once. */
 export interface Trace {
-  /** The record after the change, if an earlier run made it; `before` is the record that the change would apply to now. */
+  /**
+   * The record after the change, if an earlier run made it; `before` is the record that the change would apply to now.
+   */
   readonly found: (before: StoredResource) => Promise<StoredResource | undefined>
   /** Writes the change, leaving a trace of it first. */
   readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>
 }
 
 /** `version`, when given, is the client's If-Match. */
-export interface Delete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
+export interface Delete {
+  readonly kind: 'delete'
+  readonly type: string
+  readonly id: string
+  readonly version?: string
+}
 
 /** One record of an import, stored whole under an id that is the tenant's or that nobody else can have. */
 export interface Import { readonly kind: 'import', readonly type: string, readonly id: string }

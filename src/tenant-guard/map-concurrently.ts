@@ -4,14 +4,21 @@ import pLimit from 'p-limit'
 const maxAtOnce = 8
 
 /** Works on each item, a few at a time; once one fails, no other is started. */
-export async function mapConcurrently<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
+export async function mapConcurrently<T, R> (
+  items: readonly T[],
+  work: (item: T, at: number) => Promise<R>
+): Promise<R[]> {
   const limit = pLimit(maxAtOnce)
-  return await Promise.all(items.map((item, at) => limit(async () => {
-    try {
-      return await work(item, at)
-    } catch (error) {
-      limit.clearQueue()
-      throw error
-    }
-  })))
+  return await Promise.all(
+    items.map((item, at) =>
+      limit(async () => {
+        try {
+          return await work(item, at)
+        } catch (error) {
+          limit.clearQueue()
+          throw error
+        }
+      })
+    )
+  )
 }

@@ -21,7 +21,10 @@ const known: ReadonlySet<string> = new Set(Object.values(ofKind).flat())
 /** Whether a text is a modifier at all, of whatever parameter. */
 export const isModifier = (text: string): boolean => known.has(text) || resourceTypes.has(text)
 
-/** The modifiers of a type's search parameter, as http://hl7.org/fhir/R4/search.html#modifiers writes them; those that begin with `_` have none. */
+/**
+ * The modifiers of a type's search parameter, as http://hl7.org/fhir/R4/search.html#modifiers writes them; those that
+ * begin with `_` have none.
+ */
 export function modifiersOf (type: string, parameter: string): readonly string[] {
   const kind = parameter.startsWith('_') ? undefined : parameterOf(type, parameter)?.kind
   if (kind === undefined) return []

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * What this process knows about which record belongs to which tenant. Nothing expires, because a record never changes its
- * tenant. A record that is not known may still be the tenant's.
+ * What this process knows about which record belongs to which tenant. Nothing expires, because a record never changes
+ * its tenant. A record that is not known may still be the tenant's.
  */
 export interface Ownership {
   /** `record` is `Type/id`. */
@@ -18,8 +18,13 @@ export interface OwnershipScope { readonly datastore: string, readonly tenant: s
 /** How an {@link Ownership} was used since the start. */
 export interface OwnershipCounts { readonly hits: number, readonly misses: number, readonly records: number }
 
-/** An {@link Ownership} of at most `max` records, the least recently used dropped first; a hundred thousand take some 15 MB. */
-export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {}): Ownership & { readonly counts: () => OwnershipCounts } {
+/**
+ * An {@link Ownership} of at most `max` records, the least recently used dropped first; a hundred thousand take some 15
+ * MB.
+ */
+export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {}): Ownership & {
+  readonly counts: () => OwnershipCounts
+} {
   // Bounded by the sum of sizes: for `max`, the library allocates the memory of all entries at once.
   const owners = new LRUCache<string, string>({ maxSize: max, sizeCalculation: () => 1 })
   let hits = 0
@@ -32,14 +37,18 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
       return isKnown
     },
     counts: () => ({ hits, misses, records: owners.size }),
-    remember: ({ datastore, tenant }, record) => { owners.set(keyOf(datastore, record), tenant) },
-    forget: ({ datastore }, record) => { owners.delete(keyOf(datastore, record)) }
+    remember: ({ datastore, tenant }, record) => {
+      owners.set(keyOf(datastore, record), tenant)
+    },
+    forget: ({ datastore }, record) => {
+      owners.delete(keyOf(datastore, record))
+    }
   }
 }
 
 /**
- * The {@link Ownership} of one bulk job, apart from that of requests and smaller: a job sees most records only once, and would
- * push out everything that requests use.
+ * The {@link Ownership} of one bulk job, apart from that of requests and smaller: a job sees most records only once,
+ * and would push out everything that requests use.
  */
 export function jobOwnershipCache (shared: Ownership): Ownership {
   const own = ownershipCache({ max: maxOfWork })

@@ -3,15 +3,18 @@ import { splitUnescaped } from '../fhir/search-escaping.js'
 import type { SearchParameter } from './interaction.js'
 
 /**
- * A condition with years and months after `ge` and `le` as their first and last day. HAPI takes `ge2024` for what reaches the
- * end of 2024 and `le2024` for what begins with it, so that most of that year would be missing.
+ * A condition with years and months after `ge` and `le` as their first and last day. HAPI takes `ge2024` for what
+ * reaches the end of 2024 and `le2024` for what begins with it, so that most of that year would be missing.
  */
 export function expandPartialDates (type: string, [name, value]: SearchParameter): SearchParameter {
   const [plain = '', modifier] = name.split(':')
   const { kind, parts } = parameterOf(type, plain) ?? {}
   const kinds = kind === 'composite' ? parts : [kind]
   if (modifier !== undefined || kinds?.includes('date') !== true) return [name, value]
-  const dated = (one: string): string => splitUnescaped(one, '$').map((part, at) => kinds[at] === 'date' ? dayOf(part) : part).join('$')
+  const dated = (one: string): string =>
+    splitUnescaped(one, '$')
+      .map((part, at) => (kinds[at] === 'date' ? dayOf(part) : part))
+      .join('$')
   return [name, splitUnescaped(value, ',').map(dated).join(',')]
 }
 

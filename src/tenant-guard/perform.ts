@@ -16,7 +16,9 @@ import { transaction } from './bundles/transaction.js'
 import { validate } from './operations/validate.js'
 
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
-type Performers = { readonly [K in keyof Kinds]: (context: TenantContext, interaction: Kinds[K]) => Promise<FhirResponse> }
+type Performers = {
+  readonly [K in keyof Kinds]: (context: TenantContext, interaction: Kinds[K]) => Promise<FhirResponse>
+}
 
 /** A proxy forwards a terminology question through the guard's passage, and a job performs an export. */
 const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
@@ -45,16 +47,30 @@ const handlers: Performers = {
 }
 
 /** Decides on an interaction of raw FHIR, and performs it. */
-export async function execute<K extends keyof Kinds> (context: TenantContext, interaction: Kinds[K]): Promise<FhirResponse> {
+export async function execute<K extends keyof Kinds> (
+  context: TenantContext,
+  interaction: Kinds[K]
+): Promise<FhirResponse> {
   const { kind } = interaction
   // The record that criteria lead to is reported as if the client had named it.
-  const request: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
-  const reportingContext = 'criteria' in interaction ? { ...context, onMatch: (id: string) => { request.id = id } } : context
+  const request: { kind: K; type: string; id?: unknown } = { ...interaction, kind }
+  const reportingContext =
+    'criteria' in interaction
+      ? {
+          ...context,
+          onMatch: (id: string) => {
+            request.id = id
+          }
+        }
+      : context
   const work = async () => {
     authorize(interaction)
     return await handlers[kind as K](reportingContext, interaction)
   }
   // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
   if (kind === 'batch') return await work()
-  return await withAccessReport(context, request, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [toReference(record)]) })
+  return await withAccessReport(context, request, {
+    perform: work,
+    shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [toReference(record)])
+  })
 }

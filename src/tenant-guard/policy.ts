@@ -16,37 +16,120 @@ export interface Rule {
 
 /** Every interaction that the guard performs; what is not here does not reach a datastore. */
 export const policy: Readonly<Record<InteractionKind, Rule>> = {
-  read: { scopes: ['read'], on: 'record', isolation: 'The answer must carry the tenant\'s tag.' },
-  vread: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now, and that version of it must carry the tenant\'s tag.' },
-  history: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now; each version must carry the tenant\'s tag; the page link is sealed.' },
-  'read-related': { scopes: ['read'], on: 'record', isolation: 'The tag is a condition of the record, in the URL; only search parameters of R4 are followed, one reference far; what comes along without the tenant\'s tag is left out.' },
-  search: { scopes: ['read'], on: 'type', isolation: 'The tag is a condition of the search, and of each search that a chain or _has becomes: in the URL, and of a search by form in the form as well; the record whose compartment is searched must be the tenant\'s; each match must carry it, else the search is repeated among the tenant\'s own matches; what comes along without it is left out; the page link is sealed.' },
-  everything: { scopes: ['read'], on: 'record', isolation: 'The patient must be the tenant\'s; what comes along without the tenant\'s tag is left out; the page link is sealed.' },
-  create: { scopes: ['write'], on: 'type', isolation: 'The tag is put on; each reference must lead to a record of the tenant; the answer must carry the tag.' },
-  'create-once': { scopes: ['write'], on: 'type', isolation: 'As create; the tag is also a condition of what counts as made before, in If-None-Exist.' },
-  'conditional-create': { scopes: ['read', 'write'], on: 'type', isolation: 'As create; the tag is also a condition of what counts as there, in If-None-Exist.' },
-  update: { scopes: ['write'], on: 'record', isolation: 'The record must be the tenant\'s; then as create.' },
-  'conditional-update': { scopes: ['read', 'write'], on: 'type', isolation: 'The record is found by a search with the tag; then as update, or as conditional-create where there is none.' },
-  patch: { scopes: ['write'], on: 'record', isolation: 'The record must be the tenant\'s; the patch is applied here, and its result stored as an update of the version that was read.' },
-  'conditional-patch': { scopes: ['read', 'write'], on: 'type', isolation: 'The record is found by a search with the tag; then as patch.' },
-  delete: { scopes: ['write'], on: 'record', isolation: 'The stored record must carry the tenant\'s tag.' },
-  'conditional-delete': { scopes: ['read', 'write'], on: 'type', isolation: 'The record is found by a search with the tag; then as delete. Several are never deleted at once.' },
-  import: { scopes: ['write'], on: 'record', isolation: 'The id is that of a record of the tenant, or made here by a secret of the organization; then as create.' },
-  validate: { scopes: ['read'], on: 'type', isolation: 'The resource is stamped and its references are checked before the datastore sees it; nothing is stored.' },
-  terminology: { scopes: ['read'], on: 'shared', isolation: 'Only what the operator loaded is asked, by its URL; no tenant can write there.' },
-  export: { scopes: ['read'], on: 'shared', isolation: 'The tag is a condition of each type\'s only filter in the datastore\'s native export, in _typeFilter, and of each search where it has none, as in a search; a group must be the tenant\'s, and so must its members; each line must carry the tag, else it is left out; a client sees no file and no address of the datastore\'s.' },
+  read: { scopes: ['read'], on: 'record', isolation: "The answer must carry the tenant's tag." },
+  vread: {
+    scopes: ['read'],
+    on: 'record',
+    isolation: "The record must be the tenant's now, and that version of it must carry the tenant's tag."
+  },
+  history: {
+    scopes: ['read'],
+    on: 'record',
+    isolation:
+      "The record must be the tenant's now; each version must carry the tenant's tag; the page link is sealed."
+  },
+  'read-related': {
+    scopes: ['read'],
+    on: 'record',
+    isolation:
+      "The tag is a condition of the record, in the URL; only search parameters of R4 are followed, one reference far; what comes along without the tenant's tag is left out."
+  },
+  search: {
+    scopes: ['read'],
+    on: 'type',
+    isolation:
+      "The tag is a condition of the search, and of each search that a chain or _has becomes: in the URL, and of a search by form in the form as well; the record whose compartment is searched must be the tenant's; each match must carry it, else the search is repeated among the tenant's own matches; what comes along without it is left out; the page link is sealed."
+  },
+  everything: {
+    scopes: ['read'],
+    on: 'record',
+    isolation:
+      "The patient must be the tenant's; what comes along without the tenant's tag is left out; the page link is sealed."
+  },
+  create: {
+    scopes: ['write'],
+    on: 'type',
+    isolation: 'The tag is put on; each reference must lead to a record of the tenant; the answer must carry the tag.'
+  },
+  'create-once': {
+    scopes: ['write'],
+    on: 'type',
+    isolation: 'As create; the tag is also a condition of what counts as made before, in If-None-Exist.'
+  },
+  'conditional-create': {
+    scopes: ['read', 'write'],
+    on: 'type',
+    isolation: 'As create; the tag is also a condition of what counts as there, in If-None-Exist.'
+  },
+  update: { scopes: ['write'], on: 'record', isolation: "The record must be the tenant's; then as create." },
+  'conditional-update': {
+    scopes: ['read', 'write'],
+    on: 'type',
+    isolation:
+      'The record is found by a search with the tag; then as update, or as conditional-create where there is none.'
+  },
+  patch: {
+    scopes: ['write'],
+    on: 'record',
+    isolation:
+      "The record must be the tenant's; the patch is applied here, and its result stored as an update of the version that was read."
+  },
+  'conditional-patch': {
+    scopes: ['read', 'write'],
+    on: 'type',
+    isolation: 'The record is found by a search with the tag; then as patch.'
+  },
+  delete: { scopes: ['write'], on: 'record', isolation: "The stored record must carry the tenant's tag." },
+  'conditional-delete': {
+    scopes: ['read', 'write'],
+    on: 'type',
+    isolation: 'The record is found by a search with the tag; then as delete. Several are never deleted at once.'
+  },
+  import: {
+    scopes: ['write'],
+    on: 'record',
+    isolation:
+      'The id is that of a record of the tenant, or made here by a secret of the organization; then as create.'
+  },
+  validate: {
+    scopes: ['read'],
+    on: 'type',
+    isolation:
+      'The resource is stamped and its references are checked before the datastore sees it; nothing is stored.'
+  },
+  terminology: {
+    scopes: ['read'],
+    on: 'shared',
+    isolation: 'Only what the operator loaded is asked, by its URL; no tenant can write there.'
+  },
+  export: {
+    scopes: ['read'],
+    on: 'shared',
+    isolation:
+      "The tag is a condition of each type's only filter in the datastore's native export, in _typeFilter, and of each search where it has none, as in a search; a group must be the tenant's, and so must its members; each line must carry the tag, else it is left out; a client sees no file and no address of the datastore's."
+  },
   batch: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is performed as the same request alone.' },
-  transaction: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is decided on as the same request alone; what one of them may not do, none of them does.' }
+  transaction: {
+    scopes: 'entries',
+    on: 'bundle',
+    isolation: 'Each entry is decided on as the same request alone; what one of them may not do, none of them does.'
+  }
 }
 
 /**
  * Refuses an interaction that no tenant may have, before anything is looked up.
- * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway keeps, NOT_FOUND for a type or id that cannot be
+ * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway keeps,
+ * NOT_FOUND for a type or id that cannot be
  */
 export function authorize (interaction: Interaction | FhirInteraction): void {
   const { on, scopes } = policy[interaction.kind]
   if (on === 'bundle' || on === 'shared') return
-  if (sharedTypes.has(interaction.type)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot belong to one organization.', headers: { allow: '' } })
+  if (sharedTypes.has(interaction.type)) {
+    throw new Failure('METHOD_NOT_ALLOWED', {
+      message: 'Records of this type cannot belong to one organization.',
+      headers: { allow: '' }
+    })
+  }
   if (!resourceTypes.has(interaction.type)) throw new Failure('NOT_FOUND')
   const { id } = interaction as { id?: unknown }
   if (on === 'record' && !isId(id)) throw new Failure('NOT_FOUND')
@@ -54,9 +137,15 @@ export function authorize (interaction: Interaction | FhirInteraction): void {
 }
 
 /**
- * Refuses a change of what the gateway keeps for a tenant: the AuditEvents that it wrote. The id alone tells, so it needs no look.
+ * Refuses a change of what the gateway keeps for a tenant: the AuditEvents that it wrote. The id alone tells, so it
+ * needs no look.
  * @throws {Failure} METHOD_NOT_ALLOWED
  */
 export function requireMutable (type: string, id: unknown): void {
-  if (isAccessEvent(type, id)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'The gateway wrote this record of an access. It can be read, but not changed or deleted.', headers: { allow: 'GET, HEAD' } })
+  if (isAccessEvent(type, id)) {
+    throw new Failure('METHOD_NOT_ALLOWED', {
+      message: 'The gateway wrote this record of an access. It can be read, but not changed or deleted.',
+      headers: { allow: 'GET, HEAD' }
+    })
+  }
 }

@@ -6,6 +6,11 @@ export function relativeToBase (url: string, { backend: { baseUrl } }: TenantCon
   if (!URL.canParse(url, base)) return undefined
   const { origin, username, password, pathname, search } = new URL(url, base)
   const { origin: baseOrigin, pathname: basePath } = new URL(base)
-  const isBelow = origin === baseOrigin && username === '' && password === '' && pathname.startsWith(basePath) && pathname.length > basePath.length
+  const isBelow =
+    origin === baseOrigin &&
+    username === '' &&
+    password === '' &&
+    pathname.startsWith(basePath) &&
+    pathname.length > basePath.length
   return isBelow ? pathname.slice(basePath.length) + search : undefined
 }

@@ -14,7 +14,10 @@ export interface SearchRequest {
   readonly parameters: readonly SearchParameter[]
   /** Entries per page; 0 asks only for the number of matches. */
   readonly count: number
-  /** How exact the number of all matches must be, which costs a second query in the datastore; if absent, the datastore decides. */
+  /**
+   * How exact the number of all matches must be, which costs a second query in the datastore; if absent, the datastore
+   * decides.
+   */
   readonly total?: 'accurate' | 'estimate' | 'none' | undefined
   /** What the guard itself asks of the response, such as `_elements` and `_include`. */
   readonly shape?: readonly SearchParameter[]
@@ -26,24 +29,36 @@ const maxEntries = 1_000
 
 /**
  * The first page of a search among the tenant's own records. The tag is a condition of its own, and FHIR joins
- * conditions by AND, so no other parameter can widen the result. In a search by form, all that the guard adds is in the URL and in
- * the form.
+ * conditions by AND, so no other parameter can widen the result. In a search by form, all that the guard adds is in the
+ * URL and in the form.
  * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
  */
-export function restrict ({ type, parameters, count, total, shape = [] }: SearchRequest, tenant: Tenant): BackendRequest {
-  if (!Number.isInteger(count) || count < 0 || count > maxEntries) throw refused(`count must be from 0 to ${maxEntries}.`)
+export function restrict (
+  { type, parameters, count, total, shape = [] }: SearchRequest,
+  tenant: Tenant
+): BackendRequest {
+  if (!Number.isInteger(count) || count < 0 || count > maxEntries) {
+    throw refused(`count must be from 0 to ${maxEntries}.`)
+  }
   const requested = harmless(type, parameters, tenant)
-  const page: SearchParameter[] = [['_count', String(count)], ...total === undefined ? [] : [['_total', total] as const]]
+  const page: SearchParameter[] = [
+    ['_count', String(count)],
+    ...(total === undefined ? [] : [['_total', total] as const])
+  ]
   const own = encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])
   const path = `${type}?${requested === '' ? '' : `${requested}&`}${own}`
   if (path.length <= maxPath) return { method: 'GET', path }
   // Some servers read only the form, others only the URL, and HAPI ignores a form that it does not recognize as one.
-  return { method: 'POST', path: `${type}/_search?${own}`, form: [requested, own].filter(part => part !== '').join('&') }
+  return {
+    method: 'POST',
+    path: `${type}/_search?${own}`,
+    form: [requested, own].filter(part => part !== '').join('&')
+  }
 }
 
 /**
- * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for a
- * minute; no-store keeps it from saving this one, and cuts the result at 100 matches unless more are requested.
+ * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for
+ * a minute; no-store keeps it from saving this one, and cuts the result at 100 matches unless more are requested.
  */
 export const singlePage = (maxMatches: number): string => `no-cache, no-store, max-results=${maxMatches}`
 
@@ -51,17 +66,24 @@ export const singlePage = (maxMatches: number): string => `no-cache, no-store, m
 export const strictHandling = { prefer: 'handling=strict' }
 
 /**
- * The shape of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned whole,
- * because HAPI would apply `_elements` to its answer, which is a Bundle too.
+ * The shape of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned
+ * whole, because HAPI would apply `_elements` to its answer, which is a Bundle too.
  */
-export const identityElements = (type: string, elements: readonly string[] = []): readonly SearchParameter[] => type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
+export const identityElements = (type: string, elements: readonly string[] = []): readonly SearchParameter[] =>
+  type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
 
 /**
- * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.
+ * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria
+ * become.
  * @throws {Failure} as {@link restrict}
  */
-export function tenantCriteria ({ type, parameters }: Pick<SearchRequest, 'type' | 'parameters'>, tenant: Tenant): string {
-  return [harmless(type, parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])].filter(part => part !== '').join('&')
+export function tenantCriteria (
+  { type, parameters }: Pick<SearchRequest, 'type' | 'parameters'>,
+  tenant: Tenant
+): string {
+  return [harmless(type, parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])]
+    .filter(part => part !== '')
+    .join('&')
 }
 
 function harmless (type: string, parameters: readonly SearchParameter[], tenant: Tenant): string {
@@ -85,23 +107,35 @@ const azurePage = 'ct'
 function requireHarmless (type: string, [name, value]: SearchParameter, tenant: Tenant): void {
   // A dot would be a chain: a look into other records, which the tag does not restrict.
   const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
-  if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
+  if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) {
+    throw unknownFilter()
+  }
   if (modifier !== undefined && !supportsModifier(type, base, modifier)) throw unknownFilter()
   // A server may ignore an empty value, and without the filter it shows too much.
-  if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or a value that is not text.')
+  if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) {
+    throw refused('A filter has no value, or a value that is not text.')
+  }
   const { kind } = parameterOf(type, base) ?? {}
-  if (splitUnescaped(value, ',').some(alternative => isEmpty(alternative, kind))) throw refused('A filter has a value that says nothing, such as | alone or nothing beside a comma. Some servers ignore it and find every record.')
+  if (splitUnescaped(value, ',').some(alternative => isEmpty(alternative, kind))) {
+    throw refused(
+      'A filter has a value that says nothing, such as | alone or nothing beside a comma. Some servers ignore it and find every record.'
+    )
+  }
   // HAPI takes any other value for false.
-  if (modifier === 'missing' && value !== 'true' && value !== 'false') throw refused('The modifier :missing takes true or false.')
-  if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes comma-separated names of filters.')
+  if (modifier === 'missing' && value !== 'true' && value !== 'false') {
+    throw refused('The modifier :missing takes true or false.')
+  }
+  if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) {
+    throw refused('_sort takes comma-separated names of filters.')
+  }
   if (base === '_tag') requireOtherTag(value, tenant)
 }
 
 const prefixed: ReadonlySet<string | undefined> = new Set(['date', 'number', 'quantity'])
 
 /**
- * Whether an alternative of a value says nothing: it has no more than what separates its parts, or a prefix. HAPI ignores `|` in a
- * token, and with it the condition, so that a delete by criteria would find any record.
+ * Whether an alternative of a value says nothing: it has no more than what separates its parts, or a prefix. HAPI
+ * ignores `|` in a token, and with it the condition, so that a delete by criteria would find any record.
  */
 function isEmpty (alternative: string, kind: string | undefined): boolean {
   if (kind === 'string') return alternative.trim() === ''
@@ -127,7 +161,9 @@ function requireOtherTag (value: string, tenant: Tenant): void {
     const [system, ...code] = splitUnescaped(token, '|')
     // Whatever a server might take for an escape is one here, and not only those of FHIR.
     const named = system!.replace(/\\(.)/gs, '$1')
-    if (code.length !== 1 || named.trim() === '' || isTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, with any system except the gateway\'s own tag system.')
+    if (code.length !== 1 || named.trim() === '' || isTenantSystem(named, tenant)) {
+      throw refused("_tag takes tags as system|code, with any system except the gateway's own tag system.")
+    }
   }
 }
 

@@ -17,8 +17,8 @@ const maxWaitSeconds = 60
 const maxRepeats = 3
 
 /**
- * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a GET that
- * failed there. It does not wait for a datastore that has never answered.
+ * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a
+ * GET that failed there. It does not wait for a datastore that has never answered.
  */
 export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => {} }: RetryOptions = {}): Send {
   let hasResponded = false
@@ -41,12 +41,18 @@ export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => 
 /** Whether an answer was too large or came too late, so that a smaller page may succeed. */
 export function isResponseTooLarge (error: unknown): boolean {
   if (!(error instanceof Failure)) return false
-  return error.code === 'BACKEND_TIMEOUT' || (error.cause as { code?: unknown } | undefined)?.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+  return (
+    error.code === 'BACKEND_TIMEOUT' ||
+    (error.cause as { code?: unknown } | undefined)?.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+  )
 }
 
 /** Whether a write that failed may have taken effect all the same. */
 export function mayHaveSucceeded (error: unknown): boolean {
-  return error instanceof Failure && (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
+  return (
+    error instanceof Failure &&
+    (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
+  )
 }
 
 interface Attempt { readonly attempt: number, readonly request: BackendRequest, readonly hasResponded: boolean }
@@ -56,7 +62,11 @@ function secondsToWait (failure: Failure, { attempt, request, hasResponded }: At
     const isThere = hasResponded || statusOf(failure) !== undefined
     return isThere && attempt <= maxWaits ? Math.min(Number(failure.headers['retry-after']), maxWaitSeconds) : undefined
   }
-  const isWorthwhile = request.method === 'GET' && failure.code === 'BACKEND_ERROR' && isOfTheServer(failure) && !isResponseTooLarge(failure)
+  const isWorthwhile =
+    request.method === 'GET' &&
+    failure.code === 'BACKEND_ERROR' &&
+    isOfTheServer(failure) &&
+    !isResponseTooLarge(failure)
   return isWorthwhile && attempt <= maxRepeats ? attempt : undefined
 }
 

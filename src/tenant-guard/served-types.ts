@@ -13,7 +13,16 @@ interface ServedTypes {
 }
 
 /** Others refer to these most; a walk that meets them first has fewer references to remember. */
-const oftenReferredTo = ['Organization', 'Location', 'Practitioner', 'PractitionerRole', 'Patient', 'Device', 'EpisodeOfCare', 'Encounter']
+const oftenReferredTo = [
+  'Organization',
+  'Location',
+  'Practitioner',
+  'PractitionerRole',
+  'Patient',
+  'Device',
+  'EpisodeOfCare',
+  'Encounter'
+]
 
 /** Reads them from the datastore's CapabilityStatement. */
 export async function supportedTypes (send: Send): Promise<ServedTypes> {

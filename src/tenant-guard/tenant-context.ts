@@ -50,7 +50,10 @@ export function sendRequest ({ backend, requestId }: TenantContext, request: Bac
 }
 
 /** Reports what must never happen; `records` is how many it concerns. */
-export function reportIncident ({ backend, mode, tenant, onIncident }: TenantContext, incident: Pick<Incident, 'kind' | 'interaction' | 'type' | 'records'>): void {
+export function reportIncident (
+  { backend, mode, tenant, onIncident }: TenantContext,
+  incident: Pick<Incident, 'kind' | 'interaction' | 'type' | 'records'>
+): void {
   onIncident({ ...incident, datastore: backend.name, mode, tenantId: tenant.id })
 }
 
@@ -59,12 +62,19 @@ export function ownershipScope ({ backend, tenant }: TenantContext): OwnershipSc
 }
 
 /** What a cursor is valid for that a request through this door gets. */
-export function cursorBinding ({ tenant, mode, backend }: TenantContext, { route, type }: Pick<CursorBinding, 'route' | 'type'>): CursorBinding {
+export function cursorBinding (
+  { tenant, mode, backend }: TenantContext,
+  { route, type }: Pick<CursorBinding, 'route' | 'type'>
+): CursorBinding {
   return { tenant: tenant.id, mode, datastore: backend.name, route, type }
 }
 
 /** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */
-export function verifyAndRememberOwned (context: TenantContext, value: unknown, request: { readonly type: string, readonly id?: string }): StoredResource | undefined {
+export function verifyAndRememberOwned (
+  context: TenantContext,
+  value: unknown,
+  request: { readonly type: string; readonly id?: string }
+): StoredResource | undefined {
   const record = verifyOwned(value, { ...request, tenant: context.tenant })
   if (record !== undefined) context.ownership.remember(ownershipScope(context), `${record.resourceType}/${record.id}`)
   return record
@@ -88,7 +98,10 @@ function parsed (response: BackendResponse, parse: (text: string) => unknown, me
     return parse(response.body)
   } catch {
     // The parser's message quotes the body, so it must not reach the log.
-    throw new Failure('BACKEND_ERROR', { message, cause: { ...failureCause(response), reason: 'the answer is not whole JSON' } })
+    throw new Failure('BACKEND_ERROR', {
+      message,
+      cause: { ...failureCause(response), reason: 'the answer is not whole JSON' }
+    })
   }
 }
 

@@ -31,8 +31,8 @@ function fold (text: string): string {
 }
 
 /**
- * Character by character, as far as the text is alike: what is kept of each does not depend on its neighbours. Normalization
- * makes eighteen characters of some, and a client may send five million of those.
+ * Character by character, as far as the text is alike: what is kept of each does not depend on its neighbours.
+ * Normalization makes eighteen characters of some, and a client may send five million of those.
  */
 function foldsTo (text: string, requested: string): boolean {
   let found = 0
@@ -44,7 +44,10 @@ function foldsTo (text: string, requested: string): boolean {
   return found === requested.length
 }
 
-/** What is kept of the characters that were met, so that each is normalized once: nothing of most of Unicode, a text of a few thousand. */
+/**
+ * What is kept of the characters that were met, so that each is normalized once: nothing of most of Unicode, a text of
+ * a few thousand.
+ */
 const isDropped = new Uint8Array(0x110000)
 const storedTagOf = new Map<number, string>()
 

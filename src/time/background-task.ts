@@ -1,6 +1,6 @@
 /**
- * Takes turn after turn until it is stopped. A turn says how long to wait afterwards, in milliseconds, and does not throw; the
- * wait can be cut short.
+ * Takes turn after turn until it is stopped. A turn says how long to wait afterwards, in milliseconds, and does not
+ * throw; the wait can be cut short.
  */
 export class BackgroundTask {
   readonly #stopping = new AbortController()

@@ -10,6 +10,10 @@ export function backoff ({ firstMs, maxMs }: BackoffBounds, failuresBefore: numb
 }
 
 /** The same, less up to a half of it at random: many processes that lost something at once do not come back in step. */
-export function jitteredBackoff (bounds: BackoffBounds, failuresBefore: number, random: () => number = Math.random): number {
+export function jitteredBackoff (
+  bounds: BackoffBounds,
+  failuresBefore: number,
+  random: () => number = Math.random
+): number {
   return backoff(bounds, failuresBefore) * (1 - random() / 2)
 }

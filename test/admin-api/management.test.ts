@@ -14,7 +14,11 @@ async function program (gateway: TestGateway, role: TokenRole, tenantId?: string
     const response = await gateway.inject({
       method: method as 'GET',
       url: `/control/v1/${path}`,
-      headers: { authorization: `Bearer ${secret}`, ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
+      headers: {
+        authorization: `Bearer ${secret}`,
+        ...(body ? { 'content-type': 'application/json' } : {}),
+        ...headers
+      },
       ...(body ? { payload: JSON.stringify(body) } : {})
     })
     return { status: response.statusCode, body: response.json(), headers: response.headers }
@@ -28,13 +32,24 @@ async function world (t: Test) {
   const operator = await program(gateway, 'operator')
   const tenants = await Promise.all(['one', 'two'].map(async name => {
     const { body: { data: { tenantId } } } = await operator.send('POST', 'organizations', { name, plan: 'pro' })
-    const { body: { data: { keyId } } } = await operator.send('POST', `organizations/${tenantId}/keys`, { name: 'a key', mode: 'test' })
+    const {
+      body: {
+        data: { keyId }
+      }
+    } = await operator.send('POST', `organizations/${tenantId}/keys`, { name: 'a key', mode: 'test' })
     const invite = (email: string) => gateway.control.invitations.create({ tenantId, email, role: 'viewer' }, 'test')
     const { token } = await invite('ann@example.org')
-    const { memberId } = await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a long enough password' })
+    const { memberId } = await gateway.control.invitations.accept(token, {
+      name: 'Ann',
+      password: 'a long enough password'
+    })
     const { invitationId } = await invite('bob@example.org')
     const { tokenId } = await gateway.control.tokens.create({ role: 'viewer', tenantId, name: 'another token' }, 'test')
-    return { ids: { tenantId, keyId, memberId, invitationId, tokenId }, admin: await program(gateway, 'admin', tenantId), viewer: await program(gateway, 'viewer', tenantId) }
+    return {
+      ids: { tenantId, keyId, memberId, invitationId, tokenId },
+      admin: await program(gateway, 'admin', tenantId),
+      viewer: await program(gateway, 'viewer', tenantId)
+    }
   }))
   return { gateway, operator, one: tenants[0]!, two: tenants[1]! }
 }
@@ -52,27 +67,41 @@ const bodies: Readonly<Record<string, object>> = {
   changeMember: { role: 'admin' }
 }
 
-const queries: Readonly<Record<string, string>> = { readUsage: '?from=2030-01-01T00:00:00Z&to=2030-01-03T00:00:00Z&by=day' }
+const queries: Readonly<Record<string, string>> = {
+  readUsage: '?from=2030-01-01T00:00:00Z&to=2030-01-03T00:00:00Z&by=day'
+}
 
 const pathOf = ({ path, id }: Pick<Operation, 'path' | 'id'>, ids: Readonly<Record<string, string>>) =>
-  path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => name === 'month' ? '2030-01' : ids[name]!) + (queries[id] ?? '')
+  path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => (name === 'month' ? '2030-01' : ids[name]!)) +
+  (queries[id] ?? '')
 
 /** Everything that the control plane stores, but sessions and times of use. */
 async function stored ({ control }: TestGateway): Promise<string> {
   const organizations = await control.organizations.list()
-  const parts = await Promise.all([undefined, ...organizations.map(({ tenantId }) => tenantId)].map(async tenantId => [
-    tenantId === undefined ? [] : await control.keys.list(tenantId), await control.members.list(tenantId), await control.invitations.list(tenantId), await control.tokens.list(tenantId)
-  ]))
+  const parts = await Promise.all(
+    [undefined, ...organizations.map(({ tenantId }) => tenantId)].map(async tenantId => [
+      tenantId === undefined ? [] : await control.keys.list(tenantId),
+      await control.members.list(tenantId),
+      await control.invitations.list(tenantId),
+      await control.tokens.list(tenantId)
+    ])
+  )
   return JSON.stringify([organizations, parts, await control.auditTrail({ limit: 1000 })])
 }
 
 t.test('every operation answers an operator with what the document says', { timeout: 300_000 }, async t => {
   const { operator, one } = await world(t)
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } })
-  for (const { id, method, path, responseSchema: answer, body } of [...operations].sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
+  for (const { id, method, path, responseSchema: answer, body } of [...operations].sort(
+    (a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE')
+  )) {
     t.equal(body === undefined, bodies[id] === undefined, `${id}: the test has a body where the operation has one`)
     // A key that was revoked takes no other change, so each operation on keys has one of its own.
-    const { body: { data: { keyId } } } = await operator.send('POST', `organizations/${one.ids.tenantId}/keys`, { name: id, mode: 'test' })
+    const {
+      body: {
+        data: { keyId }
+      }
+    } = await operator.send('POST', `organizations/${one.ids.tenantId}/keys`, { name: id, mode: 'test' })
     const answered = await operator.send(method, pathOf({ path, id }, { ...one.ids, keyId }), bodies[id])
     t.ok(answered.status === 200 || answered.status === 201, `${id}: ${answered.status} ${answered.body.message ?? ''}`)
     t.ok(ajv.validate(answer, answered.body.data), `${id}: ${JSON.stringify(ajv.errors)}`)
@@ -80,43 +109,79 @@ t.test('every operation answers an operator with what the document says', { time
   }
 })
 
-t.test('to an admin or viewer of another organization everything is what never was, and stays as it is', { timeout: 300_000 }, async t => {
-  const { gateway, one, two } = await world(t)
-  const unknown = Object.fromEntries(Object.keys(one.ids).map(name => [name, `${name.slice(0, 3)}-nothing`]))
-  const before = await stored(gateway)
-  for (const who of ['admin', 'viewer'] as const) {
-    for (const { id, method, path } of operations.filter(({ path }) => path.includes(':'))) {
-      const [foreign, none] = [await two[who].send(method, pathOf({ path, id }, one.ids), bodies[id]), await two[who].send(method, pathOf({ path, id }, unknown), bodies[id])]
-      t.equal(foreign.status, 404, `${who} ${id}`)
-      const { meta: { requestId: _, timestamp: __, ...meta }, ...rest } = foreign.body
-      const { meta: { requestId: ___, timestamp: ____, ...otherMeta }, ...otherRest } = none.body
-      t.same([rest, meta], [otherRest, otherMeta], `${who} ${id}: the same words`)
+t.test(
+  'to an admin or viewer of another organization everything is what never was, and stays as it is',
+  { timeout: 300_000 },
+  async t => {
+    const { gateway, one, two } = await world(t)
+    const unknown = Object.fromEntries(Object.keys(one.ids).map(name => [name, `${name.slice(0, 3)}-nothing`]))
+    const before = await stored(gateway)
+    for (const who of ['admin', 'viewer'] as const) {
+      for (const { id, method, path } of operations.filter(({ path }) => path.includes(':'))) {
+        const [foreign, none] = [
+          await two[who].send(method, pathOf({ path, id }, one.ids), bodies[id]),
+          await two[who].send(method, pathOf({ path, id }, unknown), bodies[id])
+        ]
+        t.equal(foreign.status, 404, `${who} ${id}`)
+        const {
+          meta: { requestId: _, timestamp: __, ...meta },
+          ...rest
+        } = foreign.body
+        const {
+          meta: { requestId: ___, timestamp: ____, ...otherMeta },
+          ...otherRest
+        } = none.body
+        t.same([rest, meta], [otherRest, otherMeta], `${who} ${id}: the same words`)
+      }
     }
+    t.equal(await stored(gateway), before, 'nothing changed')
+    const {
+      body: { data: seen }
+    } = await two.admin.send('GET', 'organizations')
+    t.match(seen, { length: 1, 0: { tenantId: two.ids.tenantId } })
   }
-  t.equal(await stored(gateway), before, 'nothing changed')
-  const { body: { data: seen } } = await two.admin.send('GET', 'organizations')
-  t.match(seen, { length: 1, 0: { tenantId: two.ids.tenantId } })
-})
+)
 
-t.test('a viewer looks and changes nothing, and what is the operator\'s is no admin\'s', { timeout: 300_000 }, async t => {
-  const { gateway, one } = await world(t)
-  const before = await stored(gateway)
-  for (const { id, method, path } of operations.filter(({ method }) => method !== 'GET')) {
-    const answered = await one.viewer.send(method, pathOf({ path, id }, one.ids), bodies[id])
-    t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
+t.test(
+  "a viewer looks and changes nothing, and what is the operator's is no admin's",
+  { timeout: 300_000 },
+  async t => {
+    const { gateway, one } = await world(t)
+    const before = await stored(gateway)
+    for (const { id, method, path } of operations.filter(({ method }) => method !== 'GET')) {
+      const answered = await one.viewer.send(method, pathOf({ path, id }, one.ids), bodies[id])
+      t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
+    }
+    for (const { id, method, path } of operations.filter(({ id }) =>
+      /OfOperators$|^createOrganization$|^listGateways$|^listWholeAuditTrail$/.test(id)
+    )) {
+      const answered = await one.admin.send(method, pathOf({ path, id }, one.ids), bodies[id])
+      t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
+    }
+    t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { plan: 'enterprise' }), { status: 403 })
+    t.match(
+      await one.admin.send('POST', `organizations/${one.ids.tenantId}/tokens`, { name: 'x', role: 'operator' }),
+      { status: 422 },
+      'no token is mightier than its maker'
+    )
+    t.match(await one.admin.send('POST', `organizations/${one.ids.tenantId}/tokens`, { name: 'x', role: 'gateway' }), {
+      status: 422
+    })
+    t.match(
+      await one.admin.send('POST', `organizations/${one.ids.tenantId}/invitations`, {
+        email: 'x@example.org',
+        role: 'operator'
+      }),
+      { status: 422 }
+    )
+    t.match(await one.admin.send('PATCH', `members/${one.ids.memberId}`, { role: 'operator' }), { status: 422 })
+    t.equal(await stored(gateway), before, 'nothing changed')
+    t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { overage: false }), {
+      status: 200,
+      body: { data: { overage: false } }
+    })
   }
-  for (const { id, method, path } of operations.filter(({ id }) => /OfOperators$|^createOrganization$|^listGateways$|^listWholeAuditTrail$/.test(id))) {
-    const answered = await one.admin.send(method, pathOf({ path, id }, one.ids), bodies[id])
-    t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
-  }
-  t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { plan: 'enterprise' }), { status: 403 })
-  t.match(await one.admin.send('POST', `organizations/${one.ids.tenantId}/tokens`, { name: 'x', role: 'operator' }), { status: 422 }, 'no token is mightier than its maker')
-  t.match(await one.admin.send('POST', `organizations/${one.ids.tenantId}/tokens`, { name: 'x', role: 'gateway' }), { status: 422 })
-  t.match(await one.admin.send('POST', `organizations/${one.ids.tenantId}/invitations`, { email: 'x@example.org', role: 'operator' }), { status: 422 })
-  t.match(await one.admin.send('PATCH', `members/${one.ids.memberId}`, { role: 'operator' }), { status: 422 })
-  t.equal(await stored(gateway), before, 'nothing changed')
-  t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { overage: false }), { status: 200, body: { data: { overage: false } } })
-})
+)
 
 t.test('only a good management token opens it, and a revoked one does no longer', async t => {
   const gateway = await startGateway(t)
@@ -124,8 +189,18 @@ t.test('only a good management token opens it, and a revoked one does no longer'
   const gatewayToken = await program(gateway, 'gateway')
   const { secret: key } = await gateway.createKey()
   t.match(await send('GET', 'me'), { status: 200, body: { data: { name: `token:${tokenId}`, role: 'operator' } } })
-  for (const authorization of ['', 'Bearer', `Basic ${secret}`, `Bearer ${secret.slice(0, -1)}`, `Bearer ${gatewayToken.secret}`, `Bearer ${key}`]) {
-    t.match(await send('GET', 'organizations', undefined, { authorization }), { status: 401, body: { data: null, code: 'UNAUTHORIZED' } })
+  for (const authorization of [
+    '',
+    'Bearer',
+    `Basic ${secret}`,
+    `Bearer ${secret.slice(0, -1)}`,
+    `Bearer ${gatewayToken.secret}`,
+    `Bearer ${key}`
+  ]) {
+    t.match(await send('GET', 'organizations', undefined, { authorization }), {
+      status: 401,
+      body: { data: null, code: 'UNAUTHORIZED' }
+    })
   }
   t.match(await send('GET', 'nothing'), { status: 404 })
   await gateway.control.tokens.revoke(tokenId, 'test')
@@ -136,14 +211,34 @@ t.test('only a good management token opens it, and a revoked one does no longer'
 t.test('what is not understood is refused with every field that is wrong, and no value comes back', async t => {
   const { operator, one } = await world(t)
   const keys = `organizations/${one.ids.tenantId}/keys`
-  const wrong = await operator.send('POST', keys, { name: '', mode: 'sw0rdfish', scope: ['read'], expiresAt: 'sw0rdfish' })
+  const wrong = await operator.send('POST', keys, {
+    name: '',
+    mode: 'sw0rdfish',
+    scope: ['read'],
+    expiresAt: 'sw0rdfish'
+  })
   t.match(wrong, { status: 422, body: { code: 'VALIDATION_ERROR' } })
-  t.same(wrong.body.issues.map(({ expression }: { expression: string[] }) => expression[0]).sort(), ['expiresAt', 'mode', 'name', 'scope'])
+  t.same(wrong.body.issues.map(({ expression }: { expression: string[] }) => expression[0]).sort(), [
+    'expiresAt',
+    'mode',
+    'name',
+    'scope'
+  ])
   t.match(JSON.stringify(wrong.body), /did you mean scopes/)
   t.notMatch(JSON.stringify(wrong.body), /sw0rdfish/)
-  t.match(await operator.send('POST', keys, { name: 'x', mode: 'test', expiresAt: '2001-01-01T00:00:00Z' }), { status: 422, body: { message: /future/ } })
-  t.match(await operator.send('POST', `keys/${one.ids.keyId}/revoke`, { reason: 'x' }), { status: 422, body: { message: /without a body/ } })
-  t.match(await operator.send('POST', `keys/${one.ids.keyId}/revoke`, {}), { status: 200 }, 'an empty object is no body')
+  t.match(await operator.send('POST', keys, { name: 'x', mode: 'test', expiresAt: '2001-01-01T00:00:00Z' }), {
+    status: 422,
+    body: { message: /future/ }
+  })
+  t.match(await operator.send('POST', `keys/${one.ids.keyId}/revoke`, { reason: 'x' }), {
+    status: 422,
+    body: { message: /without a body/ }
+  })
+  t.match(
+    await operator.send('POST', `keys/${one.ids.keyId}/revoke`, {}),
+    { status: 200 },
+    'an empty object is no body'
+  )
   t.match(await operator.send('GET', 'audit?limit=0'), { status: 400 })
   t.match(await operator.send('GET', 'audit?limit=1&limit=2'), { status: 400 })
   t.match(await operator.send('GET', 'me?x=1'), { status: 400 })
@@ -154,8 +249,13 @@ t.test('the document is free of complaints, has every operation, and needs no to
   const gateway = await startGateway(t)
   const response = await gateway.inject('/control/v1/openapi.json')
   t.equal(response.statusCode, 200)
-  const ids = Object.values(response.json().paths as Record<string, Record<string, { operationId: string }>>).flatMap(path => Object.values(path).map(({ operationId }) => operationId))
+  const ids = Object.values(response.json().paths as Record<string, Record<string, { operationId: string }>>).flatMap(
+    path => Object.values(path).map(({ operationId }) => operationId)
+  )
   t.same(ids.sort(), operations.map(({ id }) => id).sort())
   t.equal(new Set(ids).size, ids.length)
-  t.same(await lintDocument(JSON.stringify(managementDocument({ version: '1', url: 'https://control.example.org' }))), [])
+  t.same(
+    await lintDocument(JSON.stringify(managementDocument({ version: '1', url: 'https://control.example.org' }))),
+    []
+  )
 })

@@ -12,15 +12,28 @@ const ada = { firstName: 'Ada', lastName: 'Byron', birthDate: '1990-03-14' }
 
 type Line = Readonly<Record<string, any>>
 
-async function startAudited (t: Test, auditLog: object = {}, settings: GatewaySettings = {}): Promise<TestGateway & { readonly file: string, readonly lines: () => Line[] }> {
+async function startAudited (
+  t: Test,
+  auditLog: object = {},
+  settings: GatewaySettings = {}
+): Promise<TestGateway & { readonly file: string; readonly lines: () => Line[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-accesses-'))
   const file = join(folder, 'logs', 'access.log')
   const gateway = await startGateway(t, { ...settings, config: { auditLog: { file, ...auditLog } } })
   t.after(() => rmSync(folder, { recursive: true }))
-  return { ...gateway, file, lines: () => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line)) }
+  return {
+    ...gateway,
+    file,
+    lines: () =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line))
+  }
 }
 
-const told = ({ action, interaction, type, id, records, outcome, code }: Line) => [action, interaction, type, id, records, outcome, code].filter(part => part !== undefined).join(' ')
+const told = ({ action, interaction, type, id, records, outcome, code }: Line) =>
+  [action, interaction, type, id, records, outcome, code].filter(part => part !== undefined).join(' ')
 
 test('each access is a line when its answer is there: who did what to which record, and how it ended', async t => {
   const gateway = await startAudited(t)
@@ -39,7 +52,13 @@ test('each access is a line when its answer is there: who did what to which reco
     `C create Patient ${id} 0`, `R read Patient ${id} 0`, 'E search Patient 1 0', `U update Patient ${id} 0`,
     'R read Patient unknown 4 NOT_FOUND', 'C 4', `D delete Patient ${id} 0`, 'R 0'
   ])
-  t.match(gateway.lines()[0], { n: 1, requestId: created.headers['x-request-id'], tenantId: client.tenantId, mode: 'test', route: '/v1/patients' })
+  t.match(gateway.lines()[0], {
+    n: 1,
+    requestId: created.headers['x-request-id'],
+    tenantId: client.tenantId,
+    mode: 'test',
+    route: '/v1/patients'
+  })
   t.match(await verify(filesOf(gateway.file)), { lines: 8, broken: undefined })
   t.equal(statSync(gateway.file).mode & 0o777, 0o600)
 })
@@ -48,16 +67,34 @@ test('raw FHIR, and each entry of a batch and a transaction, has its line', asyn
   const gateway = await startAudited(t)
   const client = await clientOf(gateway)
   const resource = { resourceType: 'Patient', name: [{ family: 'Byron' }] }
-  const fhir = (method: string, path: string, body?: unknown) => client.send(method, `fhir${path}`, body, { 'content-type': 'application/fhir+json' })
+  const fhir = (method: string, path: string, body?: unknown) =>
+    client.send(method, `fhir${path}`, body, { 'content-type': 'application/fhir+json' })
   const { body: { id } } = await fhir('POST', '/Patient', resource)
   await fhir('GET', '/Patient?family=byron')
   await fhir('GET', `/Patient/${id}/_history`)
-  const made = await fhir('POST', '', { resourceType: 'Bundle', type: 'transaction', entry: [{ resource, request: { method: 'POST', url: 'Patient' } }, { request: { method: 'GET', url: `Patient/${id}` } }] })
+  const made = await fhir('POST', '', {
+    resourceType: 'Bundle',
+    type: 'transaction',
+    entry: [
+      { resource, request: { method: 'POST', url: 'Patient' } },
+      { request: { method: 'GET', url: `Patient/${id}` } }
+    ]
+  })
   const other = made.body.entry[0].response.location.split('/').at(-3)
-  await fhir('POST', '', { resourceType: 'Bundle', type: 'batch', entry: [{ request: { method: 'GET', url: 'Patient/nobody' } }, { request: { method: 'DELETE', url: `Patient/${id}` } }] })
+  await fhir('POST', '', {
+    resourceType: 'Bundle',
+    type: 'batch',
+    entry: [
+      { request: { method: 'GET', url: 'Patient/nobody' } },
+      { request: { method: 'DELETE', url: `Patient/${id}` } }
+    ]
+  })
   const lines = gateway.lines().map(told)
   t.same(lines.slice(0, 3), [`C create Patient ${id} 0`, 'E search Patient 1 0', `R history Patient ${id} 1 0`])
-  t.same(lines.slice(3, 6).sort(), [`C create Patient ${other} 0`, 'E transaction Bundle 0', `R read Patient ${id} 0`].sort())
+  t.same(
+    lines.slice(3, 6).sort(),
+    [`C create Patient ${other} 0`, 'E transaction Bundle 0', `R read Patient ${id} 0`].sort()
+  )
   t.same(lines.slice(6).sort(), ['R read Patient nobody 4 NOT_FOUND', `D delete Patient ${id} 0`].sort())
 })
 
@@ -85,7 +122,13 @@ test('no content of a record, no secret and nothing of a query is in the log', a
 test('what a bulk job came to is a line that names the job', async t => {
   const gateway = await startAudited(t)
   const { secret } = await gateway.createKey()
-  const { job } = await importer(gateway, secret).run([{ id: 'a', ...ada }, { id: 'b', ...ada }], '?resourceType=patients')
+  const { job } = await importer(gateway, secret).run(
+    [
+      { id: 'a', ...ada },
+      { id: 'b', ...ada }
+    ],
+    '?resourceType=patients'
+  )
   const line = gateway.lines().find(({ requestId }) => requestId === job.id)
   t.equal(told(line!), 'E import Patient 2 0')
 })
@@ -95,11 +138,21 @@ test('while lines can\'t be written nothing is done, and when they can everythin
   const client = await clientOf(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
   renameSync(gateway.file, `${gateway.file}.away`)
-  t.match(await client.send('GET', `patients/${id}`), { status: 503, body: { code: 'BACKEND_UNAVAILABLE' }, headers: { 'retry-after': '5' } }, 'an answer without a line does not go out')
+  t.match(
+    await client.send('GET', `patients/${id}`),
+    { status: 503, body: { code: 'BACKEND_UNAVAILABLE' }, headers: { 'retry-after': '5' } },
+    'an answer without a line does not go out'
+  )
   t.match(await client.send('DELETE', `patients/${id}`), { status: 503, body: { message: /^Nothing was done/ } })
   renameSync(`${gateway.file}.away`, gateway.file)
-  while ((await client.send('GET', `patients/${id}`)).status !== 200) await new Promise(resolve => setTimeout(resolve, 50))
-  t.match(gateway.lines().map(told).slice(0, 2), [`C create Patient ${id} 0`, `R read Patient ${id} 0`], 'the read that was answered with 503 had been done, so it is told of')
+  while ((await client.send('GET', `patients/${id}`)).status !== 200) {
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  t.match(
+    gateway.lines().map(told).slice(0, 2),
+    [`C create Patient ${id} 0`, `R read Patient ${id} 0`],
+    'the read that was answered with 503 had been done, so it is told of'
+  )
   t.match(await verify([gateway.file]), { broken: undefined })
 })
 
@@ -116,7 +169,16 @@ test('clinigate audit-log verify says what it found, and ends with 1 when a line
   for (let i = 0; i < 3; i++) await client.send('GET', 'patients')
   const verified = async (...args: string[]) => {
     let out = ''
-    const code = await run(['audit-log', 'verify', gateway.file, ...args], { environment: {}, user: 'test', now: () => new Date(), out: text => { out += text }, err: () => {}, streams: process })
+    const code = await run(['audit-log', 'verify', gateway.file, ...args], {
+      environment: {},
+      user: 'test',
+      now: () => new Date(),
+      out: text => {
+        out += text
+      },
+      err: () => {},
+      streams: process
+    })
     return { code, ...JSON.parse(out) }
   }
   const { last, ...whole } = await verified()

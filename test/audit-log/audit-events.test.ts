@@ -21,7 +21,14 @@ async function startEventful (t: Test, settings: GatewaySettings = {}) {
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'access.log')
   const gateway = await startGateway(t, { ...settings, config: { auditLog: { file, auditEvents: true } } })
-  return { gateway, lines: () => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line)) }
+  return {
+    gateway,
+    lines: () =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line))
+  }
 }
 
 test('each access is an AuditEvent of its own organization, in the sandbox', async t => {
@@ -37,7 +44,13 @@ test('a gateway that is closed stores its last AuditEvents first, and none tells
   await gateway.close()
   const stored = await fhirServer(sandbox.url).tagged(client.tenantId, 'AuditEvent')
   t.equal(stored.length, 120)
-  t.same(stored.map(({ id }) => id).sort(), lines().map(({ hash }) => `clinigate-access-${hash.slice(0, 40)}`).sort(), 'each has the hash of its line')
+  t.same(
+    stored.map(({ id }) => id).sort(),
+    lines()
+      .map(({ hash }) => `clinigate-access-${hash.slice(0, 40)}`)
+      .sort(),
+    'each has the hash of its line'
+  )
 })
 
 test('a bulk job is an AuditEvent, and an import can neither change nor forge one of the gateway\'s', async t => {
@@ -47,22 +60,33 @@ test('a bulk job is an AuditEvent, and an import can neither change nor forge on
   const imports = importer(gateway, secret)
   const { job } = await imports.run([{ resourceType: 'Patient', id: 'a' }])
   const direct = fhirServer(sandbox.url)
-  const ofJob = async () => (await direct.tagged(tenantId, 'AuditEvent')).find(event => JSON.stringify(event.entity).includes(job.id))
+  const ofJob = async () =>
+    (await direct.tagged(tenantId, 'AuditEvent')).find(event => JSON.stringify(event.entity).includes(job.id))
   await until(async () => await ofJob() !== undefined)
   const event = (await ofJob())!
   t.match(event, { action: 'E', outcome: '0', subtype: [{ code: 'operation' }] })
-  const { results } = await imports.run([{ ...event, outcome: '8' }, { ...event, id: `clinigate-access-${'0'.repeat(40)}` }])
+  const { results } = await imports.run([
+    { ...event, outcome: '8' },
+    { ...event, id: `clinigate-access-${'0'.repeat(40)}` }
+  ])
   t.equal((await direct.read('AuditEvent', event.id)).outcome, '0', 'what it calls by that id is another record')
   const known = new Set(lines().map(({ hash }) => `clinigate-access-${hash.slice(0, 40)}`))
   t.ok(results.every(({ id }) => id === undefined || !id.startsWith('clinigate-access-')))
-  t.same((await direct.tagged(tenantId, 'AuditEvent')).filter(({ id }) => id.startsWith('clinigate-access-') && !known.has(id)), [])
+  t.same(
+    (await direct.tagged(tenantId, 'AuditEvent')).filter(
+      ({ id }) => id.startsWith('clinigate-access-') && !known.has(id)
+    ),
+    []
+  )
 })
 
 test('while a datastore takes no AuditEvents requests are served as ever, and what could not be stored is told in the log', async t => {
   const server = await startFaultyServer()
   t.teardown(() => server.close())
   server.answerProbes()
-  server.behave((response, request) => json(request.method === 'GET' ? 404 : 500, { resourceType: 'OperationOutcome' })(response, request))
+  server.behave((response, request) =>
+    json(request.method === 'GET' ? 404 : 500, { resourceType: 'OperationOutcome' })(response, request)
+  )
   const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
   const client = await clientOf(gateway)
   for (let i = 0; i < 3; i++) t.equal((await client.send('GET', 'patients/nobody')).status, 404)
@@ -84,7 +108,11 @@ test('AuditEvents that a datastore refuses one by one are told of, and the other
     const bundle = JSON.parse(server.seen.at(-1)!.body)
     sent.push(bundle)
     if (bundle.type === 'transaction') return json(422, { resourceType: 'OperationOutcome' })(response, request)
-    json(200, { resourceType: 'Bundle', type: 'batch-response', entry: bundle.entry.map((_: unknown, at: number) => ({ response: { status: at === 0 ? '422' : '201 Created' } })) })(response, request)
+    json(200, {
+      resourceType: 'Bundle',
+      type: 'batch-response',
+      entry: bundle.entry.map((_: unknown, at: number) => ({ response: { status: at === 0 ? '422' : '201 Created' } }))
+    })(response, request)
   })
   const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
   const client = await clientOf(gateway)
@@ -104,13 +132,29 @@ test('an organization without a datastore has no AuditEvents, and the log says s
   t.same(lines().map(({ action }) => action), ['R', 'unsent'])
 })
 
-const owner = (tenantId: string): JobOwner => ({ tenantId, mode: 'test', keyId: 'k', keyName: 'a key', plan: 'pro', overage: true })
+const owner = (tenantId: string): JobOwner => ({
+  tenantId,
+  mode: 'test',
+  keyId: 'k',
+  keyName: 'a key',
+  plan: 'pro',
+  overage: true
+})
 const event = (id: number): AccessEvent => ({ resourceType: 'AuditEvent', id: String(id) })
 
 function opened (parts: Pick<AuditEventsParts, 'store'> & Partial<AuditEventsParts>) {
   const told: AuditBacklogEntry[] = []
   const log = { info () {}, warn () {}, error () {} }
-  const events = new AuditEvents({ datastoreOf: ({ tenantId }) => tenantId.slice(0, 1), reportUnsent: async unsent => { told.push(unsent) }, now: () => new Date(0), log, pauseMs: 1, ...parts })
+  const events = new AuditEvents({
+    datastoreOf: ({ tenantId }) => tenantId.slice(0, 1),
+    reportUnsent: async unsent => {
+      told.push(unsent)
+    },
+    now: () => new Date(0),
+    log,
+    pauseMs: 1,
+    ...parts
+  })
   return { events, told }
 }
 
@@ -120,7 +164,13 @@ test('memory is bounded for each datastore, so that one which is down costs anot
   const stored: string[] = []
   const { events, told } = opened({
     maxWaiting: 5,
-    store: async (of, some) => of.tenantId === 'a1' ? await down() : some.map(({ id }): AccessEventOutcome => { stored.push(id); return 'stored' })
+    store: async (of, some) =>
+      of.tenantId === 'a1'
+        ? await down()
+        : some.map(({ id }): AccessEventOutcome => {
+          stored.push(id)
+          return 'stored'
+        })
   })
   for (let i = 0; i < 12; i++) events.add(owner('a1'), event(i))
   for (let i = 0; i < 5; i++) events.add(owner('b1'), event(i))
@@ -135,7 +185,7 @@ test('memory is bounded for each datastore, so that one which is down costs anot
 
 test('what a datastore did not take is stored when it takes it again, in transactions of 100 of one organization', async t => {
   let isDown = true
-  const transactions: Array<{ readonly tenantId: string, readonly ids: string[] }> = []
+  const transactions: Array<{ readonly tenantId: string; readonly ids: string[] }> = []
   const { events, told } = opened({
     store: async ({ tenantId }, some) => {
       if (isDown) await down()
@@ -148,14 +198,23 @@ test('what a datastore did not take is stored when it takes it again, in transac
   isDown = false
   await until(() => events.counts.stored === 250)
   await events.close()
-  t.ok(transactions.every(({ tenantId, ids }) => ids.length <= 100 && ids.every(id => (Number(id) % 2 === 0) === (tenantId === 'a1'))))
+  t.ok(
+    transactions.every(
+      ({ tenantId, ids }) => ids.length <= 100 && ids.every(id => (Number(id) % 2 === 0) === (tenantId === 'a1'))
+    )
+  )
   t.equal(new Set(transactions.flatMap(({ ids }) => ids)).size, 250)
   t.same(told, [])
 })
 
 test('what a datastore takes only later waits for it, and the others are stored', async t => {
   let request = 0
-  const { events, told } = opened({ store: async (_, some) => { request++; return some.map(({ id }): AccessEventOutcome => id === '1' && request < 4 ? 'again' : 'stored') } })
+  const { events, told } = opened({
+    store: async (_, some) => {
+      request++
+      return some.map(({ id }): AccessEventOutcome => (id === '1' && request < 4 ? 'again' : 'stored'))
+    }
+  })
   for (let i = 0; i < 3; i++) events.add(owner('a1'), event(i))
   await until(() => events.counts.stored === 3)
   t.equal(request, 4)
@@ -167,7 +226,15 @@ test('what a datastore takes only later waits for it, and the others are stored'
 
 test('a datastore that does not answer holds up the end no longer than it may', async t => {
   let answer = () => {}
-  const { events, told } = opened({ closingMs: 20, store: async (_, some) => { await new Promise<void>(resolve => { answer = resolve }); return some.map(() => 'stored') } })
+  const { events, told } = opened({
+    closingMs: 20,
+    store: async (_, some) => {
+      await new Promise<void>(resolve => {
+        answer = resolve
+      })
+      return some.map(() => 'stored')
+    }
+  })
   events.add(owner('a1'), event(1))
   await events.close()
   t.match(told, [{ records: 1 }])

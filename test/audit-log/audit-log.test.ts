@@ -14,9 +14,20 @@ function place (t: Test): string {
   return join(folder, 'access.log')
 }
 
-const entry = (id: number, day = '01'): AuditEntry => ({ time: `2030-01-${day}T10:00:00.000Z`, requestId: `r${id}`, tenantId: 't', keyId: 'k', mode: 'test', action: 'R', type: 'Patient', id: String(id), outcome: '0' })
+const entry = (id: number, day = '01'): AuditEntry => ({
+  time: `2030-01-${day}T10:00:00.000Z`,
+  requestId: `r${id}`,
+  tenantId: 't',
+  keyId: 'k',
+  mode: 'test',
+  action: 'R',
+  type: 'Patient',
+  id: String(id),
+  outcome: '0'
+})
 
-const open = (file: string, more: { fileBytes?: number, maxWaiting?: number, retryMs?: number } = {}) => AuditLog.open({ file, fileBytes: 1_000_000, log, ...more })
+const open = (file: string, more: { fileBytes?: number; maxWaiting?: number; retryMs?: number } = {}) =>
+  AuditLog.open({ file, fileBytes: 1_000_000, log, ...more })
 
 const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').filter(line => line !== '')
 
@@ -77,7 +88,10 @@ test('a new file is begun when one is full and when a day has ended, and the cha
   const files = filesOf(file)
   t.ok(files.length > 3)
   t.equal(files.at(-1), file)
-  t.ok(files.every(one => new Set(linesOf(one).map(line => JSON.parse(line).time.slice(0, 10))).size === 1), 'no file holds two days')
+  t.ok(
+    files.every(one => new Set(linesOf(one).map(line => JSON.parse(line).time.slice(0, 10))).size === 1),
+    'no file holds two days'
+  )
   t.match(await verify(files), { lines: 12, broken: undefined })
   const again = await open(file, { fileBytes: 1_000 })
   await again.add(entry(12, '03'))
@@ -130,7 +144,12 @@ test('memory is bounded while the file can\'t be written, and a line tells how m
   renameSync(`${file}.away`, file)
   while (audit.isFailing) await new Promise(resolve => setTimeout(resolve, 5))
   await audit.close()
-  t.same(linesOf(file).map(line => JSON.parse(line)).map(({ action, id, records }) => id ?? `${action} ${records}`), ['0', 'gap 7', '1', '2', '3'])
+  t.same(
+    linesOf(file)
+      .map(line => JSON.parse(line))
+      .map(({ action, id, records }) => id ?? `${action} ${records}`),
+    ['0', 'gap 7', '1', '2', '3']
+  )
   t.match(await verify([file]), { broken: undefined })
 })
 

@@ -13,23 +13,44 @@ const file = { path: 'Binary/1', accept: ['application/fhir+ndjson'], signal: ne
 const reset: Behaviour = response => { response.socket!.destroy() }
 const silent: Behaviour = () => {}
 /** A server that answers what a breaker asks, whatever becomes of others. */
-const alive = (others: Behaviour): Behaviour => (response, request) => (request.url!.endsWith(probePath) ? json(404, {}) : others)(response, request)
+const alive =
+  (others: Behaviour): Behaviour =>
+    (response, request) =>
+      (request.url!.endsWith(probePath) ? json(404, {}) : others)(response, request)
 
 /** So long that a busy machine is no silence. */
 const neverMs = 3_600_000
 
-async function guarded (t: Test, { silenceMs = neverMs, ...options }: Partial<HttpBackendOptions> & { readonly silenceMs?: number } = {}) {
+async function guarded (
+  t: Test,
+  { silenceMs = neverMs, ...options }: Partial<HttpBackendOptions> & { readonly silenceMs?: number } = {}
+) {
   const server = await startFaultyServer()
   const raw = new HttpBackend({ name: 'test', baseUrl: server.url, retryPauseMs: 1, ...options })
   const states: string[] = []
-  const breaker = new Breaker({ probe: () => raw.probe(), onChange: state => states.push(state), pauseMs: 20, silenceMs })
+  const breaker = new Breaker({
+    probe: () => raw.probe(),
+    onChange: state => states.push(state),
+    pauseMs: 20,
+    silenceMs
+  })
   t.after(async () => {
     breaker.close()
     await server.close()
     await raw.close()
   })
   const backend = breaker.guard(raw)
-  return { server, breaker, backend, states, codeOf: (work: Promise<unknown>) => work.then(() => 'ok', error => error.code ?? error.name) }
+  return {
+    server,
+    breaker,
+    backend,
+    states,
+    codeOf: (work: Promise<unknown>) =>
+      work.then(
+        () => 'ok',
+        error => error.code ?? error.name
+      )
+  }
 }
 
 t.test('a datastore that is down is asked by its breaker alone, and by everybody again once it answers', async t => {
@@ -39,7 +60,11 @@ t.test('a datastore that is down is asked by its breaker alone, and by everybody
   t.equal(await codeOf(backend.send(write)), 'BACKEND_ERROR')
   await until(() => breaker.state === 'open')
   server.seen.length = 0
-  const ways: Array<() => Promise<unknown>> = [() => backend.send(read), () => backend.send(write), () => backend.stream(file)]
+  const ways: Array<() => Promise<unknown>> = [
+    () => backend.send(read),
+    () => backend.send(write),
+    () => backend.stream(file)
+  ]
   for (const way of ways) {
     await t.rejects(way(), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': /^\d+$/ } })
   }
@@ -95,26 +120,43 @@ t.test('a server that is slow and not away is left open, though all its connecti
   t.equal(breaker.state, 'closed')
 })
 
-t.test('files that break off and a proxy\'s exchanges are trouble too, and a proxy is refused as others are', async t => {
-  const { server, breaker, backend } = await guarded(t)
-  const proxied = () => new Promise<Error | null>(resolve => backend.upstream.request({ method: 'GET', path: '/' }, (error, response) => {
-    if (error === null) (response as Dispatcher.ResponseData).body.dump().then(() => resolve(null), resolve)
-    else resolve(error)
-  }))
-  const errors: Array<() => Promise<unknown>> = [
-    async () => {
-      server.behave(response => { response.writeHead(200, { 'content-type': file.accept[0]!, 'content-length': 100 }).write('x', () => { server.behave(reset); response.socket!.destroy() }) })
-      for await (const chunk of (await backend.stream(file)).body) t.equal(chunk.toString(), 'x')
-    },
-    () => { server.behave(reset); return proxied() },
-    () => { server.behave(json(500, {})); return proxied() }
-  ]
-  for (const failure of errors) {
-    await pause(30)
-    await failure().catch(() => {})
-    await until(() => breaker.state === 'open')
-    t.ok(await proxied() instanceof CircuitOpen)
-    server.behave(json(200, {}))
-    await until(() => breaker.state === 'closed')
+t.test(
+  "files that break off and a proxy's exchanges are trouble too, and a proxy is refused as others are",
+  async t => {
+    const { server, breaker, backend } = await guarded(t)
+    const proxied = () =>
+      new Promise<Error | null>(resolve =>
+        backend.upstream.request({ method: 'GET', path: '/' }, (error, response) => {
+          if (error === null) (response as Dispatcher.ResponseData).body.dump().then(() => resolve(null), resolve)
+          else resolve(error)
+        })
+      )
+    const errors: Array<() => Promise<unknown>> = [
+      async () => {
+        server.behave(response => {
+          response.writeHead(200, { 'content-type': file.accept[0]!, 'content-length': 100 }).write('x', () => {
+            server.behave(reset)
+            response.socket!.destroy()
+          })
+        })
+        for await (const chunk of (await backend.stream(file)).body) t.equal(chunk.toString(), 'x')
+      },
+      () => {
+        server.behave(reset)
+        return proxied()
+      },
+      () => {
+        server.behave(json(500, {}))
+        return proxied()
+      }
+    ]
+    for (const failure of errors) {
+      await pause(30)
+      await failure().catch(() => {})
+      await until(() => breaker.state === 'open')
+      t.ok((await proxied()) instanceof CircuitOpen)
+      server.behave(json(200, {}))
+      await until(() => breaker.state === 'closed')
+    }
   }
-})
+)

@@ -6,7 +6,12 @@ import type { AddressInfo } from 'node:net'
 import { probePath } from '../../src/backends/http-backend.js'
 
 /** What a loopback server was sent, in order. */
-interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'], readonly body: string }
+interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
 
 /** A loopback server that answers each request by the next of its behaviours; the last one stays. */
 export interface FaultyServer {
@@ -14,7 +19,9 @@ export interface FaultyServer {
   readonly port: number
   readonly seen: Seen[]
   behave (...behaviours: Behaviour[]): void
-  /** For a whole gateway, which looks after its datastores by itself: what it asks to that end is answered and not seen. */
+  /**
+   * For a whole gateway, which looks after its datastores by itself: what it asks to that end is answered and not seen.
+   */
   answerProbes (): void
   close (): Promise<void>
 }
@@ -23,7 +30,9 @@ export type Behaviour = (response: ServerResponse, request: IncomingMessage) => 
 
 /** Answers with FHIR JSON. */
 export function json (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
-  return response => { response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers }).end(JSON.stringify(body)) }
+  return response => {
+    response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers }).end(JSON.stringify(body))
+  }
 }
 
 export async function startFaultyServer (tls?: ServerOptions): Promise<FaultyServer> {
@@ -31,7 +40,9 @@ export async function startFaultyServer (tls?: ServerOptions): Promise<FaultySer
   let answersProbes = false
   let behaviours: Behaviour[] = [json(200, { resourceType: 'Patient', id: '1' })]
   const listener: RequestListener = async (request, response) => {
-    if (answersProbes && request.url!.endsWith(`/${probePath}`)) return json(404, { resourceType: 'OperationOutcome' })(response, request)
+    if (answersProbes && request.url!.endsWith(`/${probePath}`)) {
+      return json(404, { resourceType: 'OperationOutcome' })(response, request)
+    }
     let body = ''
     for await (const chunk of request) body += chunk
     seen.push({ method: request.method!, url: request.url!, headers: request.headers, body })

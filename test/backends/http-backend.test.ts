@@ -14,14 +14,21 @@ import { failureOf } from '../tenant-guard/guarded.js'
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
 const write: BackendRequest = { method: 'POST', path: 'Patient', body: '{"resourceType":"Patient"}' }
 
-async function stub (test: Test, options: Partial<HttpBackendOptions> = {}): Promise<{ server: FaultyServer, backend: HttpBackend }> {
+async function stub (
+  test: Test,
+  options: Partial<HttpBackendOptions> = {}
+): Promise<{ server: FaultyServer; backend: HttpBackend }> {
   const server = await startFaultyServer()
   const backend = new HttpBackend({ name: 'stub', baseUrl: `${server.url}/fhir`, retryPauseMs: 5, ...options })
-  test.teardown(async () => { await Promise.all([server.close(), backend.close()]) })
+  test.teardown(async () => {
+    await Promise.all([server.close(), backend.close()])
+  })
   return { server, backend }
 }
 
-const html: Behaviour = response => { response.writeHead(200, { 'content-type': 'text/html' }).end('<html>login</html>') }
+const html: Behaviour = response => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<html>login</html>')
+}
 const halfABody: Behaviour = response => {
   response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': '100' })
   response.write('{"resourceType":')
@@ -29,7 +36,9 @@ const halfABody: Behaviour = response => {
 }
 const reset: Behaviour = response => { response.destroy() }
 const silent: Behaviour = () => {}
-const silentAfterHeaders: Behaviour = response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{') }
+const silentAfterHeaders: Behaviour = response => {
+  response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{')
+}
 const dripping: Behaviour = response => {
   response.writeHead(200, { 'content-type': 'application/fhir+json' })
   const timer = setInterval(() => response.write(' '), 20)
@@ -65,7 +74,9 @@ t.test('a page link at the base, a search by POST and a basic credential are sen
 t.test('a header that may steer the datastore is not sent, whoever asks', async t => {
   const { server, backend } = await stub(t)
   for (const name of ['content-location', 'x-cascade', 'authorization', 'host', 'X-Request-Id']) {
-    await t.rejects(backend.send({ ...read, headers: { [name]: 'x' } }), { message: `the header ${name} must not be sent to a datastore` })
+    await t.rejects(backend.send({ ...read, headers: { [name]: 'x' } }), {
+      message: `the header ${name} must not be sent to a datastore`
+    })
   }
   await t.rejects(backend.send({ ...read, headers: { 'x-request-id': 'a\r\nx-cascade: delete' } }))
   t.equal(server.seen.length, 0)
@@ -73,7 +84,11 @@ t.test('a header that may steer the datastore is not sent, whoever asks', async 
 
 t.test('answers below 500 are handed on with their text untouched', async t => {
   const { server, backend } = await stub(t)
-  server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json;charset=UTF-8', etag: 'W/"3"' }).end('{"value":1.10,"text":"ü€😀"}') })
+  server.behave(response => {
+    response
+      .writeHead(200, { 'content-type': 'application/fhir+json;charset=UTF-8', etag: 'W/"3"' })
+      .end('{"value":1.10,"text":"ü€😀"}')
+  })
   const answer = await backend.send(read)
   t.strictSame([answer.status, answer.headers.etag, answer.body], [200, 'W/"3"', '{"value":1.10,"text":"ü€😀"}'])
   for (const status of [400, 404, 409, 410, 412, 422]) {
@@ -98,7 +113,13 @@ t.test('each trouble of the datastore has its code', async t => {
     ['a proxy that wants a credential', json(407, {}), 'BACKEND_ERROR'],
     ['a redirect', json(302, {}, { location: 'http://127.0.0.1:1/' }), 'BACKEND_ERROR'],
     ['a body too large', json(200, { text: 'x'.repeat(2000) }), 'BACKEND_ERROR'],
-    ['a body that is not UTF-8', response => { response.writeHead(200, { 'content-type': 'application/json' }).end(Buffer.from([0x22, 0xff, 0x22])) }, 'BACKEND_ERROR'],
+    [
+      'a body that is not UTF-8',
+      response => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(Buffer.from([0x22, 0xff, 0x22]))
+      },
+      'BACKEND_ERROR'
+    ],
     ['a compressed body that nobody asked for', json(200, {}, { 'content-encoding': 'gzip' }), 'BACKEND_ERROR'],
     ['no headers', silent, 'BACKEND_TIMEOUT'],
     ['a body that stops', silentAfterHeaders, 'BACKEND_TIMEOUT'],
@@ -131,7 +152,11 @@ t.test('a write whose end is unknown tells the client to read first, and is neve
     // A time that is over is told before the server has read what it was sent.
     await until(() => server.seen.length > 0)
     t.equal(server.seen.length, 1)
-    t.match((await failureOf(backend.send({ ...write, isSafe: true }))).message, /^Try again/, 'a POST that changes nothing')
+    t.match(
+      (await failureOf(backend.send({ ...write, isSafe: true }))).message,
+      /^Try again/,
+      'a POST that changes nothing'
+    )
     await until(() => server.seen.length > 1)
   }
 })
@@ -176,9 +201,14 @@ t.test('a datastore that is down or unknown is unavailable, for reads and writes
 })
 
 t.test('a request that finds every connection busy waits no longer than its budget, and was not sent', async t => {
-  // The time of the first one runs while it waits for its credential; the second has the connection by then, and for longer.
+  // The time of the first one runs while it waits for its credential; the second has the connection by then, and for
+  // longer.
   const headers = [() => undefined, () => pause(600, bearerHeader('late')), () => undefined]
-  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 1_000, authorization: { ...fixedAuthorization(), header: () => headers.shift()!() } })
+  const { server, backend } = await stub(t, {
+    connections: 1,
+    totalTimeoutMs: 1_000,
+    authorization: { ...fixedAuthorization(), header: () => headers.shift()!() }
+  })
   // So that the connection is there, and the second is sent before its time is over.
   await backend.send(read)
   server.behave(silent)
@@ -189,23 +219,34 @@ t.test('a request that finds every connection busy waits no longer than its budg
   t.equal(server.seen.length, 1)
 })
 
-t.test('a certificate that no authority vouches for is refused; a given authority is believed, for its own names alone', async t => {
-  const certificate = readFileSync(new URL('self-signed.pem', import.meta.url), 'utf8')
-  const key = readFileSync(new URL('self-signed-key.pem', import.meta.url), 'utf8')
-  const server = await startFaultyServer({ cert: certificate, key })
-  const backends = {
-    strict: new HttpBackend({ name: 'strict', baseUrl: server.url }),
-    trusting: new HttpBackend({ name: 'trusting', baseUrl: server.url, ca: certificate }),
-    otherName: new HttpBackend({ name: 'other name', baseUrl: server.url.replace('127.0.0.1', 'localhost'), ca: certificate })
+t.test(
+  'a certificate that no authority vouches for is refused; a given authority is believed, for its own names alone',
+  async t => {
+    const certificate = readFileSync(new URL('self-signed.pem', import.meta.url), 'utf8')
+    const key = readFileSync(new URL('self-signed-key.pem', import.meta.url), 'utf8')
+    const server = await startFaultyServer({ cert: certificate, key })
+    const backends = {
+      strict: new HttpBackend({ name: 'strict', baseUrl: server.url }),
+      trusting: new HttpBackend({ name: 'trusting', baseUrl: server.url, ca: certificate }),
+      otherName: new HttpBackend({
+        name: 'other name',
+        baseUrl: server.url.replace('127.0.0.1', 'localhost'),
+        ca: certificate
+      })
+    }
+    t.teardown(async () => {
+      await Promise.all([server.close(), ...Object.values(backends).map(backend => backend.close())])
+    })
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    t.teardown(() => {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+    })
+    t.equal((await failureOf(backends.strict.send(read))).code, 'BACKEND_UNAVAILABLE')
+    t.equal((await failureOf(backends.otherName.send(read))).code, 'BACKEND_UNAVAILABLE')
+    t.equal(server.seen.length, 0)
+    t.equal((await backends.trusting.send(read)).status, 200)
   }
-  t.teardown(async () => { await Promise.all([server.close(), ...Object.values(backends).map(backend => backend.close())]) })
-  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-  t.teardown(() => { delete process.env.NODE_TLS_REJECT_UNAUTHORIZED })
-  t.equal((await failureOf(backends.strict.send(read))).code, 'BACKEND_UNAVAILABLE')
-  t.equal((await failureOf(backends.otherName.send(read))).code, 'BACKEND_UNAVAILABLE')
-  t.equal(server.seen.length, 0)
-  t.equal((await backends.trusting.send(read)).status, 200)
-})
+)
 
 t.test('to close it again is to wait for the same end', async t => {
   const { server, backend } = await stub(t)
@@ -219,7 +260,14 @@ t.test('to close it again is to wait for the same end', async t => {
 })
 
 t.test('an address that is not a plain base URL stops the start', async t => {
-  for (const baseUrl of ['', 'fhir', 'ftp://host/fhir', 'http://user:pass@host/fhir', 'http://host/fhir?x=1', 'http://host/fhir#x']) {
+  for (const baseUrl of [
+    '',
+    'fhir',
+    'ftp://host/fhir',
+    'http://user:pass@host/fhir',
+    'http://host/fhir?x=1',
+    'http://host/fhir#x'
+  ]) {
     t.throws(() => new HttpBackend({ name: 'bad', baseUrl }), /base URL/)
   }
   const backend = new HttpBackend({ name: 'good', baseUrl: 'http://HOST:80/a/fhir//' })

@@ -8,7 +8,13 @@ function datastore (name: string): Backend {
 }
 
 const datastores = { test: datastore('test'), live: datastore('live'), acme: datastore('acme') }
-const backendFor = routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'test', live: 'live', dedicated: { 'tenant-acme': 'acme' } })
+const backendFor = routing({
+  plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'],
+  datastores,
+  test: 'test',
+  live: 'live',
+  dedicated: { 'tenant-acme': 'acme' }
+})
 
 t.test('each key mode and plan has its own datastore', async t => {
   for (const plan of ['sandbox', 'starter', 'pro', 'team', 'enterprise', 'unheard-of']) {
@@ -21,30 +27,76 @@ t.test('each key mode and plan has its own datastore', async t => {
 })
 
 t.test('live data of an enterprise without a datastore, or of a plan that nobody knows, goes nowhere', async t => {
-  for (const tenantId of ['tenant-other', 'tenant-acm', 'tenant-acme ', 'TENANT-ACME', 'constructor', '__proto__', '']) {
-    t.throws(() => backendFor({ mode: 'live', plan: 'enterprise', tenantId }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '5' } })
+  for (const tenantId of [
+    'tenant-other',
+    'tenant-acm',
+    'tenant-acme ',
+    'TENANT-ACME',
+    'constructor',
+    '__proto__',
+    ''
+  ]) {
+    t.throws(() => backendFor({ mode: 'live', plan: 'enterprise', tenantId }), {
+      code: 'BACKEND_UNAVAILABLE',
+      headers: { 'retry-after': '5' }
+    })
   }
   for (const plan of ['Enterprise', 'custom', '', 'toString']) {
     t.throws(() => backendFor({ mode: 'live', plan, tenantId: 'tenant-acme' }), { code: 'BACKEND_UNAVAILABLE' })
   }
 })
 
-t.test('an enterprise whose datastore the control plane names has that one, unless it is shared, another\'s or not there', async t => {
-  const own = routing({ plans: ['pro', 'enterprise'], datastores: { ...datastores, bay: datastore('bay') }, test: 'test', live: 'live', dedicated: { 'tenant-acme': 'acme' } })
-  t.equal(own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'bay')
-  t.equal(own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-acme', datastore: 'bay' }).name, 'acme', 'the configuration wins')
-  t.equal(own({ mode: 'live', plan: 'pro', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'live', 'other plans share')
-  t.equal(own({ mode: 'test', plan: 'enterprise', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'test')
-  for (const name of ['test', 'live', 'acme', 'nowhere', '']) {
-    t.throws(() => own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-bay', datastore: name }), { code: 'BACKEND_UNAVAILABLE' })
+t.test(
+  "an enterprise whose datastore the control plane names has that one, unless it is shared, another's or not there",
+  async t => {
+    const own = routing({
+      plans: ['pro', 'enterprise'],
+      datastores: { ...datastores, bay: datastore('bay') },
+      test: 'test',
+      live: 'live',
+      dedicated: { 'tenant-acme': 'acme' }
+    })
+    t.equal(own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'bay')
+    t.equal(
+      own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-acme', datastore: 'bay' }).name,
+      'acme',
+      'the configuration wins'
+    )
+    t.equal(
+      own({ mode: 'live', plan: 'pro', tenantId: 'tenant-bay', datastore: 'bay' }).name,
+      'live',
+      'other plans share'
+    )
+    t.equal(own({ mode: 'test', plan: 'enterprise', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'test')
+    for (const name of ['test', 'live', 'acme', 'nowhere', '']) {
+      t.throws(() => own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-bay', datastore: name }), {
+        code: 'BACKEND_UNAVAILABLE'
+      })
+    }
   }
-})
+)
 
 t.test('a mode that is neither test nor live goes nowhere', async t => {
-  t.throws(() => backendFor({ mode: 'Live' as 'live', plan: 'pro', tenantId: 'tenant-acme' }), { code: 'BACKEND_UNAVAILABLE' })
+  t.throws(() => backendFor({ mode: 'Live' as 'live', plan: 'pro', tenantId: 'tenant-acme' }), {
+    code: 'BACKEND_UNAVAILABLE'
+  })
 })
 
 t.test('a name that no datastore has stops the start', async t => {
-  t.throws(() => routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'test', live: 'live', dedicated: { x: 'nowhere' } }), /nowhere/)
-  t.throws(() => routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'tests', live: 'live' }), /tests/)
+  t.throws(
+    () =>
+      routing({
+        plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'],
+        datastores,
+        test: 'test',
+        live: 'live',
+        dedicated: { x: 'nowhere' }
+      }),
+    /nowhere/
+  )
+  t.throws(
+    () =>
+      routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'tests', live: 'live' }),
+    /tests/
+  )
 })

@@ -8,14 +8,27 @@ import { startFaultyServer, type Behaviour, type FaultyServer } from './faulty-s
 
 const type = 'application/fhir+ndjson'
 
-async function stub (t: Test, options: Partial<HttpBackendOptions> = {}): Promise<{ server: FaultyServer, read: (more?: Partial<StreamRequest>) => Promise<{ status: number, text: string }> }> {
+async function stub (
+  t: Test,
+  options: Partial<HttpBackendOptions> = {}
+): Promise<{
+  server: FaultyServer
+  read: (more?: Partial<StreamRequest>) => Promise<{ status: number; text: string }>
+}> {
   const server = await startFaultyServer()
   const backend = new HttpBackend({ name: 'stub', baseUrl: `${server.url}/fhir`, ...options })
-  t.teardown(async () => { await Promise.all([server.close(), backend.close()]) })
+  t.teardown(async () => {
+    await Promise.all([server.close(), backend.close()])
+  })
   return {
     server,
     async read (more = {}) {
-      const { status, body } = await backend.stream({ path: 'Binary/1', accept: [type, 'application/ndjson'], signal: new AbortController().signal, ...more })
+      const { status, body } = await backend.stream({
+        path: 'Binary/1',
+        accept: [type, 'application/ndjson'],
+        signal: new AbortController().signal,
+        ...more
+      })
       let text = ''
       for await (const chunk of body) text += chunk.toString()
       return { status, text }
@@ -29,14 +42,23 @@ const answer = (status: number, headers: Record<string, string>, ...segments: st
   response.end()
 }
 
-t.test('a file is read as it comes, under the gateway\'s own credential and for the types that were asked for', async t => {
-  const { server, read } = await stub(t, { authorization: fixedAuthorization('Bearer secret') })
-  for (const given of [`${type};charset=utf-8`, 'application/ndjson']) {
-    server.behave(answer(200, { 'content-type': given }, '{}\n', '{"a":1}\n'))
-    t.strictSame(await read({ headers: { 'x-request-id': 'r1' } }), { status: 200, text: '{}\n{"a":1}\n' })
-    t.match(server.seen, [{ method: 'GET', url: '/fhir/Binary/1', headers: { accept: `${type}, application/ndjson`, authorization: 'Bearer secret', 'x-request-id': 'r1' } }])
+t.test(
+  "a file is read as it comes, under the gateway's own credential and for the types that were asked for",
+  async t => {
+    const { server, read } = await stub(t, { authorization: fixedAuthorization('Bearer secret') })
+    for (const given of [`${type};charset=utf-8`, 'application/ndjson']) {
+      server.behave(answer(200, { 'content-type': given }, '{}\n', '{"a":1}\n'))
+      t.strictSame(await read({ headers: { 'x-request-id': 'r1' } }), { status: 200, text: '{}\n{"a":1}\n' })
+      t.match(server.seen, [
+        {
+          method: 'GET',
+          url: '/fhir/Binary/1',
+          headers: { accept: `${type}, application/ndjson`, authorization: 'Bearer secret', 'x-request-id': 'r1' }
+        }
+      ])
+    }
   }
-})
+)
 
 t.test('a file may be larger than any answer, and is not held', async t => {
   const { server, read } = await stub(t, { maxResponseBytes: 1_000 })
@@ -55,12 +77,48 @@ t.test('a file that is not there is an answer without content', async t => {
 t.test('trouble is told as that of any request, once and without a second try', async t => {
   const patient = await stub(t)
   const hasty = await stub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
-  const cases: Array<[string, Behaviour, { readonly code: string, readonly headers?: object, readonly cause?: object }]> = [
-    ['busy', answer(503, { 'retry-after': '7' }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '7' } }], ['busy too', answer(429, {}), { code: 'BACKEND_UNAVAILABLE' }], ['broken', answer(500, {}), { code: 'BACKEND_ERROR' }],
-    ['a redirect', answer(302, { location: 'https://evil.example/' }), { code: 'BACKEND_ERROR', cause: { reason: 'redirects are not followed' } }], ['a refused credential', answer(401, {}), { code: 'BACKEND_ERROR' }],
-    ['a page of HTML', answer(200, { 'content-type': 'text/html' }, '<html>'), { code: 'BACKEND_ERROR' }], ['a compressed file', answer(200, { 'content-type': type, 'content-encoding': 'gzip' }, 'x'), { code: 'BACKEND_ERROR' }], ['no type', answer(200, {}, 'x'), { code: 'BACKEND_ERROR' }],
-    ['half a file', response => { response.writeHead(200, { 'content-type': type, 'content-length': '99' }).write('x'); setTimeout(() => response.destroy(), 5) }, { code: 'BACKEND_ERROR' }],
-    ['a file that stops', response => { response.writeHead(200, { 'content-type': type }).write('x') }, { code: 'BACKEND_TIMEOUT' }], ['silence', () => {}, { code: 'BACKEND_TIMEOUT' }], ['a broken connection', response => { response.destroy() }, { code: 'BACKEND_ERROR' }]
+  const cases: Array<
+    [string, Behaviour, { readonly code: string; readonly headers?: object; readonly cause?: object }]
+  > = [
+    ['busy', answer(503, { 'retry-after': '7' }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '7' } }],
+    ['busy too', answer(429, {}), { code: 'BACKEND_UNAVAILABLE' }],
+    ['broken', answer(500, {}), { code: 'BACKEND_ERROR' }],
+    [
+      'a redirect',
+      answer(302, { location: 'https://evil.example/' }),
+      { code: 'BACKEND_ERROR', cause: { reason: 'redirects are not followed' } }
+    ],
+    ['a refused credential', answer(401, {}), { code: 'BACKEND_ERROR' }],
+    ['a page of HTML', answer(200, { 'content-type': 'text/html' }, '<html>'), { code: 'BACKEND_ERROR' }],
+    [
+      'a compressed file',
+      answer(200, { 'content-type': type, 'content-encoding': 'gzip' }, 'x'),
+      { code: 'BACKEND_ERROR' }
+    ],
+    ['no type', answer(200, {}, 'x'), { code: 'BACKEND_ERROR' }],
+    [
+      'half a file',
+      response => {
+        response.writeHead(200, { 'content-type': type, 'content-length': '99' }).write('x')
+        setTimeout(() => response.destroy(), 5)
+      },
+      { code: 'BACKEND_ERROR' }
+    ],
+    [
+      'a file that stops',
+      response => {
+        response.writeHead(200, { 'content-type': type }).write('x')
+      },
+      { code: 'BACKEND_TIMEOUT' }
+    ],
+    ['silence', () => {}, { code: 'BACKEND_TIMEOUT' }],
+    [
+      'a broken connection',
+      response => {
+        response.destroy()
+      },
+      { code: 'BACKEND_ERROR' }
+    ]
   ]
   for (const [name, behaviour, failure] of cases) {
     const { server, read } = failure.code === 'BACKEND_TIMEOUT' ? hasty : patient
@@ -73,7 +131,9 @@ t.test('trouble is told as that of any request, once and without a second try', 
     t.equal(server.seen.length, 1, name)
   }
   const down = new HttpBackend({ name: 'down', baseUrl: 'http://127.0.0.1:1/fhir' })
-  await t.rejects(down.stream({ path: 'x', accept: [type], signal: new AbortController().signal }), { code: 'BACKEND_UNAVAILABLE' })
+  await t.rejects(down.stream({ path: 'x', accept: [type], signal: new AbortController().signal }), {
+    code: 'BACKEND_UNAVAILABLE'
+  })
   await down.close()
 })
 

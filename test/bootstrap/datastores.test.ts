@@ -33,13 +33,23 @@ async function opened (t: Test) {
     rmSync(directory, { recursive: true })
   })
   const environment = { CLINIGATE_CONFIG: file, CLINIGATE_DATA: directory }
-  const { backendFor } = await openDatastores(loadConfig(environment), { environment, now: () => new Date(), log: pino({ level: 'silent' }) }, closers)
+  const { backendFor } = await openDatastores(
+    loadConfig(environment),
+    { environment, now: () => new Date(), log: pino({ level: 'silent' }) },
+    closers
+  )
   return {
     backendFor,
     asked: requested,
     read: (owner: RoutingKey) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
-    hasAsked: async (count: number) => { while (requested.length < count) await new Promise(resolve => setTimeout(resolve, 5)) },
-    letGo: () => { for (const { response } of requested.splice(0)) response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') }
+    hasAsked: async (count: number) => {
+      while (requested.length < count) await new Promise(resolve => setTimeout(resolve, 5))
+    },
+    letGo: () => {
+      for (const { response } of requested.splice(0)) {
+        response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}')
+      }
+    }
   }
 }
 
@@ -48,7 +58,12 @@ const test = (tenantId: string): RoutingKey => ({ tenantId, mode: 'test', plan: 
 t.test('the way of an organization to its datastore is made once, and is no other\'s where it has a share', async t => {
   const { backendFor } = await opened(t)
   t.equal(backendFor(test('acme')), backendFor(test('acme')))
-  const ways = new Set(['acme', 'bay', 'acme bay', 'test acme'].flatMap(tenantId => [backendFor(test(tenantId)), backendFor({ tenantId, mode: 'live', plan: 'pro' })]))
+  const ways = new Set(
+    ['acme', 'bay', 'acme bay', 'test acme'].flatMap(tenantId => [
+      backendFor(test(tenantId)),
+      backendFor({ tenantId, mode: 'live', plan: 'pro' })
+    ])
+  )
   t.equal(ways.size, 8)
 })
 

@@ -6,8 +6,12 @@ import { buildMain } from '../harness/built.js'
 import { requireSupportedNode } from '../../src/bootstrap/supported-node.js'
 
 t.test('a Node that is too old for the database driver is refused with the version to use', async t => {
-  for (const version of ['20.20.2', '22.11.0', '18.0.0']) t.throws(() => requireSupportedNode(version), /Node 22\.12 or later is needed/)
-  for (const version of ['22.12.0', '24.0.0', '26.10.0', process.versions.node]) t.doesNotThrow(() => requireSupportedNode(version))
+  for (const version of ['20.20.2', '22.11.0', '18.0.0']) {
+    t.throws(() => requireSupportedNode(version), /Node 22\.12 or later is needed/)
+  }
+  for (const version of ['22.12.0', '24.0.0', '26.10.0', process.versions.node]) {
+    t.doesNotThrow(() => requireSupportedNode(version))
+  }
 })
 
 t.test('package.json and the check say the same of Node', async t => {
@@ -16,15 +20,21 @@ t.test('package.json and the check say the same of Node', async t => {
 })
 
 /** A Node that says it is old, and crashes as an old one does where a driver is loaded. */
-const old = "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.20.2'});process.dlopen=()=>process.abort()"
+const old =
+  "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.20.2'});process.dlopen=()=>process.abort()"
 
 for (const file of ['main.js', 'operator/cli/index.js']) {
   for (const args of [[], ['start'], ['orgs', 'list'], ['--version']]) {
-    t.test(`on an old Node \`${[file, ...args].join(' ')}\` says which one is needed, before it loads the database driver`, async t => {
-      const ended = spawnSync(process.execPath, ['--import', old, join(dirname(buildMain()), file), ...args], { encoding: 'utf8' })
-      t.equal(ended.status, 1)
-      t.equal(ended.stdout, '')
-      t.equal(ended.stderr, 'clinigate: Node 22.12 or later is needed, such as Node 24; this is Node 20.20.2\n')
-    })
+    t.test(
+      `on an old Node \`${[file, ...args].join(' ')}\` says which one is needed, before it loads the database driver`,
+      async t => {
+        const ended = spawnSync(process.execPath, ['--import', old, join(dirname(buildMain()), file), ...args], {
+          encoding: 'utf8'
+        })
+        t.equal(ended.status, 1)
+        t.equal(ended.stdout, '')
+        t.equal(ended.stderr, 'clinigate: Node 22.12 or later is needed, such as Node 24; this is Node 20.20.2\n')
+      }
+    )
   }
 }

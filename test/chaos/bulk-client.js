@@ -10,7 +10,8 @@ const mostOpen = 3
 
 /**
  * Imports and exports of one organization. Each line of an import has one result, whatever happens while it
- * is done; what a result says was created is there; and an export has all that was there when it began, and nothing of others.
+ * is done; what a result says was created is there; and an export has all that was there when it began, and nothing of
+ * others.
  */
 export class BulkClient {
   counts = { imports: 0, exports: 0, linesCreated: 0, linesFailed: 0, linesExported: 0, jobsLeft: 0 }
@@ -32,7 +33,10 @@ export class BulkClient {
     }
   }
 
-  /** Waits for the jobs that have not ended, but not for ever: what still waits to be tried again is cancelled, and what is told of it until then is true. */
+  /**
+   * Waits for the jobs that have not ended, but not for ever: what still waits to be tried again is cancelled, and what
+   * is told of it until then is true.
+   */
   async endJobs (until) {
     while (this.#open.size > 0 && performance.now() < until) await this.#look()
     for (const { jobId, markers } of this.#open) {
@@ -68,8 +72,12 @@ export class BulkClient {
   async #import () {
     const batch = ++this.#number
     const markers = Array.from({ length: linesOfAnImport }, (_, at) => `${this.tenant.name}b${batch}x${at + 1}`)
-    const body = markers.map((lastName, at) => `${JSON.stringify({ id: `${batch}-${at}`, firstName: 'v0', lastName })}\n`).join('')
-    const { status, data } = await this.tenant.send('POST', 'bulk/import?resourceType=patients', { body, type: 'application/x-ndjson' }) ?? {}
+    const body = markers
+      .map((lastName, at) => `${JSON.stringify({ id: `${batch}-${at}`, firstName: 'v0', lastName })}\n`)
+      .join('')
+    const { status, data } =
+      (await this.tenant.send('POST', 'bulk/import?resourceType=patients', { body, type: 'application/x-ndjson' })) ??
+      {}
     if (status === 202) return { jobId: data.jobId, markers, judge: ({ id }) => this.#judgeImport(id, markers) }
     if (status < 500) this.#break(`an import is answered with ${status}`)
   }
@@ -85,7 +93,9 @@ export class BulkClient {
 
   /** In the order of the lines, each once. */
   #judgeResults (results, markers) {
-    if (results.some(({ line }, at) => line <= (results[at - 1]?.line ?? 0))) this.#break('results are not in the order of their lines, or one has two')
+    if (results.some(({ line }, at) => line <= (results[at - 1]?.line ?? 0))) {
+      this.#break('results are not in the order of their lines, or one has two')
+    }
     for (const { line, status, code } of results) {
       this.counts[status === 'created' ? 'linesCreated' : 'linesFailed']++
       if (status === 'created') this.#created.push(markers[line - 1])
@@ -95,7 +105,8 @@ export class BulkClient {
 
   async #export () {
     const known = [...this.#created]
-    const { status, data } = await this.tenant.send('POST', 'bulk/export', { body: { resourceTypes: ['patients'] } }) ?? {}
+    const { status, data } =
+      (await this.tenant.send('POST', 'bulk/export', { body: { resourceTypes: ['patients'] } })) ?? {}
     if (status === 202) return { jobId: data.jobId, judge: ({ files }) => this.#judgeExport(files, known) }
     if (status < 500) this.#break(`an export is answered with ${status}`)
   }
@@ -112,7 +123,9 @@ export class BulkClient {
     this.counts.linesExported += exported.length
     const there = new Set(exported)
     const missing = known.filter(marker => !there.has(marker)).length
-    if (missing > 0) this.#break(`an export lacks ${missing} of ${known.length} records that were there before it began`)
+    if (missing > 0) {
+      this.#break(`an export lacks ${missing} of ${known.length} records that were there before it began`)
+    }
     if (there.size !== exported.length) this.#break('an export has a record twice')
     return true
   }

@@ -17,23 +17,41 @@ const { openControlStore } = await import(join(built, 'control-plane', 'store', 
 /**
  * Lets one thing after another go wrong around a gateway in a process of its own, while organizations work with it.
  * Everything is to work again within `recoveredWithinMs` of a fault's end.
- * @param {{ seconds: number, seed: number, hapi?: string, recoveredWithinMs?: number, jobsEndWithinMs?: number, log?: (line: string) => void }} options bulk jobs that are under way at the end have `jobsEndWithinMs` to end
- * @returns {Promise<{ recoveries: Array<{ name: string, tookMs: number }>, counts: Record<string, number>, violations: string[] }>} how long each recovery took, what was counted, and what broke a promise
+ * @param {{ seconds: number, seed: number, hapi?: string, recoveredWithinMs?: number, jobsEndWithinMs?: number, log?:
+ * (line: string) => void }} options bulk jobs that are under way at the end have `jobsEndWithinMs` to end
+ * @returns {Promise<{ recoveries: Array<{ name: string, tookMs: number }>, counts: Record<string, number>, violations:
+ * string[] }>} how long each recovery took, what was counted, and what broke a promise
  */
-export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, jobsEndWithinMs = 180_000, log = () => {} }) {
+export async function chaos ({
+  seconds,
+  seed,
+  hapi,
+  recoveredWithinMs = 5_000,
+  jobsEndWithinMs = 180_000,
+  log = () => {}
+}) {
   const random = randomFrom(seed)
   const scene = await openScene({ hapi, random, recoveredWithinMs, log })
   try {
     const stopping = new AbortController()
     const work = [...scene.tenants, ...scene.bulkClients].map(client => client.work(stopping.signal))
-    const recoveries = await rounds(scene, { until: performance.now() + seconds * 1_000, recoveredWithinMs, random, log })
+    const recoveries = await rounds(scene, {
+      until: performance.now() + seconds * 1_000,
+      recoveredWithinMs,
+      random,
+      log
+    })
     stopping.abort()
     await Promise.all(work)
     const jobsEndAt = performance.now() + jobsEndWithinMs
     await Promise.all(scene.bulkClients.map(client => client.endJobs(jobsEndAt)))
     for (const tenant of scene.tenants) await tenant.settle()
     for (const client of scene.bulkClients) client.settle()
-    return { recoveries, counts: sumOf([...scene.tenants, ...scene.bulkClients]), violations: [...scene.violations, ...scene.tenants.flatMap(({ violations }) => violations)] }
+    return {
+      recoveries,
+      counts: sumOf([...scene.tenants, ...scene.bulkClients]),
+      violations: [...scene.violations, ...scene.tenants.flatMap(({ violations }) => violations)]
+    }
   } finally {
     await scene.close()
   }
@@ -53,7 +71,9 @@ async function rounds (scene, { until, recoveredWithinMs, random, log }) {
     await happen()
     const tookMs = await scene.recovered()
     recoveries.push({ name, tookMs })
-    if (tookMs > recoveredWithinMs) scene.violations.push(`after ${name} it took ${Math.round(tookMs)} ms until every organization was served`)
+    if (tookMs > recoveredWithinMs) {
+      scene.violations.push(`after ${name} it took ${Math.round(tookMs)} ms until every organization was served`)
+    }
     log(`${name}: served again after ${Math.round(tookMs)} ms`)
     await pause(300 + random() * 500)
   }
@@ -65,15 +85,27 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-chaos-'))
   const disk = smallDisk(join(folder, 'data'))
   if (disk.why !== undefined) log(`SKIPPED disk full: it takes the right to mount a small disk (${disk.why})`)
-  const backend = new Restartable({ script: join(import.meta.dirname, 'backend.js'), args: [join(folder, 'backend.db')], ready: /http:\S+/ })
+  const backend = new Restartable({
+    script: join(import.meta.dirname, 'backend.js'),
+    args: [join(folder, 'backend.db')],
+    ready: /http:\S+/
+  })
   let backendUrl = hapi ?? await backend.start()
   const proxy = await startFaultProxy(() => backendUrl)
   const fhirUrl = proxy.origin + new URL(backendUrl).pathname.replace(/\/$/, '')
   const gateway = await startGateway(folder, { fhirUrl, dataDirectory: join(folder, 'data') })
   const auditLog = join(folder, 'data', 'audit', 'access.log')
-  const audited = await startGateway(folder, { fhirUrl, dataDirectory: join(folder, 'audited'), more: { AUDIT_LOG_FILE: auditLog } })
+  const audited = await startGateway(folder, {
+    fhirUrl,
+    dataDirectory: join(folder, 'audited'),
+    more: { AUDIT_LOG_FILE: auditLog }
+  })
   const unaudited = await makeTenants(gateway, { random, of: names.slice(0, -1), make: parts => new Tenant(parts) })
-  const withLines = await makeTenants(audited, { random, of: names.slice(-1), make: parts => new AuditedTenant({ ...parts, auditLog }) })
+  const withLines = await makeTenants(audited, {
+    random,
+    of: names.slice(-1),
+    make: parts => new AuditedTenant({ ...parts, auditLog })
+  })
   const tenants = [...unaudited, ...withLines]
   const events = {
     'gateway killed': gateway.killed,
@@ -81,7 +113,9 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
     ...disk.why === undefined && {
       'disk full': async () => {
         const tookMs = await fullDisk(disk, { tenants: unaudited, withLines, random })
-        if (tookMs > recoveredWithinMs) violations.push(`with a full disk it took ${Math.round(tookMs)} ms until every organization could read`)
+        if (tookMs > recoveredWithinMs) {
+          violations.push(`with a full disk it took ${Math.round(tookMs)} ms until every organization could read`)
+        }
       }
     },
     ...hapi === undefined && {
@@ -114,7 +148,10 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
   }
 }
 
-/** Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words. Where lines are required, all is refused. */
+/**
+ * Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words.
+ * Where lines are required, all is refused.
+ */
 async function fullDisk (disk, { tenants, withLines, random }) {
   // Some room comes free by itself.
   const filling = setInterval(() => disk.fill(), 20)
@@ -144,9 +181,16 @@ async function recovery (tenants) {
 /** Letters that nothing else in an answer has, a name for each organization. */
 const names = ['Xqzalpha', 'Xqzbravo', 'Xqzcharlie', 'Xqzdelta']
 
-/** A gateway that is killed and started again; `mayBreak` says whether a connection from a time on may have been broken by that. */
+/**
+ * A gateway that is killed and started again; `mayBreak` says whether a connection from a time on may have been broken
+ * by that.
+ */
 async function startGateway (folder, { fhirUrl, dataDirectory, more }) {
-  const gateway = new Restartable({ script: join(built, 'main.js'), env: { ...await environmentIn(folder, { fhirUrl, dataDirectory }), ...more }, ready: /listens on/ })
+  const gateway = new Restartable({
+    script: join(built, 'main.js'),
+    env: { ...(await environmentIn(folder, { fhirUrl, dataDirectory })), ...more },
+    ready: /listens on/
+  })
   await gateway.start()
   let brokenAt = -Infinity
   let isDown = false
@@ -166,7 +210,11 @@ async function startGateway (folder, { fhirUrl, dataDirectory, more }) {
 }
 
 async function makeTenants ({ url, dataDirectory, mayBreak }, { random, of, make }) {
-  const store = await openControlStore({ file: join(dataDirectory, 'control.db'), plans: ['chaos'], now: () => new Date() })
+  const store = await openControlStore({
+    file: join(dataDirectory, 'control.db'),
+    plans: ['chaos'],
+    now: () => new Date()
+  })
   const tenants = []
   for (const name of of) {
     const { tenantId } = await store.organizations.create({ name, plan: 'chaos' }, 'chaos')
@@ -182,9 +230,20 @@ async function environmentIn (folder, { fhirUrl, dataDirectory }) {
   const plans = join(folder, 'plans.json')
   writeFileSync(plans, JSON.stringify({ chaos: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
   const config = join(folder, 'config.json')
-  // Some go on while others wait for the lease of a gateway that was killed to run out. Nothing is held back of a disk that is small.
+  // Some go on while others wait for the lease of a gateway that was killed to run out. Nothing is held back of a disk
+  // that is small.
   writeFileSync(config, JSON.stringify({ bulk: { jobsAtOnce: 16, jobsPerOrganization: 8, reserveBytes: 0 } }))
-  return { CLINIGATE_DATA: dataDirectory, CLINIGATE_CONFIG: config, CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: String(await freePort()), PUBLIC_URL: 'https://api.example.org', LOG_LEVEL: 'silent', FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl }
+  return {
+    CLINIGATE_DATA: dataDirectory,
+    CLINIGATE_CONFIG: config,
+    CLINIGATE_PLANS: plans,
+    HOST: '127.0.0.1',
+    PORT: String(await freePort()),
+    PUBLIC_URL: 'https://api.example.org',
+    LOG_LEVEL: 'silent',
+    FHIR_TEST_URL: fhirUrl,
+    FHIR_LIVE_URL: fhirUrl
+  }
 }
 
 /** Below those that systems give to clients, which would take it while the gateway is down. */
@@ -200,7 +259,9 @@ async function freePort () {
 
 function sumOf (tenants) {
   const total = {}
-  for (const { counts } of tenants) for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
+  for (const { counts } of tenants) {
+    for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
+  }
   return total
 }
 

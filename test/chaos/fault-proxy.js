@@ -4,20 +4,37 @@ import { createServer, request as ask } from 'node:http'
 /** What goes wrong between the gateway and its datastore, by name; each is given a request and a way to pass it on. */
 const faults = {
   none: pass => pass(),
-  latency: pass => { setTimeout(pass, 700) },
-  'reset before': (_, { request }) => { request.socket.destroy() },
+  latency: pass => {
+    setTimeout(pass, 700)
+  },
+  'reset before': (_, { request }) => {
+    request.socket.destroy()
+  },
   // The worst: it was done, and nobody is told.
   'reset after': (pass, { request }) => pass(() => request.socket.destroy()),
-  'half answers': (pass, { request, response }) => pass((answer, body) => {
-    response.writeHead(answer.statusCode, { ...answer.headers, 'content-length': body.length + 1 })
-    response.write(body.subarray(0, body.length / 2), () => request.socket.destroy())
-  }),
-  html: (_, { response }) => { response.writeHead(502, { 'content-type': 'text/html' }).end('<html><body>Bad gateway at 10.1.2.3</body></html>') },
-  'html as a success': (_, { response }) => { response.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>Sign in</body></html>') },
-  500: (_, { response }) => { response.writeHead(500, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}') },
-  503: (_, { response }) => { response.writeHead(503, { 'retry-after': '1' }).end() },
-  429: (_, { response }) => { response.writeHead(429, { 'retry-after': '1' }).end() },
-  'no JSON': (_, { response }) => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"Pat') }
+  'half answers': (pass, { request, response }) =>
+    pass((answer, body) => {
+      response.writeHead(answer.statusCode, { ...answer.headers, 'content-length': body.length + 1 })
+      response.write(body.subarray(0, body.length / 2), () => request.socket.destroy())
+    }),
+  html: (_, { response }) => {
+    response.writeHead(502, { 'content-type': 'text/html' }).end('<html><body>Bad gateway at 10.1.2.3</body></html>')
+  },
+  'html as a success': (_, { response }) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>Sign in</body></html>')
+  },
+  500: (_, { response }) => {
+    response.writeHead(500, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}')
+  },
+  503: (_, { response }) => {
+    response.writeHead(503, { 'retry-after': '1' }).end()
+  },
+  429: (_, { response }) => {
+    response.writeHead(429, { 'retry-after': '1' }).end()
+  },
+  'no JSON': (_, { response }) => {
+    response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"Pat')
+  }
 }
 
 /** The names of all faults. */
@@ -34,7 +51,10 @@ export async function startFaultProxy (targetOf) {
       return
     }
     const pass = (answered = (answer, body) => response.writeHead(answer.statusCode, answer.headers).end(body)) =>
-      passOn(targetOf(), { request, body: Buffer.concat(chunks) }).then(([answer, body]) => answered(answer, body), () => request.socket.destroy())
+      passOn(targetOf(), { request, body: Buffer.concat(chunks) }).then(
+        ([answer, body]) => answered(answer, body),
+        () => request.socket.destroy()
+      )
     fault(pass, { request, response })
   })
   server.listen(0, '127.0.0.1')
@@ -50,20 +70,30 @@ export async function startFaultProxy (targetOf) {
 function asOwn (answer, body, { from, to }) {
   const own = Buffer.from(body.toString().replaceAll(from, to))
   const { 'transfer-encoding': _, ...headers } = answer.headers
-  return [{ statusCode: answer.statusCode, headers: { ...headers, ...headers['content-length'] !== undefined && { 'content-length': own.length } } }, own]
+  return [
+    {
+      statusCode: answer.statusCode,
+      headers: { ...headers, ...(headers['content-length'] !== undefined && { 'content-length': own.length }) }
+    },
+    own
+  ]
 }
 
 function passOn (target, { request: { method, url, headers }, body }) {
   return new Promise((resolve, reject) => {
-    const outgoing = ask(new URL(url, target), { method, headers: { ...headers, host: new URL(target).host } }, async answer => {
-      try {
-        const chunks = []
-        for await (const chunk of answer) chunks.push(chunk)
-        resolve(asOwn(answer, Buffer.concat(chunks), { from: new URL(target).origin, to: `http://${headers.host}` }))
-      } catch (error) {
-        reject(error)
+    const outgoing = ask(
+      new URL(url, target),
+      { method, headers: { ...headers, host: new URL(target).host } },
+      async answer => {
+        try {
+          const chunks = []
+          for await (const chunk of answer) chunks.push(chunk)
+          resolve(asOwn(answer, Buffer.concat(chunks), { from: new URL(target).origin, to: `http://${headers.host}` }))
+        } catch (error) {
+          reject(error)
+        }
       }
-    })
+    )
     outgoing.once('error', reject)
     outgoing.end(body)
   })

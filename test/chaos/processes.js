@@ -13,14 +13,19 @@ export class Restartable {
   /** Resolves with what the line says when it is ready. */
   async start () {
     const { PATH, HOME } = process.env
-    this.child = spawn(process.execPath, [this.script, ...this.args], { env: { PATH, HOME, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child = spawn(process.execPath, [this.script, ...this.args], {
+      env: { PATH, HOME, ...this.env },
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
     let lastWords = ''
     this.child.stderr.on('data', text => { lastWords = (lastWords + text).slice(-2_000) })
     this.#ended = once(this.child, 'exit')
     // Read to the end, so that it never waits for a reader.
     const said = new Promise((resolve, reject) => {
       this.#ended.then(() => reject(new Error(`${this.script} ended: ${lastWords}`)))
-      createInterface(this.child.stdout).on('line', line => { if (this.ready.test(line)) resolve(this.ready.exec(line)[0]) })
+      createInterface(this.child.stdout).on('line', line => {
+        if (this.ready.test(line)) resolve(this.ready.exec(line)[0])
+      })
     })
     return await said
   }

@@ -1,15 +1,31 @@
 /**
- * `npm run chaos [-- --minutes N --seed N --hapi URL]`: a gateway whose datastore, network and process fail again and again, on the
- * sandbox or on a FHIR server that is given, while clients count what they were promised. The seed sets the faults and their order.
+ * `npm run chaos [-- --minutes N --seed N --hapi URL]`: a gateway whose datastore, network and process fail again and
+ * again, on the sandbox or on a FHIR server that is given, while clients count what they were promised. The seed sets
+ * the faults and their order.
  */
 import { parseArgs } from 'node:util'
 import { chaos } from './chaos.js'
 
-const options = { minutes: { type: 'string', default: '5' }, seed: { type: 'string', default: String(Date.now() % 2 ** 31) }, hapi: { type: 'string' } }
+const options = {
+  minutes: { type: 'string', default: '5' },
+  seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+  hapi: { type: 'string' }
+}
 const { values: { minutes, seed, hapi } } = parseArgs({ options })
 console.log(`Chaos for ${minutes} minutes with seed ${seed}`)
-const { recoveries, counts, violations } = await chaos({ seconds: Number(minutes) * 60, seed: Number(seed), hapi, log: console.log })
-console.log(`\n${recoveries.length} faults, longest recovery ${Math.round(Math.max(...recoveries.map(({ tookMs }) => tookMs)))} ms; ${JSON.stringify(counts)}`)
+const { recoveries, counts, violations } = await chaos({
+  seconds: Number(minutes) * 60,
+  seed: Number(seed),
+  hapi,
+  log: console.log
+})
+console.log(
+  `\n${recoveries.length} faults, longest recovery ${Math.round(Math.max(...recoveries.map(({ tookMs }) => tookMs)))} ms; ${JSON.stringify(counts)}`
+)
 for (const violation of violations.slice(0, 50)) console.log(`BROKEN: ${violation}`)
-console.log(violations.length === 0 ? 'Every promise was kept.' : `${violations.length} promises broken; again with --seed ${seed}`)
+console.log(
+  violations.length === 0
+    ? 'Every promise was kept.'
+    : `${violations.length} promises broken; again with --seed ${seed}`
+)
 process.exitCode = violations.length === 0 ? 0 : 1

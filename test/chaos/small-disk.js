@@ -6,13 +6,18 @@ const sizeMegabytes = 64
 const block = Buffer.alloc(64 * 1024, 1)
 
 /**
- * A file system of its own for a directory, which can really be full: ENOSPC for whoever writes there. It takes the right to mount.
+ * A file system of its own for a directory, which can really be full: ENOSPC for whoever writes there. It takes the
+ * right to mount.
  * Its `close` unmounts it. Where that right is missing there is none, and `why` says so.
  * @returns {{ fill: () => void, empty: () => void, close: () => void } | { why: string }}
  */
 export function smallDisk (directory) {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const { status, stderr, error } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMegabytes}m,mode=700`, 'tmpfs', directory], { encoding: 'utf8' })
+  const { status, stderr, error } = spawnSync(
+    'mount',
+    ['-t', 'tmpfs', '-o', `size=${sizeMegabytes}m,mode=700`, 'tmpfs', directory],
+    { encoding: 'utf8' }
+  )
   if (status !== 0) return { why: (stderr ?? error?.message ?? '').trim() }
   const file = openSync(join(directory, 'filler'), 'w')
   return {

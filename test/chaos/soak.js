@@ -1,6 +1,6 @@
 /**
- * `npm run soak [-- --minutes N]`: a gateway under half of the load that it can bear, for a while. Its memory and the time of its
- * answers are printed as a table; they must not grow.
+ * `npm run soak [-- --minutes N]`: a gateway under half of the load that it can bear, for a while. Its memory and the
+ * time of its answers are printed as a table; they must not grow.
  */
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
@@ -10,22 +10,33 @@ const { values } = parseArgs({ options: { minutes: { type: 'string', default: '1
 const seconds = Number(values.minutes) * 60
 const parts = 10
 
-// Memory settles as the caches fill and the compiler finishes, which the first tenth is for; and two processors are never quite alone.
+// Memory settles as the caches fill and the compiler finishes, which the first tenth is for; and two processors are
+// never quite alone.
 const mostGrowth = { memory: 1.15, p99: 1.5 }
 const leastNoticedMs = 10
 
 try {
-  const { url, pid, secret } = await startGateway(async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line)
-  const load = options => autocannon({ url: `${url}/v1/patients/p0`, headers: { 'x-api-key': secret }, connections: 10, ...options })
+  const { url, pid, secret } = await startGateway(
+    async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line
+  )
+  const load = options =>
+    autocannon({ url: `${url}/v1/patients/p0`, headers: { 'x-api-key': secret }, connections: 10, ...options })
   await load({ duration: 5 })
   const capacity = (await load({ duration: 10 })).requests.average
   const rate = Math.max(10, Math.round(capacity / 2))
-  console.log(`Capacity ${Math.round(capacity)} requests/s; ${values.minutes} minutes at ${rate}\n\n| second | requests/s | p50 ms | p99 ms | memory MiB | not 200 |\n|---|---|---|---|---|---|`)
+  console.log(
+    `Capacity ${Math.round(capacity)} requests/s; ${values.minutes} minutes at ${rate}\n\n| second | requests/s | p50 ms | p99 ms | memory MiB | not 200 |\n|---|---|---|---|---|---|`
+  )
   const measured = []
   for (let part = 1; part <= parts; part++) {
-    const { requests, latency, errors, timeouts, non2xx } = await load({ duration: seconds / parts, overallRate: rate })
+    const { requests, latency, errors, timeouts, non2xx } = await load({
+      duration: seconds / parts,
+      overallRate: rate
+    })
     measured.push({ p99: latency.p99, memory: residentMemory(pid), failed: errors + timeouts + non2xx })
-    console.log(`| ${Math.round(part * seconds / parts)} | ${Math.round(requests.average)} | ${latency.p50} | ${latency.p99} | ${measured.at(-1).memory.toFixed(0)} | ${measured.at(-1).failed} |`)
+    console.log(
+      `| ${Math.round((part * seconds) / parts)} | ${Math.round(requests.average)} | ${latency.p50} | ${latency.p99} | ${measured.at(-1).memory.toFixed(0)} | ${measured.at(-1).failed} |`
+    )
   }
   report(measured.slice(1))
 } finally {
@@ -35,7 +46,10 @@ try {
 /** Compares the first third with the last one. */
 function report (measured) {
   const third = Math.ceil(measured.length / 3)
-  const medians = name => [measured.slice(0, third), measured.slice(-third)].map(some => some.map(one => one[name]).sort((a, b) => a - b)[Math.floor(third / 2)])
+  const medians = name =>
+    [measured.slice(0, third), measured.slice(-third)].map(
+      some => some.map(one => one[name]).sort((a, b) => a - b)[Math.floor(third / 2)]
+    )
   const [memoryBefore, memoryAfter] = medians('memory')
   const [p99Before, p99After] = medians('p99')
   const verdicts = {

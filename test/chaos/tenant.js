@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { outsideContract } from './answer.js'
 
 /**
- * One organization's clients: they create, read, change and search patients that carry a marker of their own, and remember what
- * they were promised. Whatever breaks a promise becomes a violation.
+ * One organization's clients: they create, read, change and search patients that carry a marker of their own, and
+ * remember what they were promised. Whatever breaks a promise becomes a violation.
  */
 export class Tenant {
   /** By id: the marker, and the first names that the record may have now. */
@@ -13,7 +13,17 @@ export class Tenant {
   violations = []
   /** The markers of all that is there at the end. */
   found = []
-  counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0, servedOnFullDisk: 0, refusedOnFullDisk: 0 }
+  counts = {
+    answers: 0,
+    created: 0,
+    replayed: 0,
+    changed: 0,
+    failures: 0,
+    unanswered: 0,
+    servedOnFullDisk: 0,
+    refusedOnFullDisk: 0
+  }
+
   /** Since when the gateway's disk is full; undefined while there is room. */
   fullSince
   #number = 0
@@ -25,7 +35,13 @@ export class Tenant {
 
   /** Works until it is told to stop. */
   async work (stopping) {
-    const tasks = [() => this.#create(), () => this.#read(), () => this.#read(), () => this.#change(), () => this.#search()]
+    const tasks = [
+      () => this.#create(),
+      () => this.#read(),
+      () => this.#read(),
+      () => this.#change(),
+      () => this.#search()
+    ]
     while (!stopping.aborted) {
       await tasks[Math.floor(this.random() * tasks.length)]()
       await pause(5 + this.random() * 20)
@@ -38,14 +54,26 @@ export class Tenant {
     try {
       const response = await fetch(`${this.url}/v1/${path}`, {
         method,
-        headers: { 'x-api-key': this.secret, ...body && { 'content-type': type }, ...key && { 'idempotency-key': key } },
+        headers: {
+          'x-api-key': this.secret,
+          ...(body && { 'content-type': type }),
+          ...(key && { 'idempotency-key': key })
+        },
         body: typeof body === 'object' ? JSON.stringify(body) : body
       })
       const answer = { status: response.status, headers: response.headers, text: await response.text() }
       const hasLines = response.ok && response.headers.get('content-type').includes('ndjson')
       this.#judge(answer, `${method} ${path.replace(/\/.*|\?.*/, '')}`, hasLines ? [] : outsideContract(answer))
       if (began >= this.fullSince) this.#judgeOnFullDisk(`${method} ${path.replace(/\/.*|\?.*/, '')}`, answer.status)
-      return { ...answer, data: hasLines ? answer.text.split('\n').filter(Boolean).map(line => JSON.parse(line)) : JSON.parse(answer.text).data }
+      return {
+        ...answer,
+        data: hasLines
+          ? answer.text
+            .split('\n')
+            .filter(Boolean)
+            .map(line => JSON.parse(line))
+          : JSON.parse(answer.text).data
+      }
     } catch (error) {
       this.counts.unanswered++
       if (!this.mayBreak(began)) this.violations.push(`no answer to ${method}: ${error.cause?.code ?? error.message}`)
@@ -58,7 +86,9 @@ export class Tenant {
     if (answer.status >= 400) this.counts.failures++
     if (answer.status < 500) this.served.push(answer.headers.get('x-request-id'))
     for (const rule of broken) this.violations.push(`${what}: ${rule}`)
-    for (const other of this.others) if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
+    for (const other of this.others) {
+      if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
+    }
   }
 
   /** What can't be noted down is refused by a clear 503, and reading takes no room. */
@@ -102,14 +132,18 @@ export class Tenant {
     const [id, record] = this.#any() ?? []
     if (id === undefined) return
     const answer = await this.send('GET', `patients/${id}`)
-    if (answer !== undefined && answer.status < 500) this.#compare(answer.status === 200 ? answer.data : undefined, record)
+    if (answer !== undefined && answer.status < 500) {
+      this.#compare(answer.status === 200 ? answer.data : undefined, record)
+    }
   }
 
   async #search () {
     const [id, { marker } = {}] = this.#any() ?? []
     if (id === undefined) return
     const answer = await this.send('GET', `patients?lastName=${marker}`)
-    if (answer?.status === 200 && !answer.data.data.some(found => found.id === id)) this.violations.push('a search does not find what was promised')
+    if (answer?.status === 200 && !answer.data.data.some(found => found.id === id)) {
+      this.violations.push('a search does not find what was promised')
+    }
   }
 
   #any () {
@@ -119,21 +153,29 @@ export class Tenant {
 
   #compare (found, { marker, names }) {
     if (found === undefined) this.violations.push('a record that was promised is not found')
-    else if (found.lastName !== marker || !names.has(found.firstName)) this.violations.push('a record is not what was promised')
+    else if (found.lastName !== marker || !names.has(found.firstName)) {
+      this.violations.push('a record is not what was promised')
+    }
   }
 
-  /** Reads everything once more, when nothing is wrong any longer: nothing promised is missing, and nothing is there twice. */
+  /**
+   * Reads everything once more, when nothing is wrong any longer: nothing promised is missing, and nothing is there
+   * twice.
+   */
   async settle () {
-    const markers = this.found = []
+    const markers = (this.found = [])
     for (let cursor = ''; cursor !== undefined;) {
-      const { status, data } = await this.send('GET', `patients?count=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`) ?? {}
+      const { status, data } =
+        (await this.send('GET', `patients?count=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`)) ?? {}
       if (status !== 200) return this.violations.push(`at the end a search is answered with ${status}`)
       markers.push(...data.data.map(({ lastName }) => lastName))
       cursor = data.cursor
     }
-    if (new Set(markers).size !== markers.length) this.violations.push('a record was made twice, of one line of an import or with one Idempotency-Key')
+    if (new Set(markers).size !== markers.length) {
+      this.violations.push('a record was made twice, of one line of an import or with one Idempotency-Key')
+    }
     for (const [id, record] of this.promised) {
-      const { status, data } = await this.send('GET', `patients/${id}`) ?? {}
+      const { status, data } = (await this.send('GET', `patients/${id}`)) ?? {}
       this.#compare(status === 200 ? data : undefined, record)
     }
   }

@@ -6,7 +6,9 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { existing, tagsOf, tenantSystem, type Existing } from '../tenant-guard/operator.js'
 import { command, start } from './command.js'
 
-async function clinic (t: Test): Promise<{ server: Existing, environment: Record<string, string>, tenantId: string, file: string }> {
+async function clinic (
+  t: Test
+): Promise<{ server: Existing; environment: Record<string, string>; tenantId: string; file: string }> {
   const directory = t.testdir()
   const file = join(directory, 'existing.db')
   const sandbox = await startSandbox({ file, now: () => new Date() })
@@ -38,16 +40,37 @@ Patient            1               1
 `
   })
   t.match(await adopt('--search', 'Patient?gender=female', '--json'), { code: 0, out: /"types":\{\}/ })
-  t.same(JSON.parse((await adopt('--search', 'Patient?gender=male', '--json')).out), { tenantId, datastore: 'live', isDryRun: false, isComplete: true, types: { Patient: { adopted: 1 } }, failures: {}, references: {} })
-  t.same(JSON.parse((await adopt('--all-types', '--json')).out), { tenantId, datastore: 'live', isDryRun: false, isComplete: true, types: { Observation: { adopted: 1 }, Patient: { own: 1, foreign: 1 } }, failures: {}, references: { 'foreign-reference': 1 } })
-  for (const { resourceType, id } of [untagged, crossing]) t.ok(tagsOf(await server.read(resourceType, id)).includes(`${tenantSystem}|${tenantId}`))
+  t.same(JSON.parse((await adopt('--search', 'Patient?gender=male', '--json')).out), {
+    tenantId,
+    datastore: 'live',
+    isDryRun: false,
+    isComplete: true,
+    types: { Patient: { adopted: 1 } },
+    failures: {},
+    references: {}
+  })
+  t.same(JSON.parse((await adopt('--all-types', '--json')).out), {
+    tenantId,
+    datastore: 'live',
+    isDryRun: false,
+    isComplete: true,
+    types: { Observation: { adopted: 1 }, Patient: { own: 1, foreign: 1 } },
+    failures: {},
+    references: { 'foreign-reference': 1 }
+  })
+  for (const { resourceType, id } of [untagged, crossing]) {
+    t.ok(tagsOf(await server.read(resourceType, id)).includes(`${tenantSystem}|${tenantId}`))
+  }
   t.same(await server.read('Patient', foreign.id), foreign)
 })
 
 t.test('a record that could not be adopted ends with 1 and the reason', async t => {
   const { server, environment, tenantId, file } = await clinic(t)
   const subject = await server.plant(patient)
-  const [broken] = [await server.plant({ resourceType: 'Observation', subject: { reference: `Patient/${subject.id}` } }), await server.plant({ resourceType: 'Observation' })]
+  const [broken] = [
+    await server.plant({ resourceType: 'Observation', subject: { reference: `Patient/${subject.id}` } }),
+    await server.plant({ resourceType: 'Observation' })
+  ]
   // As in a server that was filled while it checked no references: it would not take the record now.
   const database = new Database(file)
   database.prepare('UPDATE resource SET deleted = 1 WHERE id = ?').run(subject.id)
@@ -59,49 +82,73 @@ t.test('a record that could not be adopted ends with 1 and the reason', async t 
   t.match(out, /Not adopted:\n {2}1 {2}the datastore refused it \(400\)\n/)
 })
 
-t.test('what was not understood, an unknown tenant or a datastore that fails ends with 2 and writes nothing', async t => {
-  const { server, environment, tenantId } = await clinic(t)
-  const record = await server.plant(patient)
-  const live = ['adopt', 'live', '--tenant', tenantId]
-  const cases: Array<[RegExp, ...string[]]> = [
-    [/no organization with this tenant id.*CLINIGATE_DATA/, 'adopt', 'live', '--tenant', 'org-x', '--type', 'Patient'],
-    [/--tenant/, 'adopt', 'live', '--type', 'Patient'],
-    [/select records/, ...live],
-    [/select records/, ...live, '--type', 'Patient', '--all-types'],
-    [/did you mean Patient/, ...live, '--type', 'Patient,Pateint'],
-    [/Type\?name=value/, ...live, '--search', 'name=x'],
-    [/rejected this search. \(status 400\)/, ...live, '--search', 'Patient?nmae=x'],
-    [/from 1 to 64/, ...live, '--type', 'Patient', '--parallel', '0'],
-    [/no datastore has this name/, 'adopt', 'liv', '--tenant', tenantId, '--type', 'Patient']
-  ]
-  for (const [line, ...args] of cases) {
-    const { code, out, err } = await command(environment, ...args)
-    t.same([code, out], [2, ''], args.join(' '))
-    t.match(err, line)
+t.test(
+  'what was not understood, an unknown tenant or a datastore that fails ends with 2 and writes nothing',
+  async t => {
+    const { server, environment, tenantId } = await clinic(t)
+    const record = await server.plant(patient)
+    const live = ['adopt', 'live', '--tenant', tenantId]
+    const cases: Array<[RegExp, ...string[]]> = [
+      [
+        /no organization with this tenant id.*CLINIGATE_DATA/,
+        'adopt',
+        'live',
+        '--tenant',
+        'org-x',
+        '--type',
+        'Patient'
+      ],
+      [/--tenant/, 'adopt', 'live', '--type', 'Patient'],
+      [/select records/, ...live],
+      [/select records/, ...live, '--type', 'Patient', '--all-types'],
+      [/did you mean Patient/, ...live, '--type', 'Patient,Pateint'],
+      [/Type\?name=value/, ...live, '--search', 'name=x'],
+      [/rejected this search. \(status 400\)/, ...live, '--search', 'Patient?nmae=x'],
+      [/from 1 to 64/, ...live, '--type', 'Patient', '--parallel', '0'],
+      [/no datastore has this name/, 'adopt', 'liv', '--tenant', tenantId, '--type', 'Patient']
+    ]
+    for (const [line, ...args] of cases) {
+      const { code, out, err } = await command(environment, ...args)
+      t.same([code, out], [2, ''], args.join(' '))
+      t.match(err, line)
+    }
+    const down = { ...environment, FHIR_LIVE_URL: 'http://127.0.0.1:1/fhir' }
+    t.match(await command(down, ...live, '--type', 'Patient'), { code: 2, err: /does not answer/ })
+    t.same(await server.read('Patient', record.id), record)
   }
-  const down = { ...environment, FHIR_LIVE_URL: 'http://127.0.0.1:1/fhir' }
-  t.match(await command(down, ...live, '--type', 'Patient'), { code: 2, err: /does not answer/ })
-  t.same(await server.read('Patient', record.id), record)
-})
+)
 
-t.test('a run that is killed leaves whole records, and the next one writes only what is left', { timeout: 240_000 }, async t => {
-  const { server, environment, tenantId } = await clinic(t)
-  await server.plantAll(Array.from({ length: 2_000 }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
-  const args = ['adopt', 'live', '--tenant', tenantId, '--type', 'Patient']
-  const isOwn = (record: Parameters<typeof tagsOf>[0]): boolean => tagsOf(record).includes(`${tenantSystem}|${tenantId}`)
-  const { child, ended } = start(environment, ...args)
-  while ((await server.tagged(tenantId, 'Patient')).length < 200) await pause(20)
-  child.kill('SIGKILL')
-  t.equal((await ended).code, null)
+t.test(
+  'a run that is killed leaves whole records, and the next one writes only what is left',
+  { timeout: 240_000 },
+  async t => {
+    const { server, environment, tenantId } = await clinic(t)
+    await server.plantAll(Array.from({ length: 2_000 }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
+    const args = ['adopt', 'live', '--tenant', tenantId, '--type', 'Patient']
+    const isOwn = (record: Parameters<typeof tagsOf>[0]): boolean =>
+      tagsOf(record).includes(`${tenantSystem}|${tenantId}`)
+    const { child, ended } = start(environment, ...args)
+    while ((await server.tagged(tenantId, 'Patient')).length < 200) await pause(20)
+    child.kill('SIGKILL')
+    t.equal((await ended).code, null)
 
-  const between = await server.all('Patient')
-  const done = between.filter(isOwn).length
-  t.ok(done >= 200 && done < 2_000, `${done} were adopted before the kill`)
-  t.same(between.filter(record => record.meta.versionId !== (isOwn(record) ? '2' : '1')), [], 'each is either done or as it was')
+    const between = await server.all('Patient')
+    const done = between.filter(isOwn).length
+    t.ok(done >= 200 && done < 2_000, `${done} were adopted before the kill`)
+    t.same(
+      between.filter(record => record.meta.versionId !== (isOwn(record) ? '2' : '1')),
+      [],
+      'each is either done or as it was'
+    )
 
-  const again = JSON.parse((await command(environment, ...args, '--json')).out)
-  t.same(again.types, { Patient: { adopted: 2_000 - done, own: done } })
-  const after = await server.all('Patient')
-  t.equal(after.length, 2_000)
-  t.same(after.filter(record => !isOwn(record) || record.meta.versionId !== '2'), [], 'none was written twice')
-})
+    const again = JSON.parse((await command(environment, ...args, '--json')).out)
+    t.same(again.types, { Patient: { adopted: 2_000 - done, own: done } })
+    const after = await server.all('Patient')
+    t.equal(after.length, 2_000)
+    t.same(
+      after.filter(record => !isOwn(record) || record.meta.versionId !== '2'),
+      [],
+      'none was written twice'
+    )
+  }
+)

@@ -17,12 +17,18 @@ t.test('a clean datastore ends with 0 and says so', async t => {
   await server.send('PUT', 'ValueSet/v', { resourceType: 'ValueSet', id: 'v', status: 'draft' })
   const { code, out } = await command(environment, 'audit', 'live')
   t.equal(code, 0)
-  t.equal(out, '1 records were read; no findings.\n\ntype     records\nPatient        1\n\nNot checked, because these types cannot belong to one tenant: ValueSet 1.\n')
+  t.equal(
+    out,
+    '1 records were read; no findings.\n\ntype     records\nPatient        1\n\nNot checked, because these types cannot belong to one tenant: ValueSet 1.\n'
+  )
 })
 
 t.test('findings end with 1, as a table and the first of them, or all as lines of JSON', async t => {
   const foreign = await server.plant({ resourceType: 'Patient' }, [tenantSystem, 'b'])
-  const crossing = await server.plant({ resourceType: 'Observation', subject: { reference: `Patient/${foreign.id}` } }, [tenantSystem, 'a'])
+  const crossing = await server.plant(
+    { resourceType: 'Observation', subject: { reference: `Patient/${foreign.id}` } },
+    [tenantSystem, 'a']
+  )
   const untagged = await server.plant({ resourceType: 'Patient' })
   const people = await start(environment, 'audit', 'live').ended
   t.equal(people.code, 1)
@@ -46,8 +52,24 @@ Findings:
   t.equal(json.code, 1)
   t.same(findings(json.out), [
     { finding: 'no-tag', type: 'Patient', id: untagged.id },
-    { finding: 'foreign-reference', type: 'Observation', id: crossing.id, tenantId: 'a', path: 'Observation.subject', target: `Patient/${foreign.id}`, targetTenantId: 'b' },
-    { summary: { datastore: 'live', records: 4, findings: { 'no-tag': 1, 'foreign-reference': 1 }, types: { Observation: { owned: 1, 'foreign-reference': 1 }, Patient: { 'no-tag': 1, owned: 2 } }, shared: { ValueSet: 1 } } }
+    {
+      finding: 'foreign-reference',
+      type: 'Observation',
+      id: crossing.id,
+      tenantId: 'a',
+      path: 'Observation.subject',
+      target: `Patient/${foreign.id}`,
+      targetTenantId: 'b'
+    },
+    {
+      summary: {
+        datastore: 'live',
+        records: 4,
+        findings: { 'no-tag': 1, 'foreign-reference': 1 },
+        types: { Observation: { owned: 1, 'foreign-reference': 1 }, Patient: { 'no-tag': 1, owned: 2 } },
+        shared: { ValueSet: 1 }
+      }
+    }
   ])
 })
 
@@ -61,30 +83,44 @@ t.test('a reader that has seen enough ends the report in peace', async t => {
 
 t.test('a part of the types can be audited, and a server that is in no configuration', async t => {
   t.match(await command(environment, 'audit', 'live', '--type', 'Encounter,Group'), { code: 0, out: /^0 records/ })
-  t.match(await command({ CLINIGATE_DATA: environment.CLINIGATE_DATA }, 'audit', '--url', sandbox.url), { code: 1, out: /^3,004 records/ })
+  t.match(await command({ CLINIGATE_DATA: environment.CLINIGATE_DATA }, 'audit', '--url', sandbox.url), {
+    code: 1,
+    out: /^3,004 records/
+  })
 })
 
-t.test('what was not understood, or a datastore that fails, ends with 2 and one line that says what to do', async t => {
-  const cases: Array<[RegExp, ...string[]]> = [
-    [/name a datastore, or a server with --url/, 'audit'],
-    [/name a datastore, or a server with --url/, 'audit', 'live', '--url', sandbox.url],
-    [/no datastore has this name; did you mean live\? The configuration has: live, test/, 'audit', 'lvie'],
-    [/its sandbox is empty; is CLINIGATE_DATA/, 'audit', 'test'],
-    [/must use http or https/, 'audit', '--url', 'ftp://x.example'],
-    [/does not answer\. Check its URL/, 'audit', '--url', 'http://127.0.0.1:1/fhir'],
-    [/cannot use the datastore's response. \(status 404, the datastore shows no CapabilityStatement\)/, 'audit', '--url', sandbox.url + '/x'],
-    [/no such resource type; did you mean Patient\?/, 'audit', 'live', '--type', 'Pateint'],
-    [/ValueSet cannot belong to one tenant/, 'audit', 'live', '--type', 'ValueSet'],
-    [/Use a whole number/, 'audit', 'live', '--limit', 'many'],
-    [/unknown option/, 'audit', 'live', '--fix']
-  ]
-  for (const [line, ...args] of cases) {
-    const { code, out, err } = await command(environment, ...args)
-    t.same([code, out], [2, ''], args.join(' '))
-    t.match(err, line)
+t.test(
+  'what was not understood, or a datastore that fails, ends with 2 and one line that says what to do',
+  async t => {
+    const cases: Array<[RegExp, ...string[]]> = [
+      [/name a datastore, or a server with --url/, 'audit'],
+      [/name a datastore, or a server with --url/, 'audit', 'live', '--url', sandbox.url],
+      [/no datastore has this name; did you mean live\? The configuration has: live, test/, 'audit', 'lvie'],
+      [/its sandbox is empty; is CLINIGATE_DATA/, 'audit', 'test'],
+      [/must use http or https/, 'audit', '--url', 'ftp://x.example'],
+      [/does not answer\. Check its URL/, 'audit', '--url', 'http://127.0.0.1:1/fhir'],
+      [
+        /cannot use the datastore's response. \(status 404, the datastore shows no CapabilityStatement\)/,
+        'audit',
+        '--url',
+        sandbox.url + '/x'
+      ],
+      [/no such resource type; did you mean Patient\?/, 'audit', 'live', '--type', 'Pateint'],
+      [/ValueSet cannot belong to one tenant/, 'audit', 'live', '--type', 'ValueSet'],
+      [/Use a whole number/, 'audit', 'live', '--limit', 'many'],
+      [/unknown option/, 'audit', 'live', '--fix']
+    ]
+    for (const [line, ...args] of cases) {
+      const { code, out, err } = await command(environment, ...args)
+      t.same([code, out], [2, ''], args.join(' '))
+      t.match(err, line)
+    }
+    t.match(await command({ ...environment, PORT: 'many' }, 'audit', 'live'), {
+      code: 2,
+      err: /PORT: must be integer/
+    })
   }
-  t.match(await command({ ...environment, PORT: 'many' }, 'audit', 'live'), { code: 2, err: /PORT: must be integer/ })
-})
+)
 
 t.test('a sandbox in the data directory can be audited, while a gateway has it open', async t => {
   const directory = t.testdir()

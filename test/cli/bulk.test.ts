@@ -7,7 +7,13 @@ import { until } from '../harness/until.js'
 import { command, start, type Ended } from './command.js'
 import { faultyProxy, type Seen } from './faulty-proxy.js'
 
-interface World { readonly gateway: TestGateway, readonly secret: string, readonly directory: string, readonly bulk: (...args: string[]) => Promise<Ended>, readonly env: Record<string, string> }
+interface World {
+  readonly gateway: TestGateway
+  readonly secret: string
+  readonly directory: string
+  readonly bulk: (...args: string[]) => Promise<Ended>
+  readonly env: Record<string, string>
+}
 
 // Nothing of a configuration: a wrong one would stop every command that reads it.
 const noConfiguration = { CLINIGATE_CONFIG: '/nowhere/config.json', CLINIGATE_DATA: '/dev/null/data' }
@@ -19,9 +25,14 @@ async function open (t: Test, directory: string): Promise<World> {
   return { gateway, secret, directory, env, bulk: (...args) => command(env, 'bulk', ...args) }
 }
 
-const patient = (number: number, more = {}): string => `${JSON.stringify({ firstName: `Ada${number}`, lastName: 'Lovelace', ...more })}\n`
+const patient = (number: number, more = {}): string =>
+  `${JSON.stringify({ firstName: `Ada${number}`, lastName: 'Lovelace', ...more })}\n`
 const patients = (count: number): string => Array.from({ length: count }, (_, i) => patient(i)).join('')
-const linesOf = (file: string): any[] => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+const linesOf = (file: string): any[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
 const jobIn = (text: string): string => /job-[a-z2-7]{26}/.exec(text)![0]
 
 test('4,000 lines go in, each with its result in order, and come out again', { timeout: 300_000 }, async t => {
@@ -30,12 +41,23 @@ test('4,000 lines go in, each with its result in order, and come out again', { t
   writeFileSync(file, patients(4_000))
   const imported = await bulk('import', file, '--type', 'patients', '--json')
   t.equal(imported.code, 0, imported.err)
-  t.match(JSON.parse(imported.out), { status: 'completed', lines: 4_000, counts: { created: 4_000 }, failures: [], results: `${file}.results.ndjson` })
+  t.match(JSON.parse(imported.out), {
+    status: 'completed',
+    lines: 4_000,
+    counts: { created: 4_000 },
+    failures: [],
+    results: `${file}.results.ndjson`
+  })
   t.same(linesOf(`${file}.results.ndjson`).map(({ line }) => line), Array.from({ length: 4_000 }, (_, i) => i + 1))
   const to = join(directory, 'out')
   const exported = await bulk('export', '--types', 'patients', '--format', 'simple', '--to', to, '--json')
   t.equal(exported.code, 0, exported.err)
-  t.match(JSON.parse(exported.out), { status: 'completed', directory: to, records: 4_000, files: [{ file: 'Patient.ndjson', resourceType: 'Patient', count: 4_000 }] })
+  t.match(JSON.parse(exported.out), {
+    status: 'completed',
+    directory: to,
+    records: 4_000,
+    files: [{ file: 'Patient.ndjson', resourceType: 'Patient', count: 4_000 }]
+  })
   t.equal(new Set(linesOf(join(to, 'Patient.ndjson')).map(({ firstName }) => firstName)).size, 4_000)
   t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
 })
@@ -50,7 +72,10 @@ test('lines that fail are told with number, code and field, and end the command 
   t.match(out, /line 2: VALIDATION_ERROR colour: /)
   t.match(out, /line 3: INVALID_JSON /)
   t.notMatch(out + err, /violet|Ada|Lovelace/)
-  t.same(linesOf(`${file}.results.ndjson`).map(({ status }) => status), ['created', 'failed', 'failed', 'created'])
+  t.same(
+    linesOf(`${file}.results.ndjson`).map(({ status }) => status),
+    ['created', 'failed', 'failed', 'created']
+  )
   t.equal((await bulk('import', file, '--type', 'patients')).code, 2, 'results are not overwritten')
   t.equal((await bulk('import', file, '--type', 'patients', '--force')).code, 1)
 })
@@ -76,45 +101,77 @@ test('standard input is imported as it comes', async t => {
   t.equal(linesOf(results).length, 200)
 })
 
-test('a download whose connection breaks is gone on with by ranges until it is whole', { timeout: 300_000 }, async t => {
-  const { bulk, directory, gateway } = await open(t, t.testdir())
-  await filled(bulk, directory, 3_000)
-  const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.endsWith('/files/Patient.ndjson')
-  const proxy = await faultyProxy(t, gateway.url, now => isFile(now) ? { cutAfter: now.headers.range === undefined ? 20_000 : 150_000 } : 'passed')
-  const to = join(directory, 'cut')
-  const { code, err } = await bulk('export', '--types', 'patients', '--to', to, '--url', proxy.url)
-  t.equal(code, 0, err)
-  const requested = proxy.seen.filter(isFile)
-  t.ok(requested.length > 2, `it broke ${requested.length} times`)
-  t.equal(requested[0]!.headers['accept-encoding'], 'gzip')
-  for (const { headers } of requested.slice(1)) t.match(headers, { range: /^bytes=[1-9]\d*-$/, 'if-range': /^"/ })
-  t.equal((await bulk('export', '--types', 'patients', '--to', join(directory, 'direct'))).code, 0)
-  t.same(sorted(join(to, 'Patient.ndjson')), sorted(join(directory, 'direct', 'Patient.ndjson')))
-  t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
-})
+test(
+  'a download whose connection breaks is gone on with by ranges until it is whole',
+  { timeout: 300_000 },
+  async t => {
+    const { bulk, directory, gateway } = await open(t, t.testdir())
+    await filled(bulk, directory, 3_000)
+    const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.endsWith('/files/Patient.ndjson')
+    const proxy = await faultyProxy(t, gateway.url, now =>
+      isFile(now) ? { cutAfter: now.headers.range === undefined ? 20_000 : 150_000 } : 'passed'
+    )
+    const to = join(directory, 'cut')
+    const { code, err } = await bulk('export', '--types', 'patients', '--to', to, '--url', proxy.url)
+    t.equal(code, 0, err)
+    const requested = proxy.seen.filter(isFile)
+    t.ok(requested.length > 2, `it broke ${requested.length} times`)
+    t.equal(requested[0]!.headers['accept-encoding'], 'gzip')
+    for (const { headers } of requested.slice(1)) t.match(headers, { range: /^bytes=[1-9]\d*-$/, 'if-range': /^"/ })
+    t.equal((await bulk('export', '--types', 'patients', '--to', join(directory, 'direct'))).code, 0)
+    t.same(sorted(join(to, 'Patient.ndjson')), sorted(join(directory, 'direct', 'Patient.ndjson')))
+    t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
+  }
+)
 
-test('an export that was interrupted in a download goes on from where it was, with what it had', { timeout: 300_000 }, async t => {
-  const { bulk, directory, gateway, env } = await open(t, t.testdir())
-  await filled(bulk, directory, 3_000)
-  const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.includes('/files/')
-  let isBad = true
-  const proxy = await faultyProxy(t, gateway.url, now => isBad && isFile(now) ? { holdAfter: 20_000 } : 'passed')
-  const to = join(directory, 'a directory')
-  const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'export', '--types', 'patients', '--to', to)
-  await until(() => existsSync(to) && readdirSync(to).some(name => name.endsWith('.part')) && readFileSync(join(to, readdirSync(to).find(name => name.endsWith('.part'))!)).length > 0)
-  child.kill('SIGINT')
-  const { code, err } = await ended
-  t.equal(code, 130)
-  t.match(err, `clinigate bulk export --job ${jobIn(err)} --to '${to}'`)
-  t.notOk(existsSync(join(to, 'Patient.ndjson')), 'no half of a file has its name')
-  isBad = false
-  const request = proxy.seen.length
-  const again = await bulk('export', '--job', jobIn(err), '--to', to, '--url', proxy.url)
-  t.equal(again.code, 0, again.err)
-  t.match(proxy.seen.slice(request).find(isFile)!.headers, { range: /^bytes=[1-9]\d*-$/ })
-  t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3_000)
-  t.match(await bulk('export', '--job', jobIn(err), '--to', to), { code: 0, out: /3,000 records/ }, 'what is there is not fetched again')
-})
+test(
+  'an export that was interrupted in a download goes on from where it was, with what it had',
+  { timeout: 300_000 },
+  async t => {
+    const { bulk, directory, gateway, env } = await open(t, t.testdir())
+    await filled(bulk, directory, 3_000)
+    const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.includes('/files/')
+    let isBad = true
+    const proxy = await faultyProxy(t, gateway.url, now => (isBad && isFile(now) ? { holdAfter: 20_000 } : 'passed'))
+    const to = join(directory, 'a directory')
+    const { child, ended } = start(
+      { ...env, CLINIGATE_URL: proxy.url },
+      'bulk',
+      'export',
+      '--types',
+      'patients',
+      '--to',
+      to
+    )
+    await until(
+      () =>
+        existsSync(to) &&
+        readdirSync(to).some(name => name.endsWith('.part')) &&
+        readFileSync(
+          join(
+            to,
+            readdirSync(to).find(name => name.endsWith('.part'))!
+          )
+        ).length > 0
+    )
+    child.kill('SIGINT')
+    const { code, err } = await ended
+    t.equal(code, 130)
+    t.match(err, `clinigate bulk export --job ${jobIn(err)} --to '${to}'`)
+    t.notOk(existsSync(join(to, 'Patient.ndjson')), 'no half of a file has its name')
+    isBad = false
+    const request = proxy.seen.length
+    const again = await bulk('export', '--job', jobIn(err), '--to', to, '--url', proxy.url)
+    t.equal(again.code, 0, again.err)
+    t.match(proxy.seen.slice(request).find(isFile)!.headers, { range: /^bytes=[1-9]\d*-$/ })
+    t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3_000)
+    t.match(
+      await bulk('export', '--job', jobIn(err), '--to', to),
+      { code: 0, out: /3,000 records/ },
+      'what is there is not fetched again'
+    )
+  }
+)
 
 async function filled (bulk: World['bulk'], directory: string, count: number): Promise<void> {
   const file = join(directory, 'in.ndjson')
@@ -133,66 +190,112 @@ test('an export never overwrites what is there, unless it is told to', async t =
   writeFileSync(join(to, 'Patient.ndjson'), 'mine')
   t.match(await bulk('export', '--to', to), { code: 2, out: '', err: /--force/ })
   t.equal(readFileSync(join(to, 'Patient.ndjson'), 'utf8'), 'mine')
-  t.match(JSON.parse((await bulk('jobs', '--json')).out).map(({ type }: { type: string }) => type), ['import'], 'nothing was begun')
+  t.match(
+    JSON.parse((await bulk('jobs', '--json')).out).map(({ type }: { type: string }) => type),
+    ['import'],
+    'nothing was begun'
+  )
   t.match(await bulk('export', '--to', to, '--force'), { code: 0, out: /3 records/ })
   t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3)
   const other = jobIn((await bulk('export', '--to', join(directory, 'other'))).err)
   t.match(await bulk('export', '--job', other, '--to', to), { code: 2, err: /--force/ })
 })
 
-test('an upload that breaks in its midst is sent again from a file, and from a pipe is told to have done nothing', { timeout: 120_000 }, async t => {
-  const { bulk, directory, gateway, env } = await open(t, t.testdir())
-  const isUpload = ({ url }: Seen): boolean => url.startsWith('/v1/bulk/import')
-  const proxy = await faultyProxy(t, gateway.url, (now, before) => isUpload(now) && !before.some(isUpload) ? { cutBodyAfter: 100_000 } : 'passed')
-  const file = join(directory, 'patients.ndjson')
-  // Larger than what the connection takes before anyone reads it.
-  const blank = `${' '.repeat(1_000)}\n`.repeat(8_000)
-  writeFileSync(file, patients(10) + blank)
-  const { code, out, err } = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
-  t.equal(code, 1, err)
-  t.match(out, /10 created/)
-  t.equal(proxy.seen.filter(isUpload).length, 2)
-  t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
+test(
+  'an upload that breaks in its midst is sent again from a file, and from a pipe is told to have done nothing',
+  { timeout: 120_000 },
+  async t => {
+    const { bulk, directory, gateway, env } = await open(t, t.testdir())
+    const isUpload = ({ url }: Seen): boolean => url.startsWith('/v1/bulk/import')
+    const proxy = await faultyProxy(t, gateway.url, (now, before) =>
+      isUpload(now) && !before.some(isUpload) ? { cutBodyAfter: 100_000 } : 'passed'
+    )
+    const file = join(directory, 'patients.ndjson')
+    // Larger than what the connection takes before anyone reads it.
+    const blank = `${' '.repeat(1_000)}\n`.repeat(8_000)
+    writeFileSync(file, patients(10) + blank)
+    const { code, out, err } = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
+    t.equal(code, 1, err)
+    t.match(out, /10 created/)
+    t.equal(proxy.seen.filter(isUpload).length, 2)
+    t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
 
-  const second = await faultyProxy(t, gateway.url, now => isUpload(now) ? { cutBodyAfter: 100_000 } : 'passed')
-  const { child, ended } = start({ ...env, CLINIGATE_URL: second.url }, 'bulk', 'import', '-', '--results', join(directory, 'piped'))
-  child.stdin!.on('error', () => {})
-  child.stdin!.end(blank)
-  t.match(await ended, { code: 2, out: '', err: /Nothing was imported/ })
-  t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
-})
+    const second = await faultyProxy(t, gateway.url, now => (isUpload(now) ? { cutBodyAfter: 100_000 } : 'passed'))
+    const { child, ended } = start(
+      { ...env, CLINIGATE_URL: second.url },
+      'bulk',
+      'import',
+      '-',
+      '--results',
+      join(directory, 'piped')
+    )
+    child.stdin!.on('error', () => {})
+    child.stdin!.end(blank)
+    t.match(await ended, { code: 2, out: '', err: /Nothing was imported/ })
+    t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
+  }
+)
 
-test('answers that ask for patience, and connections that break in between, are waited out', { timeout: 120_000 }, async t => {
-  const { bulk, directory, gateway } = await open(t, t.testdir())
-  const count = new Map<string, number>()
-  const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => {
-    const what = `${method} ${url.replace(/job-[a-z2-7]+/, 'job')}`
-    const times = (count.get(what) ?? 0) + 1
-    count.set(what, times)
-    if (times === 1) return { status: 503, headers: { 'retry-after': '0' }, body: JSON.stringify({ message: 'Come again.', issues: [] }) }
-    if (times === 2 && method === 'GET') return { cutAfter: 0 }
-    if (times === 2) return { status: 429, headers: { 'retry-after': '0' }, body: JSON.stringify({ message: 'Come again.', issues: [] }) }
-    return 'passed'
-  })
-  const file = join(directory, 'patients.ndjson')
-  writeFileSync(file, patients(5))
-  const imported = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
-  t.match(imported, { code: 0, out: /5 created/ }, imported.err)
-  const exported = await bulk('export', '--types', 'patients', '--to', join(directory, 'out'), '--url', proxy.url)
-  t.match(exported, { code: 0, out: /5 records/ }, exported.err)
-})
+test(
+  'answers that ask for patience, and connections that break in between, are waited out',
+  { timeout: 120_000 },
+  async t => {
+    const { bulk, directory, gateway } = await open(t, t.testdir())
+    const count = new Map<string, number>()
+    const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => {
+      const what = `${method} ${url.replace(/job-[a-z2-7]+/, 'job')}`
+      const times = (count.get(what) ?? 0) + 1
+      count.set(what, times)
+      if (times === 1) {
+        return {
+          status: 503,
+          headers: { 'retry-after': '0' },
+          body: JSON.stringify({ message: 'Come again.', issues: [] })
+        }
+      }
+      if (times === 2 && method === 'GET') return { cutAfter: 0 }
+      if (times === 2) {
+        return {
+          status: 429,
+          headers: { 'retry-after': '0' },
+          body: JSON.stringify({ message: 'Come again.', issues: [] })
+        }
+      }
+      return 'passed'
+    })
+    const file = join(directory, 'patients.ndjson')
+    writeFileSync(file, patients(5))
+    const imported = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
+    t.match(imported, { code: 0, out: /5 created/ }, imported.err)
+    const exported = await bulk('export', '--types', 'patients', '--to', join(directory, 'out'), '--url', proxy.url)
+    t.match(exported, { code: 0, out: /5 records/ }, exported.err)
+  }
+)
 
 test('a key that is wrong, revoked or missing is told before anything is sent, and never repeated', async t => {
   const { directory, env, secret } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson')
   writeFileSync(file, patients(5))
   const wrong = `${secret.slice(0, -6)}aaaaaa`
-  for (const args of [['import', file], ['export', '--to', join(directory, 'out')], ['jobs'], ['cancel', `job-${'a'.repeat(26)}`]]) {
+  for (const args of [
+    ['import', file],
+    ['export', '--to', join(directory, 'out')],
+    ['jobs'],
+    ['cancel', `job-${'a'.repeat(26)}`]
+  ]) {
     const { code, out, err } = await command({ ...env, CLINIGATE_API_KEY: wrong }, 'bulk', ...args)
     t.same([code, out], [2, ''], args.join(' '))
     t.ok(err.length > 10 && !err.includes(wrong.slice(10)), err)
-    t.match(await command({ ...env, CLINIGATE_API_KEY: '' }, 'bulk', ...args), { code: 2, out: '', err: /CLINIGATE_API_KEY/ })
-    t.match(await command({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), { code: 2, out: '', err: /does not contain a key/ })
+    t.match(await command({ ...env, CLINIGATE_API_KEY: '' }, 'bulk', ...args), {
+      code: 2,
+      out: '',
+      err: /CLINIGATE_API_KEY/
+    })
+    t.match(await command({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), {
+      code: 2,
+      out: '',
+      err: /does not contain a key/
+    })
   }
 })
 
@@ -213,50 +316,85 @@ test('what is not understood, or no gateway, ends with 2', async t => {
     [/--to/, 'export']
   ]
   for (const [text, ...args] of cases) {
-    const { code, out, err } = await bulk(...args, ...args[0] === 'import' ? ['--results', join(directory, 'results')] : [])
+    const { code, out, err } = await bulk(
+      ...args,
+      ...(args[0] === 'import' ? ['--results', join(directory, 'results')] : [])
+    )
     t.same([code, out], [2, ''], args.join(' '))
     t.match(err, text)
   }
-  t.match(await command({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), { code: 2, err: /does not respond \(ECONNREFUSED\)/ })
+  t.match(await command({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), {
+    code: 2,
+    err: /does not respond \(ECONNREFUSED\)/
+  })
 })
 
-test('an interrupted command leaves its job to go on, or cancels it where that is wanted', { timeout: 300_000 }, async t => {
-  const { bulk, directory, env, gateway } = await open(t, t.testdir())
-  // As if each job took for ever, as long as it is held.
-  let isHeld = true
-  const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => isHeld && method === 'GET' && /jobs\/job-[a-z2-7]+$/.test(url) ? { status: 503, headers: { 'retry-after': '1' } } : 'passed')
-  // Of two files, since what one job has written would be unchanged for the other.
-  const [file, other] = [join(directory, 'patients.ndjson'), join(directory, 'others.ndjson')]
-  writeFileSync(file, patients(2_000))
-  writeFileSync(other, patients(4_000).slice(patients(2_000).length))
-  const interrupted = async (file: string, ...args: string[]): Promise<Ended> => {
-    const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'import', file, '--type', 'patients', ...args)
-    child.stderr!.on('data', text => { if (/is running as job/.test(text)) child.kill('SIGINT') })
-    return await ended
+test(
+  'an interrupted command leaves its job to go on, or cancels it where that is wanted',
+  { timeout: 300_000 },
+  async t => {
+    const { bulk, directory, env, gateway } = await open(t, t.testdir())
+    // As if each job took for ever, as long as it is held.
+    let isHeld = true
+    const proxy = await faultyProxy(t, gateway.url, ({ method, url }) =>
+      isHeld && method === 'GET' && /jobs\/job-[a-z2-7]+$/.test(url)
+        ? { status: 503, headers: { 'retry-after': '1' } }
+        : 'passed'
+    )
+    // Of two files, since what one job has written would be unchanged for the other.
+    const [file, other] = [join(directory, 'patients.ndjson'), join(directory, 'others.ndjson')]
+    writeFileSync(file, patients(2_000))
+    writeFileSync(other, patients(4_000).slice(patients(2_000).length))
+    const interrupted = async (file: string, ...args: string[]): Promise<Ended> => {
+      const { child, ended } = start(
+        { ...env, CLINIGATE_URL: proxy.url },
+        'bulk',
+        'import',
+        file,
+        '--type',
+        'patients',
+        ...args
+      )
+      child.stderr!.on('data', text => {
+        if (/is running as job/.test(text)) child.kill('SIGINT')
+      })
+      return await ended
+    }
+    const left = await interrupted(file)
+    t.match(left, { code: 130, out: '', err: /keeps running/ })
+    const jobId = jobIn(left.err)
+    const cancelled = await interrupted(other, '--cancel-on-interrupt')
+    t.match(cancelled, { code: 130, out: '', err: /The job was cancelled|had already ended/ })
+    isHeld = false
+    const results = `${file}.results.ndjson`
+    t.match(left.err, `clinigate bulk import --job ${jobId} --results ${results}`)
+    const { code, out, err } = await bulk('import', '--job', jobId, '--results', results)
+    t.equal(code, 0, err)
+    t.match(out, /2,000 lines: 2,000 created/)
   }
-  const left = await interrupted(file)
-  t.match(left, { code: 130, out: '', err: /keeps running/ })
-  const jobId = jobIn(left.err)
-  const cancelled = await interrupted(other, '--cancel-on-interrupt')
-  t.match(cancelled, { code: 130, out: '', err: /The job was cancelled|had already ended/ })
-  isHeld = false
-  const results = `${file}.results.ndjson`
-  t.match(left.err, `clinigate bulk import --job ${jobId} --results ${results}`)
-  const { code, out, err } = await bulk('import', '--job', jobId, '--results', results)
-  t.equal(code, 0, err)
-  t.match(out, /2,000 lines: 2,000 created/)
-})
+)
 
-test('an import that is interrupted while its lines are sent ends at once, and says that nothing was imported', { timeout: 120_000 }, async t => {
-  const { bulk, directory, env, gateway } = await open(t, t.testdir())
-  const proxy = await faultyProxy(t, gateway.url, () => 'passed')
-  const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'import', '-', '--results', join(directory, 'results'))
-  child.stdin!.write(patient(1))
-  await until(() => proxy.seen.some(({ method }) => method === 'POST'))
-  child.kill('SIGINT')
-  t.match(await ended, { code: 130, out: '', err: /^Not all lines were sent\. Nothing was imported\.\n$/ })
-  t.equal((await bulk('jobs')).out, 'No jobs.\n')
-})
+test(
+  'an import that is interrupted while its lines are sent ends at once, and says that nothing was imported',
+  { timeout: 120_000 },
+  async t => {
+    const { bulk, directory, env, gateway } = await open(t, t.testdir())
+    const proxy = await faultyProxy(t, gateway.url, () => 'passed')
+    const { child, ended } = start(
+      { ...env, CLINIGATE_URL: proxy.url },
+      'bulk',
+      'import',
+      '-',
+      '--results',
+      join(directory, 'results')
+    )
+    child.stdin!.write(patient(1))
+    await until(() => proxy.seen.some(({ method }) => method === 'POST'))
+    child.kill('SIGINT')
+    t.match(await ended, { code: 130, out: '', err: /^Not all lines were sent\. Nothing was imported\.\n$/ })
+    t.equal((await bulk('jobs')).out, 'No jobs.\n')
+  }
+)
 
 test('jobs are listed and shown, and a job that has ended is not cancelled', async t => {
   const { bulk, directory } = await open(t, t.testdir())
@@ -274,8 +412,24 @@ test('jobs are listed and shown, and a job that has ended is not cancelled', asy
 
 test('a file that a gateway names by a way out of the directory is not written', async t => {
   const { bulk, directory, gateway } = await open(t, t.testdir())
-  const job = { id: `job-${'a'.repeat(26)}`, type: 'export', status: 'completed', processedRecords: 1, failedRecords: 0, errors: [], createdAt: '', expiresAt: '', files: [{ resourceType: 'Patient', count: 1, url: `${gateway.url}/v1/x/files/..%2F..%2Fevil.ndjson` }] }
-  const proxy = await faultyProxy(t, gateway.url, ({ method }) => ({ status: 200, body: JSON.stringify({ data: method === 'POST' ? { jobId: job.id } : job }) }))
-  t.match(await bulk('export', '--to', join(directory, 'out'), '--url', proxy.url), { code: 2, err: /used a file name/ })
+  const job = {
+    id: `job-${'a'.repeat(26)}`,
+    type: 'export',
+    status: 'completed',
+    processedRecords: 1,
+    failedRecords: 0,
+    errors: [],
+    createdAt: '',
+    expiresAt: '',
+    files: [{ resourceType: 'Patient', count: 1, url: `${gateway.url}/v1/x/files/..%2F..%2Fevil.ndjson` }]
+  }
+  const proxy = await faultyProxy(t, gateway.url, ({ method }) => ({
+    status: 200,
+    body: JSON.stringify({ data: method === 'POST' ? { jobId: job.id } : job })
+  }))
+  t.match(await bulk('export', '--to', join(directory, 'out'), '--url', proxy.url), {
+    code: 2,
+    err: /used a file name/
+  })
   t.same(readdirSync(join(directory, 'out')), ['export.json'])
 })

@@ -34,26 +34,66 @@ async function withOrganization (t: Test) {
 
 t.test('an organization and its keys are made, shown, rolled, set to expire and revoked', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
-  const made = await clinigate('keys', 'create', '--tenant', tenantId, '--mode', 'live', '--scopes', 'read,write', '--expires', '2031-01-01T02:00:00+02:00', '--name', 'app')
+  const made = await clinigate(
+    'keys',
+    'create',
+    '--tenant',
+    tenantId,
+    '--mode',
+    'live',
+    '--scopes',
+    'read,write',
+    '--expires',
+    '2031-01-01T02:00:00+02:00',
+    '--name',
+    'app'
+  )
   t.equal(made.code, 0)
   t.equal(made.err, '')
   t.same(readSecret(made.json.secret), { mode: 'live' })
   const { keyId } = made.json
   const listed = await clinigate('keys', 'list', '--tenant', tenantId)
-  t.match(listed.json, [{ keyId, tenantId, name: 'app', mode: 'live', scopes: ['read', 'write'], expiresAt: '2031-01-01T00:00:00.000Z', createdBy: 'cli:ann' }])
+  t.match(listed.json, [
+    {
+      keyId,
+      tenantId,
+      name: 'app',
+      mode: 'live',
+      scopes: ['read', 'write'],
+      expiresAt: '2031-01-01T00:00:00.000Z',
+      createdBy: 'cli:ann'
+    }
+  ])
   t.notMatch(listed.out, made.json.secret.slice(9, 40))
 
   const rolled = await clinigate('keys', 'roll', keyId, '--overlap', '30m')
-  t.match(rolled.json, { keyId: /^key-/, secret: /^svc_live_/, previous: { keyId, expiresAt: '2030-01-01T00:30:00.000Z' } })
-  t.match((await clinigate('keys', 'expire', rolled.json.keyId, '--at', '2030-02-01')).json, { expiresAt: '2030-02-01T00:00:00.000Z' })
-  t.match((await clinigate('keys', 'revoke', rolled.json.keyId)).json, { keyId: rolled.json.keyId, revokedAt: '2030-01-01T00:00:00.000Z' })
+  t.match(rolled.json, {
+    keyId: /^key-/,
+    secret: /^svc_live_/,
+    previous: { keyId, expiresAt: '2030-01-01T00:30:00.000Z' }
+  })
+  t.match((await clinigate('keys', 'expire', rolled.json.keyId, '--at', '2030-02-01')).json, {
+    expiresAt: '2030-02-01T00:00:00.000Z'
+  })
+  t.match((await clinigate('keys', 'revoke', rolled.json.keyId)).json, {
+    keyId: rolled.json.keyId,
+    revokedAt: '2030-01-01T00:00:00.000Z'
+  })
 
-  t.strictSame(Object.keys((await clinigate('keys', 'create', '--tenant', tenantId, '--mode', 'test')).json), ['keyId', 'secret'])
+  t.strictSame(Object.keys((await clinigate('keys', 'create', '--tenant', tenantId, '--mode', 'test')).json), [
+    'keyId',
+    'secret'
+  ])
 })
 
 t.test('an organization is changed only in what is named', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
-  t.match((await clinigate('orgs', 'update', tenantId, '--overage', 'off')).json, { tenantId, name: 'Clinic', plan: 'pro', overage: false })
+  t.match((await clinigate('orgs', 'update', tenantId, '--overage', 'off')).json, {
+    tenantId,
+    name: 'Clinic',
+    plan: 'pro',
+    overage: false
+  })
   t.match((await clinigate('orgs', 'update', tenantId, '--plan', 'team')).json, { plan: 'team', overage: false })
   t.match((await clinigate('orgs', 'list')).json, [{ tenantId, plan: 'team' }])
 })
@@ -72,7 +112,17 @@ t.test('what is not possible ends with 1 and one line that says what to do', asy
     [/no organization with this tenant id/, 'keys', 'list', '--tenant', 'org-x'],
     [/no key with this id/, 'keys', 'revoke', 'key-x'],
     [/scopes of a key must be/, 'keys', 'create', '--tenant', tenantId, '--mode', 'test', '--scopes', 'admin'],
-    [/time in the future/, 'keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2020-01-01T00:00:00Z']
+    [
+      /time in the future/,
+      'keys',
+      'create',
+      '--tenant',
+      tenantId,
+      '--mode',
+      'test',
+      '--expires',
+      '2020-01-01T00:00:00Z'
+    ]
   ]
   for (const [line, ...args] of cases) {
     const { code, out, err } = await clinigate(...args)
@@ -86,9 +136,21 @@ t.test('what is not understood ends with 2 and does nothing', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
   const create = ['keys', 'create', '--tenant', tenantId, '--mode', 'test']
   const cases: string[][] = [
-    [], ['keys'], ['keys', 'make'], ['orgs', 'create', '--name', 'x'], ['orgs', 'create', '--plan', 'pro'], ['keys', 'revoke'],
-    ['keys', 'create', '--tenant', tenantId], ['keys', 'create', '--tenant', tenantId, '--mode', 'prod'], [...create, '--scope', 'read'], [...create, 'more'],
-    ...['tomorrow', '2030-02-30', '2031-01-01T00:00:00', '2031-01-01T25:00:00Z', '2031', ''].map(time => [...create, '--expires', time]),
+    [],
+    ['keys'],
+    ['keys', 'make'],
+    ['orgs', 'create', '--name', 'x'],
+    ['orgs', 'create', '--plan', 'pro'],
+    ['keys', 'revoke'],
+    ['keys', 'create', '--tenant', tenantId],
+    ['keys', 'create', '--tenant', tenantId, '--mode', 'prod'],
+    [...create, '--scope', 'read'],
+    [...create, 'more'],
+    ...['tomorrow', '2030-02-30', '2031-01-01T00:00:00', '2031-01-01T25:00:00Z', '2031', ''].map(time => [
+      ...create,
+      '--expires',
+      time
+    ]),
     ...['1w', '-1h', 'h', '1.5h', ''].map(time => ['keys', 'roll', 'key-x', '--overlap', time])
   ]
   for (const args of cases) {
@@ -114,14 +176,26 @@ t.test('a data directory is made for its owner alone', async t => {
 })
 
 t.test('a data directory that can\'t be used, or a bad configuration, is one clear error', async t => {
-  const directory = t.testdir({ file: 'x', broken: { 'control.db': 'this is no database, but a text that is long enough for one' } })
-  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), { code: 1, err: /^clinigate: [^\n]* must be a directory, but is a file[^\n]*\n$/ })
-  t.match(await cliOn(join(directory, 'broken'))('orgs', 'list'), { code: 1, err: /^clinigate: control.db[^\n]*not a database[^\n]*\n$/ })
+  const directory = t.testdir({
+    file: 'x',
+    broken: { 'control.db': 'this is no database, but a text that is long enough for one' }
+  })
+  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), {
+    code: 1,
+    err: /^clinigate: [^\n]* must be a directory, but is a file[^\n]*\n$/
+  })
+  t.match(await cliOn(join(directory, 'broken'))('orgs', 'list'), {
+    code: 1,
+    err: /^clinigate: control.db[^\n]*not a database[^\n]*\n$/
+  })
   t.match(await cliOn(directory, { PORT: 'many' })('orgs', 'list'), { code: 1, err: /PORT: must be integer/ })
 })
 
 t.test('commands work while every datastore is down', async t => {
-  const { code } = await cliOn(join(t.testdir(), 'data'), { FHIR_TEST_URL: 'http://127.0.0.1:1/fhir', FHIR_LIVE_URL: 'http://127.0.0.1:1/fhir' })('orgs', 'create', '--name', 'x', '--plan', 'pro')
+  const { code } = await cliOn(join(t.testdir(), 'data'), {
+    FHIR_TEST_URL: 'http://127.0.0.1:1/fhir',
+    FHIR_LIVE_URL: 'http://127.0.0.1:1/fhir'
+  })('orgs', 'create', '--name', 'x', '--plan', 'pro')
   t.equal(code, 0)
 })
 
@@ -129,7 +203,11 @@ t.test('several processes that are the first on a data directory all succeed', {
   const directory = join(t.testdir(), 'data')
   const cli = fileURLToPath(new URL('../../src/operator/cli/index.ts', import.meta.url))
   const results = await Promise.all(Array.from({ length: 5 }, async (_, i) => {
-    const child = spawn(process.execPath, [...process.execArgv, cli, 'orgs', 'create', '--name', `${i}`, '--plan', 'pro'], { env: { ...process.env, CLINIGATE_DATA: directory } })
+    const child = spawn(
+      process.execPath,
+      [...process.execArgv, cli, 'orgs', 'create', '--name', `${i}`, '--plan', 'pro'],
+      { env: { ...process.env, CLINIGATE_DATA: directory } }
+    )
     let out = ''
     child.stdout.setEncoding('utf8').on('data', text => { out += text })
     child.stderr.setEncoding('utf8').on('data', text => { out += text })

@@ -13,7 +13,11 @@ let built: string | undefined
 export const cli = (): string => (built ??= join(dirname(buildMain()), 'operator', 'cli', 'index.js'))
 
 // Nothing of a configuration: a wrong one would stop every other command.
-export const env = { PATH: process.env.PATH, CLINIGATE_CONFIG: '/nowhere/config.json', CLINIGATE_DATA: '/dev/null/data' }
+export const env = {
+  PATH: process.env.PATH,
+  CLINIGATE_CONFIG: '/nowhere/config.json',
+  CLINIGATE_DATA: '/dev/null/data'
+}
 
 /** How a run ended, and what it printed. */
 export interface Ended { readonly code: number | null, readonly out: string, readonly err: string }
@@ -23,18 +27,38 @@ export async function validate (args: readonly string[], input: Iterable<string 
   const printed = { out: [] as string[], err: [] as string[] }
   const stdout = new PassThrough().on('data', part => printed.out.push(String(part)))
   const [out, err] = [(text: string) => { printed.out.push(text) }, (text: string) => { printed.err.push(text) }]
-  const streams = { stdin: Readable.from([...input].map(part => Buffer.from(part))), stdout, stderr: { write: err } } as unknown as Streams
-  const code = await run(['validate', ...args], { environment: env, user: 'ann', now: () => new Date('2030-01-01T00:00:00Z'), out, err, streams })
+  const streams = {
+    stdin: Readable.from([...input].map(part => Buffer.from(part))),
+    stdout,
+    stderr: { write: err }
+  } as unknown as Streams
+  const code = await run(['validate', ...args], {
+    environment: env,
+    user: 'ann',
+    now: () => new Date('2030-01-01T00:00:00Z'),
+    out,
+    err,
+    streams
+  })
   return { code, out: printed.out.join(''), err: printed.err.join('') }
 }
 
 /** Runs `clinigate validate` as a process, with what should come by the pipe. */
-export async function clinigate (args: readonly string[], input: Iterable<string | Uint8Array> = [], nodeArgs: readonly string[] = []): Promise<Ended> {
-  const child = spawn(process.execPath, [...nodeArgs, cli(), 'validate', ...args], { env, stdio: 'pipe' } satisfies SpawnOptions)
+export async function clinigate (
+  args: readonly string[],
+  input: Iterable<string | Uint8Array> = [],
+  nodeArgs: readonly string[] = []
+): Promise<Ended> {
+  const child = spawn(process.execPath, [...nodeArgs, cli(), 'validate', ...args], {
+    env,
+    stdio: 'pipe'
+  } satisfies SpawnOptions)
   const [out, err] = [child.stdout, child.stderr].map(stream => stream.setEncoding('utf8').toArray())
   const ended = once(child, 'close')
   // A command that has seen enough closes its end of the pipe.
-  await pipeline(Readable.from(input), child.stdin).catch(error => { if (error.code !== 'EPIPE') throw error })
+  await pipeline(Readable.from(input), child.stdin).catch(error => {
+    if (error.code !== 'EPIPE') throw error
+  })
   const [code] = await ended
   return { code, out: (await out!).join(''), err: (await err!).join('') }
 }

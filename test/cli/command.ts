@@ -11,14 +11,32 @@ export interface Ended { readonly code: number | null, readonly out: string, rea
 /** Runs a command in this process. */
 export async function command (environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> {
   let [out, err] = ['', '']
-  const sink = (write: (text: string) => void) => new Writable({ write (chunk, _, done) { write(String(chunk)); done() } })
+  const sink = (write: (text: string) => void) =>
+    new Writable({
+      write (chunk, _, done) {
+        write(String(chunk))
+        done()
+      }
+    })
   const code = await run(args, {
     environment,
     user: 'ann',
     now: () => new Date(),
-    out: text => { out += text },
-    err: text => { err += text },
-    streams: { stdin: Readable.from([]), stdout: sink(text => { out += text }), stderr: sink(text => { err += text }) } as unknown as Streams
+    out: text => {
+      out += text
+    },
+    err: text => {
+      err += text
+    },
+    streams: {
+      stdin: Readable.from([]),
+      stdout: sink(text => {
+        out += text
+      }),
+      stderr: sink(text => {
+        err += text
+      })
+    } as unknown as Streams
   })
   return { code, out, err }
 }
@@ -26,10 +44,19 @@ export async function command (environment: Readonly<Record<string, string>>, ..
 const cli = fileURLToPath(new URL('../../src/operator/cli/index.ts', import.meta.url))
 
 /** Starts a command as a process of its own. */
-export function start (environment: Readonly<Record<string, string>>, ...args: string[]): { readonly child: ChildProcess, readonly ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [...process.execArgv, cli, ...args], { env: { ...process.env, ...environment } })
+export function start (
+  environment: Readonly<Record<string, string>>,
+  ...args: string[]
+): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
+  const child = spawn(process.execPath, [...process.execArgv, cli, ...args], {
+    env: { ...process.env, ...environment }
+  })
   let [out, err] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', text => { out += text })
-  child.stderr.setEncoding('utf8').on('data', text => { err += text })
+  child.stdout.setEncoding('utf8').on('data', text => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', text => {
+    err += text
+  })
   return { child, ended: once(child, 'close').then(([code]) => ({ code: code as number | null, out, err })) }
 }

@@ -5,16 +5,30 @@ import { fhirServer, tenantSystem } from '../harness/fhir-server.js'
 import { command } from './command.js'
 
 t.setTimeout(240_000)
-t.test('HAPI as it comes does what the gateway relies on; what should be off is told, and what was stored is deleted', async t => {
-  t.setTimeout(240_000)
-  const { url } = realBackend()
-  const { code, out } = await command({ CLINIGATE_DATA: join(t.testdir(), 'data') }, 'doctor', '--url', url, '--json')
-  const { findings, records, software, fhirVersion, blocks } = JSON.parse(out)
-  const faults = Object.fromEntries(findings.filter(({ state }: any) => state !== 'works').map(({ name, state }: any) => [name, state]))
-  t.strictSame(faults, { 'server-ids': 'unsafe', 'if-match-on-delete': 'degraded', 'no-search-in-references': 'unsafe', 'no-expunge': 'unsafe', 'no-mass-delete': 'unclear' })
-  t.strictSame([code, blocks, fhirVersion, records.left], [0, false, '4.0.1', []])
-  t.match(software, /^HAPI FHIR Server/)
-  t.ok(records.stored > 20)
-  const { body } = await fhirServer(url).send('GET', `Patient?_tag=${encodeURIComponent(`${tenantSystem}:doctor|trial`)}&_summary=count`)
-  t.equal(body.total, 0)
-})
+t.test(
+  'HAPI as it comes does what the gateway relies on; what should be off is told, and what was stored is deleted',
+  async t => {
+    t.setTimeout(240_000)
+    const { url } = realBackend()
+    const { code, out } = await command({ CLINIGATE_DATA: join(t.testdir(), 'data') }, 'doctor', '--url', url, '--json')
+    const { findings, records, software, fhirVersion, blocks } = JSON.parse(out)
+    const faults = Object.fromEntries(
+      findings.filter(({ state }: any) => state !== 'works').map(({ name, state }: any) => [name, state])
+    )
+    t.strictSame(faults, {
+      'server-ids': 'unsafe',
+      'if-match-on-delete': 'degraded',
+      'no-search-in-references': 'unsafe',
+      'no-expunge': 'unsafe',
+      'no-mass-delete': 'unclear'
+    })
+    t.strictSame([code, blocks, fhirVersion, records.left], [0, false, '4.0.1', []])
+    t.match(software, /^HAPI FHIR Server/)
+    t.ok(records.stored > 20)
+    const { body } = await fhirServer(url).send(
+      'GET',
+      `Patient?_tag=${encodeURIComponent(`${tenantSystem}:doctor|trial`)}&_summary=count`
+    )
+    t.equal(body.total, 0)
+  }
+)

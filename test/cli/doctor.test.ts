@@ -12,21 +12,47 @@ t.test('a person reads what works, what does not, what the gateway does then and
   const { code, out, err } = await command(environment, 'doctor', 'live')
   t.strictSame([code, err], [0, ''])
   t.match(out, /^Datastore live, clinigate sandbox, FHIR 4\.0\.1\n\nworks {5}The server answers/)
-  t.match(out, /\ndegraded {2}A search says how many records match {2}\[totals\]\n {10}seen: {4}.+\n {10}gateway: .+\n {10}change: {2}.+\n/)
-  t.match(out, /\nThe gateway can work with this server\. \d+ work, 7 degraded\.\nThe \d+ test records were deleted\.\n$/)
+  t.match(
+    out,
+    /\ndegraded {2}A search says how many records match {2}\[totals\]\n {10}seen: {4}.+\n {10}gateway: .+\n {10}change: {2}.+\n/
+  )
+  t.match(
+    out,
+    /\nThe gateway can work with this server\. \d+ work, 7 degraded\.\nThe \d+ test records were deleted\.\n$/
+  )
 })
 
 t.test('a program reads one line of JSON', async t => {
-  const { code, out } = await command({ CLINIGATE_DATA: environment.CLINIGATE_DATA }, 'doctor', '--url', server.url, '--json')
+  const { code, out } = await command(
+    { CLINIGATE_DATA: environment.CLINIGATE_DATA },
+    'doctor',
+    '--url',
+    server.url,
+    '--json'
+  )
   t.equal(code, 0)
   t.equal(out.trim().split('\n').length, 1)
-  t.match(JSON.parse(out), { datastore: 'url', software: 'clinigate sandbox', fhirVersion: '4.0.1', blocks: false, counts: { blocks: 0, degraded: 7 }, findings: [{ name: 'reachable', state: 'works' }], records: { left: [] } })
+  t.match(JSON.parse(out), {
+    datastore: 'url',
+    software: 'clinigate sandbox',
+    fhirVersion: '4.0.1',
+    blocks: false,
+    counts: { blocks: 0, degraded: 7 },
+    findings: [{ name: 'reachable', state: 'works' }],
+    records: { left: [] }
+  })
 })
 
 t.test('what is in the way ends with 1, a command that was not understood with 2', async t => {
   const away = await command(environment, 'doctor', '--url', 'http://127.0.0.1:1/fhir')
-  t.match(away, { code: 1, out: /\nblocks {4}The server answers.+\n {10}seen: {4}it does not answer.*\n[\s\S]+\nThe gateway cannot work with this server\. 1 blocking\.\n$/ })
-  t.match(await command(environment, 'doctor', '--url', `${server.url}/x`), { code: 1, out: /no CapabilityStatement|status 404/ })
+  t.match(away, {
+    code: 1,
+    out: /\nblocks {4}The server answers.+\n {10}seen: {4}it does not answer.*\n[\s\S]+\nThe gateway cannot work with this server\. 1 blocking\.\n$/
+  })
+  t.match(await command(environment, 'doctor', '--url', `${server.url}/x`), {
+    code: 1,
+    out: /no CapabilityStatement|status 404/
+  })
   t.match(await command(environment, 'doctor'), { code: 2, err: /name a datastore, or a server with --url/ })
   t.match(await command(environment, 'doctor', 'lvie'), { code: 2, err: /did you mean live\?/ })
 })

@@ -3,7 +3,10 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** What becomes of one request: it is passed on, cut off after so many bytes of the answer or of its own body, held there, or answered in place of the gateway. */
+/**
+ * What becomes of one request: it is passed on, cut off after so many bytes of the answer or of its own body, held
+ * there, or answered in place of the gateway.
+ */
 type Fate =
   | 'passed'
   | { readonly cutAfter: number }
@@ -17,40 +20,54 @@ export interface Seen { readonly method: string, readonly url: string, readonly 
 /** A proxy before a gateway that does to requests what a bad network does. */
 interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
 
-export async function faultyProxy (t: Test, target: string, toOutcome: (seen: Seen, before: readonly Seen[]) => Fate): Promise<FaultyProxy> {
+export async function faultyProxy (
+  t: Test,
+  target: string,
+  toOutcome: (seen: Seen, before: readonly Seen[]) => Fate
+): Promise<FaultyProxy> {
   const seen: Seen[] = []
   const server = createServer((from, to) => {
     const now = { method: from.method!, url: from.url!, headers: from.headers }
     const outcome = toOutcome(now, [...seen])
     seen.push(now)
-    if (outcome !== 'passed' && 'status' in outcome) to.writeHead(outcome.status, { 'content-type': 'application/json', connection: 'close', ...outcome.headers }).end(outcome.body ?? '')
-    else pass({ from, to, target }, outcome)
+    if (outcome !== 'passed' && 'status' in outcome) {
+      to.writeHead(outcome.status, { 'content-type': 'application/json', connection: 'close', ...outcome.headers }).end(
+        outcome.body ?? ''
+      )
+    } else pass({ from, to, target }, outcome)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.after(() => { server.closeAllConnections(); server.close() })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
 interface Passing { readonly from: IncomingMessage, readonly to: ServerResponse, readonly target: string }
 
 function pass ({ from, to, target }: Passing, outcome: Exclude<Fate, { readonly status: number }>): void {
-  const onward = request(`${target}${from.url}`, { method: from.method, headers: from.headers, agent: false }, answer => {
-    to.writeHead(answer.statusCode!, answer.headers)
-    let bytes = 0
-    answer.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (outcome !== 'passed' && 'cutAfter' in outcome && bytes > outcome.cutAfter) {
-        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.cutAfter))), () => to.destroy())
-        answer.destroy()
-      } else if (outcome !== 'passed' && 'holdAfter' in outcome && bytes > outcome.holdAfter) {
-        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.holdAfter))))
-        answer.pause().removeAllListeners('data')
-      } else to.write(chunk)
-    })
-    answer.on('end', () => to.end())
-    answer.on('error', () => to.destroy())
-  })
+  const onward = request(
+    `${target}${from.url}`,
+    { method: from.method, headers: from.headers, agent: false },
+    answer => {
+      to.writeHead(answer.statusCode!, answer.headers)
+      let bytes = 0
+      answer.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (outcome !== 'passed' && 'cutAfter' in outcome && bytes > outcome.cutAfter) {
+          to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.cutAfter))), () => to.destroy())
+          answer.destroy()
+        } else if (outcome !== 'passed' && 'holdAfter' in outcome && bytes > outcome.holdAfter) {
+          to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.holdAfter))))
+          answer.pause().removeAllListeners('data')
+        } else to.write(chunk)
+      })
+      answer.on('end', () => to.end())
+      answer.on('error', () => to.destroy())
+    }
+  )
   onward.on('error', () => to.destroy())
   let bytes = 0
   from.on('data', (chunk: Buffer) => {

@@ -7,14 +7,20 @@ test('an operator who lost the password signs in with one that a command prints,
   const gateway = await startGateway(t)
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'ci' }, 'test')
   const first = await gateway.control.members.createFirstOperator('operator@clinigate.local', 'test')
-  const remote = async (...args: string[]) => await command({ CONTROL_TOKEN: secret, CONTROL_URL: gateway.url }, 'operators', ...args)
+  const remote = async (...args: string[]) =>
+    await command({ CONTROL_TOKEN: secret, CONTROL_URL: gateway.url }, 'operators', ...args)
   t.match(JSON.parse((await remote('list')).out), [{ email: 'operator@clinigate.local', role: 'operator' }])
-  t.match(await remote('reset-password', '--email', 'nobody@clinigate.local'), { code: 1, out: '', err: /No operator with this address/ })
+  t.match(await remote('reset-password', '--email', 'nobody@clinigate.local'), {
+    code: 1,
+    out: '',
+    err: /No operator with this address/
+  })
   const { code, out } = await remote('reset-password', '--email', 'Operator@clinigate.local')
   t.equal(code, 0)
   const { password } = JSON.parse(out) as { password: string }
   const browser = visitor(gateway)
-  const signIn = async (password: string) => await browser.post('/dashboard/sign-in', { email: 'operator@clinigate.local', password }, '/dashboard/sign-in')
+  const signIn = async (password: string) =>
+    await browser.post('/dashboard/sign-in', { email: 'operator@clinigate.local', password }, '/dashboard/sign-in')
   t.equal((await signIn(first!.password)).status, 422)
   t.match(await signIn(password), { status: 303, headers: { location: '/dashboard/password' } })
 })

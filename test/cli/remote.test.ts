@@ -15,7 +15,11 @@ t.test('commands do at a control plane elsewhere what they do beside it, as far 
   t.match(await remote('orgs', 'list'), [{ tenantId, name: 'Clinic', overage: false }])
   const made = await remote('keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2099-01-01')
   await gateway.catchUp()
-  t.equal((await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': made.secret } })).status, 200, 'the key works')
+  t.equal(
+    (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': made.secret } })).status,
+    200,
+    'the key works'
+  )
   const rolled = await remote('keys', 'roll', made.keyId, '--overlap', '30m')
   t.match(rolled, { keyId: /^key-/, secret: /^svc_test_/, previous: { keyId: made.keyId } })
   t.match(await remote('keys', 'expire', rolled.keyId, '--at', '2098-01-01'), { expiresAt: '2098-01-01T00:00:00.000Z' })
@@ -25,10 +29,21 @@ t.test('commands do at a control plane elsewhere what they do beside it, as far 
   t.match(await remote('tokens', 'list', '--tenant', tenantId), [{ tokenId: admin.tokenId, role: 'admin' }])
   t.ok(Array.isArray(await remote('gateways')))
 
-  const asAdmin = await command({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'create', '--name', 'x', '--plan', 'pro')
+  const asAdmin = await command(
+    { CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url },
+    'orgs',
+    'create',
+    '--name',
+    'x',
+    '--plan',
+    'pro'
+  )
   t.match(asAdmin, { code: 1, out: '', err: /Only operators/ })
   t.match(await remote('tokens', 'revoke', admin.tokenId), { revokedAt: String })
-  t.match(await command({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'list'), { code: 1, err: /Authorization: Bearer/ })
+  t.match(await command({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'list'), {
+    code: 1,
+    err: /Authorization: Bearer/
+  })
 })
 
 t.test('a place that can\'t be managed is told, and the token stays out of it', async t => {

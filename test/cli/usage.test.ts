@@ -24,7 +24,10 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   // The ledger notes down what was taken a moment later.
   await until(() => ledgerLines(join(gateway.dataDirectory, 'usage.db'), 'unsent').length === 0)
 
-  const environment = { CLINIGATE_DATA: gateway.dataDirectory, CLINIGATE_PLANS: join(gateway.dataDirectory, '..', 'plans.json') }
+  const environment = {
+    CLINIGATE_DATA: gateway.dataDirectory,
+    CLINIGATE_PLANS: join(gateway.dataDirectory, '..', 'plans.json')
+  }
   const bill = await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01')
   t.same(JSON.parse(bill.out), {
     tenantId,
@@ -39,13 +42,32 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
     ]
   })
   const csv = await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01', '--csv')
-  t.equal(csv.out, 'hour,counted,overage,amount_usd\r\n2030-01-15T12:00:00Z,4,1,0.003\r\n2030-01-15T13:00:00Z,1,1,0.003\r\n2030-01,5,2,0.006\r\n')
+  t.equal(
+    csv.out,
+    'hour,counted,overage,amount_usd\r\n2030-01-15T12:00:00Z,4,1,0.003\r\n2030-01-15T13:00:00Z,1,1,0.003\r\n2030-01,5,2,0.006\r\n'
+  )
 
   const again = await command(environment, 'usage', 'recompute', '--month', '2030-01')
   t.equal(again.code, 0)
-  t.match(JSON.parse(again.out), [{ tenantId, ledger: { counted: 5, overage: 2 }, unsent: { counted: 0 }, controlPlane: { counted: 5, overage: 2 }, agrees: true }])
+  t.match(JSON.parse(again.out), [
+    {
+      tenantId,
+      ledger: { counted: 5, overage: 2 },
+      unsent: { counted: 0 },
+      controlPlane: { counted: 5, overage: 2 },
+      agrees: true
+    }
+  ])
   const other = await startGateway(t, { plans })
-  const lost = await command({ ...environment }, 'usage', 'recompute', '--month', '2030-01', '--ledger', join(other.dataDirectory, 'usage.db'))
+  const lost = await command(
+    { ...environment },
+    'usage',
+    'recompute',
+    '--month',
+    '2030-01',
+    '--ledger',
+    join(other.dataDirectory, 'usage.db')
+  )
   t.match(lost, { code: 1, err: '' }, 'what does not agree is told')
   t.match(JSON.parse(lost.out), [{ ledger: { counted: 0 }, agrees: false }])
   t.match(await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-13'), { code: 2 })

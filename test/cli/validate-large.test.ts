@@ -13,14 +13,20 @@ const faulty = '{ "firstName": "Ada", "lastName": "Byron", "birthDate": "14.3.19
 const mebibyte = 1024 * 1024
 
 /**
- * Makes the process tell its largest memory at its end, in KiB, as the last line on standard error. What is new has little room
- * to wait in for its collection, so that what is seen is what the program holds.
+ * Makes the process tell its largest memory at its end, in KiB, as the last line on standard error. What is new has
+ * little room to wait in for its collection, so that what is seen is what the program holds.
  */
-const tellMemory = ['--max-semi-space-size=1', '--max-old-space-size=48', '--import', 'data:text/javascript,process.on("exit",()=>console.error(process.resourceUsage().maxRSS))']
+const tellMemory = [
+  '--max-semi-space-size=1',
+  '--max-old-space-size=48',
+  '--import',
+  'data:text/javascript,process.on("exit",()=>console.error(process.resourceUsage().maxRSS))'
+]
 
 const memoryOf = ({ err }: Ended): number => Number(err.trimEnd().split('\n').at(-1)) * 1024
 
-const record = (i: number): string => `${JSON.stringify({ firstName: 'Ada', lastName: 'Byron', birthDate: i % 1000 === 0 ? 'soon' : '1990-03-14', identifiers: [{ system: 'urn:example:mrn', value: String(i) }] })}\n`
+const record = (i: number): string =>
+  `${JSON.stringify({ firstName: 'Ada', lastName: 'Byron', birthDate: i % 1000 === 0 ? 'soon' : '1990-03-14', identifiers: [{ system: 'urn:example:mrn', value: String(i) }] })}\n`
 
 function * records (count: number): Generator<string> {
   for (let i = 1; i <= count; i++) yield record(i)
@@ -29,28 +35,46 @@ function * records (count: number): Generator<string> {
 // Three processes read 20 MB and more; a machine that is busy takes its time.
 t.setTimeout(600_000)
 
-t.test('memory does not grow with the input: not for 200,000 lines, by file or pipe, and not for one endless line', async t => {
-  const file = join(t.testdir(), 'patients.ndjson')
-  await pipeline(Readable.from(records(200_000)), createWriteStream(file))
-  const { size } = await stat(file)
-  const little = memoryOf(await clinigate(['patients', '-'], records(2_000), tellMemory))
-  t.ok(little > 0)
-  const byFile = await clinigate(['patients', file], [], tellMemory)
-  t.match(byFile, { code: 1, out: /^line 1000: birthDate: .*\n[^]*line 200000: birthDate: .*\n200000 records checked, 200 invalid\.\n$/ })
-  const byPipe = await clinigate(['patients', '-'], records(200_000), tellMemory)
-  t.equal(byPipe.out, byFile.out)
-  const endless = await clinigate(['patients', '-', '--ndjson'], Array(300).fill(Buffer.alloc(mebibyte, 'x')), tellMemory)
-  t.match(endless, { code: 1, out: /^line 1: Payload too large/ })
-  for (const run of [byFile, byPipe]) t.ok(memoryOf(run) - little < 0.8 * size, `${memoryOf(run)} bytes of memory, ${little} for a hundredth of ${size} bytes`)
-  t.ok(memoryOf(endless) - little < 100 * mebibyte, `${memoryOf(endless)} bytes of memory for 300 MiB`)
-})
+t.test(
+  'memory does not grow with the input: not for 200,000 lines, by file or pipe, and not for one endless line',
+  async t => {
+    const file = join(t.testdir(), 'patients.ndjson')
+    await pipeline(Readable.from(records(200_000)), createWriteStream(file))
+    const { size } = await stat(file)
+    const little = memoryOf(await clinigate(['patients', '-'], records(2_000), tellMemory))
+    t.ok(little > 0)
+    const byFile = await clinigate(['patients', file], [], tellMemory)
+    t.match(byFile, {
+      code: 1,
+      out: /^line 1000: birthDate: .*\n[^]*line 200000: birthDate: .*\n200000 records checked, 200 invalid\.\n$/
+    })
+    const byPipe = await clinigate(['patients', '-'], records(200_000), tellMemory)
+    t.equal(byPipe.out, byFile.out)
+    const endless = await clinigate(
+      ['patients', '-', '--ndjson'],
+      Array(300).fill(Buffer.alloc(mebibyte, 'x')),
+      tellMemory
+    )
+    t.match(endless, { code: 1, out: /^line 1: Payload too large/ })
+    for (const run of [byFile, byPipe]) {
+      t.ok(
+        memoryOf(run) - little < 0.8 * size,
+        `${memoryOf(run)} bytes of memory, ${little} for a hundredth of ${size} bytes`
+      )
+    }
+    t.ok(memoryOf(endless) - little < 100 * mebibyte, `${memoryOf(endless)} bytes of memory for 300 MiB`)
+  }
+)
 
 t.test('a report that nobody reads to its end stops the reading, without a word', async t => {
   const file = join(t.testdir(), 'faulty.ndjson')
   await writeFile(file, `${faulty}\n`.repeat(50_000))
   const line = `"${process.execPath}" "${cli()}" validate patients "${file}" | head -n 1; echo "$PIPESTATUS"`
-  const { stdout, stderr } = await new Promise<{ stdout: string, stderr: string }>((resolve, reject) =>
-    execFile('bash', ['--norc', '-c', line], { env }, (error, stdout, stderr) => error ? reject(error) : resolve({ stdout, stderr })))
+  const { stdout, stderr } = await new Promise<{ stdout: string; stderr: string }>((resolve, reject) =>
+    execFile('bash', ['--norc', '-c', line], { env }, (error, stdout, stderr) =>
+      error ? reject(error) : resolve({ stdout, stderr })
+    )
+  )
   t.match(stdout, /^line 1: birthDate: .*\n1\n$/)
   t.equal(stderr, '')
 })

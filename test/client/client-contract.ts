@@ -16,14 +16,28 @@ async function errorOf (request: Promise<unknown>): Promise<ClinigateError> {
 export async function testClient (t: Test, settings: GatewaySettings): Promise<void> {
   await t.test('a record is created, read, found, changed and deleted', async t => {
     const { patients } = await clientOf(t, settings)
-    const created = await patients.create({ firstName: 'Ada', lastName: 'Byron', birthDate: '1990-03', gender: 'female', address: { city: 'London' } })
+    const created = await patients.create({
+      firstName: 'Ada',
+      lastName: 'Byron',
+      birthDate: '1990-03',
+      gender: 'female',
+      address: { city: 'London' }
+    })
     t.match(created, { resourceType: 'Patient', fullName: 'Ada Byron', active: true, versionId: '1' })
     t.strictSame(await patients.read(created.id), created)
-    t.strictSame(await patients.search({ lastName: 'byr', birthDate: '1990-03', gender: ['female', 'unknown'], count: 1 }), { data: [created], total: 1, hasMore: false })
-    const changed = await patients.update(created.id, { email: 'ada@example.org', address: { city: null, country: 'GB' } })
+    t.strictSame(
+      await patients.search({ lastName: 'byr', birthDate: '1990-03', gender: ['female', 'unknown'], count: 1 }),
+      { data: [created], total: 1, hasMore: false }
+    )
+    const changed = await patients.update(created.id, {
+      email: 'ada@example.org',
+      address: { city: null, country: 'GB' }
+    })
     t.match(changed, { email: 'ada@example.org', address: { country: 'GB' } })
     t.equal(changed.address?.city, undefined)
-    t.match(await patients.update(created.id, [{ op: 'replace', path: '/email', value: 'byron@example.org' }]), { email: 'byron@example.org' })
+    t.match(await patients.update(created.id, [{ op: 'replace', path: '/email', value: 'byron@example.org' }]), {
+      email: 'byron@example.org'
+    })
     await patients.delete(created.id)
     t.match(await errorOf(patients.read(created.id)), { name: 'ClinigateError', code: 'NOT_FOUND', status: 404 })
   })
@@ -32,7 +46,10 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     const { patients } = await clientOf(t, settings)
     const { id, versionId } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     await patients.update(id, { active: false }, { ifMatch: versionId })
-    t.match(await errorOf(patients.update(id, { active: true }, { ifMatch: versionId })), { code: 'PRECONDITION_FAILED', status: 412 })
+    t.match(await errorOf(patients.update(id, { active: true }, { ifMatch: versionId })), {
+      code: 'PRECONDITION_FAILED',
+      status: 412
+    })
     t.match(await errorOf(patients.delete(id, { ifMatch: `W/"${versionId}"` })), { code: 'PRECONDITION_FAILED' })
     await patients.delete(id, { ifMatch: '*' })
   })
@@ -41,7 +58,12 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     const { observations } = await clientOf(t, settings)
     const error = await errorOf(observations.create({ patientId: 'Patient/none' } as never))
     t.ok(error instanceof ClinigateError)
-    t.match(error, { code: 'VALIDATION_ERROR', status: 422, requestId: /^[\w-]{36}$/, issues: [{ expression: ['code'] }] })
+    t.match(error, {
+      code: 'VALIDATION_ERROR',
+      status: 422,
+      requestId: /^[\w-]{36}$/,
+      issues: [{ expression: ['code'] }]
+    })
   })
 
   await t.test('all records of a search come, page by page', async t => {
@@ -71,12 +93,18 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     t.equal((await patients.create(body, { idempotencyKey: 'mine' })).id, first.id)
     t.not((await patients.create(body)).id, first.id)
     t.match(await errorOf(patients.create(body, options)), { code: 'BAD_REQUEST' })
-    t.match(await errorOf(patients.create({ ...body, active: false }, { idempotencyKey: 'mine' })), { code: 'IDEMPOTENCY_KEY_REUSED' })
+    t.match(await errorOf(patients.create({ ...body, active: false }, { idempotencyKey: 'mine' })), {
+      code: 'IDEMPOTENCY_KEY_REUSED'
+    })
   })
 
   await t.test('a comma within a value is not a separator', async t => {
     const { patients } = await clientOf(t, settings)
-    const { id } = await patients.create({ firstName: 'Ada', lastName: 'Byron', identifiers: [{ system: 'urn:oid:1.2', value: 'a,b' }] })
+    const { id } = await patients.create({
+      firstName: 'Ada',
+      lastName: 'Byron',
+      identifiers: [{ system: 'urn:oid:1.2', value: 'a,b' }]
+    })
     await patients.create({ firstName: 'Ada', lastName: 'Byron', identifiers: [{ system: 'urn:oid:1.2', value: 'a' }] })
     t.strictSame((await patients.search({ identifier: ['urn:oid:1.2|a,b'] })).data.map(patient => patient.id), [id])
   })
@@ -84,7 +112,9 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
   await t.test('any request of the document can be made with the same key', async t => {
     const { http, patients } = await clientOf(t, settings)
     const { id } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
-    const { data } = await http.GET('/v1/patients/{id}', { params: { path: { id }, query: { _revinclude: ['Encounter:subject', 'Observation:patient'] } } })
+    const { data } = await http.GET('/v1/patients/{id}', {
+      params: { path: { id }, query: { _revinclude: ['Encounter:subject', 'Observation:patient'] } }
+    })
     t.match(data, { data: { resourceType: 'Bundle', entry: [{ resource: { id } }] }, meta: { status: 200 } })
     // A datastore that is busy with others makes it degraded.
     t.match((await http.GET('/health')).data, { data: { status: /^(ok|degraded)$/ } })

@@ -4,11 +4,15 @@ import t from 'tap'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway } from '../harness/gateway.js'
 
-const page = '<!DOCTYPE html><script type="importmap">{ "imports": { "clinigate/client": "/made/client/index.js", "openapi-fetch": "/made/openapi-fetch.js" } }</script>'
+const page =
+  '<!DOCTYPE html><script type="importmap">{ "imports": { "clinigate/client": "/made/client/index.js", "openapi-fetch": "/made/openapi-fetch.js" } }</script>'
 
 /** What the package of the client ships, and what it needs. */
 async function fileOf (path: string): Promise<string> {
-  const url = path === '/made/openapi-fetch.js' ? import.meta.resolve('openapi-fetch') : import.meta.resolve('clinigate/client').replace('/client/index.js', path.replace('/made', ''))
+  const url =
+    path === '/made/openapi-fetch.js'
+      ? import.meta.resolve('openapi-fetch')
+      : import.meta.resolve('clinigate/client').replace('/client/index.js', path.replace('/made', ''))
   return await readFile(fileURLToPath(url), 'utf8')
 }
 
@@ -17,7 +21,9 @@ t.test('the client works in a browser, as the package ships it', { timeout: 300_
   const { secret } = await createKey()
   const tab = await (await startBrowser(t)).newPage()
   await tab.route(`${url}/page`, route => route.fulfill({ contentType: 'text/html', body: page }))
-  await tab.route(`${url}/made/**`, async route => route.fulfill({ contentType: 'text/javascript', body: await fileOf(new URL(route.request().url()).pathname) }))
+  await tab.route(`${url}/made/**`, async route =>
+    route.fulfill({ contentType: 'text/javascript', body: await fileOf(new URL(route.request().url()).pathname) })
+  )
   await tab.goto(`${url}/page`)
   const result = await tab.evaluate(`(async () => {
     const { createClient, ClinigateError } = await import('clinigate/client')

@@ -9,12 +9,21 @@ import { testClient } from './client-contract.js'
 t.test('on the sandbox', async t => testClient(t, {}))
 
 t.test('there is a client for every resource', async t => {
-  t.strictSame(Object.values(resourcePaths).sort(), mappings.map(({ path }) => `/v1/${path}`).sort(), 'npm run build makes the client\'s files anew')
+  t.strictSame(
+    Object.values(resourcePaths).sort(),
+    mappings.map(({ path }) => `/v1/${path}`).sort(),
+    "npm run build makes the client's files anew"
+  )
   const client = createClient({ url: 'http://127.0.0.1:9', key: 'k' })
   t.type(client.practitionerRoles.search, 'function')
 })
 
-interface Request { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'], readonly body: string }
+interface Request {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => unknown
 
@@ -35,13 +44,21 @@ async function faultyServer (t: Test, answers: readonly Answer[], retry: RetryOp
 
 const ok: Answer = response => json(response, 200, { data: { id: '1' }, meta: {} })
 const hangUp: Answer = (_, request) => request.socket.destroy()
-const halfAnswer: Answer = response => { response.writeHead(200, { 'content-length': 100 }); response.write('{"data"'); setTimeout(() => response.destroy(), 5) }
+const halfAnswer: Answer = response => {
+  response.writeHead(200, { 'content-length': 100 })
+  response.write('{"data"')
+  setTimeout(() => response.destroy(), 5)
+}
 const never: Answer = () => {}
-const failing = (status: number, headers: Record<string, string> = {}, code = 'BACKEND_UNAVAILABLE'): Answer => response =>
-  json(response, status, { data: null, code, message: 'Wait.', issues: [], meta: { requestId: 'r1' } }, headers)
+const failing =
+  (status: number, headers: Record<string, string> = {}, code = 'BACKEND_UNAVAILABLE'): Answer =>
+    response =>
+      json(response, status, { data: null, code, message: 'Wait.', issues: [], meta: { requestId: 'r1' } }, headers)
 
 function json (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) {
-  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'r1', ...headers }).end(JSON.stringify(body))
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'r1', ...headers })
+    .end(JSON.stringify(body))
 }
 
 t.test('what does nothing, or is done once for its key, is sent again until it is answered for good', async t => {
@@ -60,7 +77,11 @@ t.test('a deletion is sent again only when nothing was done', async t => {
   const broken = await faultyServer(t, [hangUp, ok])
   await t.rejects(broken.client.patients.delete('1'), { name: 'ClinigateError', code: 'NETWORK_ERROR', status: 0 })
   const unavailable = await faultyServer(t, [failing(503), ok])
-  await t.rejects(unavailable.client.patients.delete('1'), { code: 'BACKEND_UNAVAILABLE', status: 503, requestId: 'r1' })
+  await t.rejects(unavailable.client.patients.delete('1'), {
+    code: 'BACKEND_UNAVAILABLE',
+    status: 503,
+    requestId: 'r1'
+  })
   const limited = await faultyServer(t, [failing(429, { 'retry-after': '0' }, 'RATE_LIMITED'), ok])
   await limited.client.patients.delete('1')
   t.strictSame([broken, unavailable, limited].map(({ requests }) => requests.length), [1, 1, 2])
@@ -103,19 +124,29 @@ t.test('an abort ends a request at once, in an attempt and between two', async t
     t.equal(requests.length, 1)
   }
   const { requests, client } = await faultyServer(t, [ok])
-  await t.rejects(client.patients.create({ firstName: 'A', lastName: 'B' }, { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
+  await t.rejects(
+    client.patients.create({ firstName: 'A', lastName: 'B' }, { signal: AbortSignal.abort(new Error('before')) }),
+    { message: 'before' }
+  )
   t.equal(requests.length, 0)
 })
 
 t.test('the key goes to no other host', async t => {
   const other = await faultyServer(t, [ok])
-  const { client } = await faultyServer(t, [response => response.writeHead(307, { location: `${other.url}v1/patients/1` }).end()], { attempts: 1 })
+  const { client } = await faultyServer(
+    t,
+    [response => response.writeHead(307, { location: `${other.url}v1/patients/1` }).end()],
+    { attempts: 1 }
+  )
   await t.rejects(client.patients.read('1'), { code: 'NETWORK_ERROR' })
   t.equal(other.requests.length, 0)
 })
 
 t.test('an answer of somebody in between is no answer of the gateway', async t => {
-  for (const answer of [(response: ServerResponse) => response.writeHead(403).end('<html>'), (response: ServerResponse) => response.writeHead(200).end('<html>')]) {
+  for (const answer of [
+    (response: ServerResponse) => response.writeHead(403).end('<html>'),
+    (response: ServerResponse) => response.writeHead(200).end('<html>')
+  ]) {
     const { client } = await faultyServer(t, [answer])
     await t.rejects(client.patients.read('1'), { name: 'ClinigateError', code: 'UNEXPECTED_ANSWER' })
   }

@@ -1,5 +1,15 @@
 /** What the client's types allow and what they refuse; `npm run types` compiles it, nothing runs it. */
-import { createClient, type ChangesOf, type ClinigateError, type Encounter, type Patient, type PatientChange, type PatientCreate, type RecordOf, type SearchOf } from '../../src/client/index.js'
+import {
+  createClient,
+  type ChangesOf,
+  type ClinigateError,
+  type Encounter,
+  type Patient,
+  type PatientChange,
+  type PatientCreate,
+  type RecordOf,
+  type SearchOf
+} from '../../src/client/index.js'
 
 const client = createClient({ url: 'https://api.example.org', key: 'svc_test_…' })
 
@@ -14,7 +24,12 @@ require<PatientChange extends ChangesOf<'patients'> ? true : false>()
 
 export async function creates (): Promise<void> {
   await client.patients.create({ firstName: 'Ada', lastName: 'Byron', gender: 'female', deceased: false })
-  await client.patients.create({ firstName: 'Ada', lastName: 'Byron', maritalStatus: { system: 'urn:x', code: 'M' }, contact: { relationship: 'mother' } })
+  await client.patients.create({
+    firstName: 'Ada',
+    lastName: 'Byron',
+    maritalStatus: { system: 'urn:x', code: 'M' },
+    contact: { relationship: 'mother' }
+  })
   // @ts-expect-error lastName is missing
   await client.patients.create({ firstName: 'Ada' })
   // @ts-expect-error no such field
@@ -30,7 +45,10 @@ export async function creates (): Promise<void> {
 }
 
 export async function reads (): Promise<void> {
-  const patient = await client.patients.read('1', { include: ['encounters', 'care-teams'], signal: AbortSignal.timeout(5_000) })
+  const patient = await client.patients.read('1', {
+    include: ['encounters', 'care-teams'],
+    signal: AbortSignal.timeout(5_000)
+  })
   const encounters: Encounter[] = patient.encounters
   const [name, cut]: [string | undefined, string[] | undefined] = [patient.firstName, patient.incomplete]
   // @ts-expect-error was not asked for
@@ -74,4 +92,7 @@ export function fails (error: ClinigateError): string {
   return error.issues.flatMap(({ expression = [] }) => expression).join(', ')
 }
 
-export const shapes: { create: PatientCreate, search: SearchOf<'patients'> } = { create: { firstName: 'Ada', lastName: 'Byron' }, search: { lastName: 'byr' } }
+export const shapes: { create: PatientCreate; search: SearchOf<'patients'> } = {
+  create: { firstName: 'Ada', lastName: 'Byron' },
+  search: { lastName: 'byr' }
+}

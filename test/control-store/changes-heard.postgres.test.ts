@@ -28,7 +28,10 @@ function readerOf (t: Test, store: ControlStore, heartbeatMs = neverMs) {
   const stopping = new AbortController()
   const batches: Array<Batch & { at: number }> = []
   const reading = (async () => {
-    for await (const batch of inProcessChangeFeed(store, { heartbeatMs }).follow({ feedId: '', seq: 0 }, stopping.signal)) batches.push({ ...batch, at: performance.now() })
+    for await (const batch of inProcessChangeFeed(store, { heartbeatMs }).follow(
+      { feedId: '', seq: 0 },
+      stopping.signal
+    )) { batches.push({ ...batch, at: performance.now() }) }
   })()
   reading.catch(() => {})
   t.teardown(async () => {
@@ -56,7 +59,10 @@ function copyOf (t: Test, store: ControlStore) {
 
 /** The processes of the server that listen for changes in a database. */
 async function listeners (url: string): Promise<number[]> {
-  const rows = await server.ask('SELECT pid FROM pg_stat_activity WHERE datname = $1 AND query IN (\'LISTEN clinigate_changes\', \'SELECT 1\')', [new URL(url).pathname.slice(1)])
+  const rows = await server.ask(
+    "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND query IN ('LISTEN clinigate_changes', 'SELECT 1')",
+    [new URL(url).pathname.slice(1)]
+  )
   return rows.map(({ pid }) => pid)
 }
 
@@ -68,32 +74,36 @@ async function listening (url: string, isNew: (pid: number) => boolean = () => t
   }
 }
 
-t.test('two processes that write at once give numbers that become visible in order: a reader meanwhile gets every one, and in order', { timeout: 300_000 }, async t => {
-  const url = await server.createDatabase()
-  const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => processOn(t, url)))
-  const reader = readerOf(t, reading!)
-  // A second reader, which never waits to be told, has every chance to look in a bad moment.
-  const writers = { areDone: false }
-  const polled: number[] = []
-  const polling = (async () => {
-    for (let position = { feedId: '', seq: 0 }; !writers.areDone || polled.length < 200;) {
-      const batch = await reading!.changesAfter(position, 7)
-      if (batch.after !== (batch.isSnapshot ? 0 : position.seq)) throw new Error('the batch does not follow')
-      polled.push(...batch.changes.map(({ seq }) => seq))
-      position = { feedId: batch.feedId, seq: batch.through }
+t.test(
+  'two processes that write at once give numbers that become visible in order: a reader meanwhile gets every one, and in order',
+  { timeout: 300_000 },
+  async t => {
+    const url = await server.createDatabase()
+    const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => processOn(t, url)))
+    const reader = readerOf(t, reading!)
+    // A second reader, which never waits to be told, has every chance to look in a bad moment.
+    const writers = { areDone: false }
+    const polled: number[] = []
+    const polling = (async () => {
+      for (let position = { feedId: '', seq: 0 }; !writers.areDone || polled.length < 200;) {
+        const batch = await reading!.changesAfter(position, 7)
+        if (batch.after !== (batch.isSnapshot ? 0 : position.seq)) throw new Error('the batch does not follow')
+        polled.push(...batch.changes.map(({ seq }) => seq))
+        position = { feedId: batch.feedId, seq: batch.through }
+      }
+    })()
+    const write = async (store: ControlStore, name: string) => {
+      for (let i = 0; i < 20; i++) await store.organizations.create({ name: `${name} ${i}`, plan: 'pro' }, 'ann')
     }
-  })()
-  const write = async (store: ControlStore, name: string) => {
-    for (let i = 0; i < 20; i++) await store.organizations.create({ name: `${name} ${i}`, plan: 'pro' }, 'ann')
+    await Promise.all(writing.flatMap((store, at) => Array.from({ length: 5 }, (_, i) => write(store, `${at}.${i}`))))
+    writers.areDone = true
+    await polling
+    await reader.reached(200)
+    const all = Array.from({ length: 200 }, (_, i) => i + 1)
+    t.strictSame(polled, all)
+    t.strictSame(reader.numbers(), all)
   }
-  await Promise.all(writing.flatMap((store, at) => Array.from({ length: 5 }, (_, i) => write(store, `${at}.${i}`))))
-  writers.areDone = true
-  await polling
-  await reader.reached(200)
-  const all = Array.from({ length: 200 }, (_, i) => i + 1)
-  t.strictSame(polled, all)
-  t.strictSame(reader.numbers(), all)
-})
+)
 
 t.test('a change by another process is heard at once, not by asking', { timeout: 300_000 }, async t => {
   const url = await server.createDatabase()
@@ -109,7 +119,9 @@ t.test('a change by another process is heard at once, not by asking', { timeout:
     delays.push((await reader.reached(seq)).at - startedAt)
   }
   delays.sort((a, b) => a - b)
-  t.comment(`from the call that changes to the batch: ${delays[100]!.toFixed(1)} ms median, ${delays[197]!.toFixed(1)} ms p99, ${delays[199]!.toFixed(1)} ms at most`)
+  t.comment(
+    `from the call that changes to the batch: ${delays[100]!.toFixed(1)} ms median, ${delays[197]!.toFixed(1)} ms p99, ${delays[199]!.toFixed(1)} ms at most`
+  )
   t.ok(delays[199]! < neverMs / 2)
 })
 
@@ -132,8 +144,12 @@ t.test('a change of which no word came is found by looking all the same', async 
   await reader.reached(0)
   await listening(url)
   const name = new URL(url).pathname.slice(1)
-  // In one statement, as both are in one transaction of the store: else a look in between would find the number and no change.
-  await server.askIn(name, 'WITH counted AS (UPDATE feed SET seq = 1) INSERT INTO changes (kind, entity, seq, payload, at) VALUES (\'organization\', \'org-a\', 1, \'{}\', \'\')')
+  // In one statement, as both are in one transaction of the store: else a look in between would find the number and no
+  // change.
+  await server.askIn(
+    name,
+    "WITH counted AS (UPDATE feed SET seq = 1) INSERT INTO changes (kind, entity, seq, payload, at) VALUES ('organization', 'org-a', 1, '{}', '')"
+  )
   t.match(await reader.reached(1), { changes: [{ seq: 1 }] })
 })
 
@@ -151,43 +167,63 @@ t.test('a listener whose connection is ended gets another one, and nothing betwe
   t.strictSame(reader.numbers(), [1, 2, 3, 4, 5])
 })
 
-t.test('a copy goes on when the server was stopped and started again, and the process lives', { timeout: 300_000 }, async t => {
-  const url = await server.createDatabase()
-  const [here, there] = [await processOn(t, url), await processOn(t, url)]
-  const copy = copyOf(t, here)
-  const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-  await copy.reached(1)
-  await server.stop()
-  await t.rejects(there.organizations.change(tenantId, { overage: false }, 'ann'), { name: 'DatabaseUnavailable', cause: { message: /cannot be reached/ } })
-  while (copy.follower.isConnected) await pause(10)
-  t.pass('the copy knows that it is cut off, before it would have asked again')
-  await server.start()
-  await there.organizations.change(tenantId, { overage: false }, 'ann')
-  await copy.reached(2)
-  t.equal(copy.follower.isConnected, true)
-  await there.organizations.change(tenantId, { overage: true }, 'ann')
-  await copy.reached(3)
-})
+t.test(
+  'a copy goes on when the server was stopped and started again, and the process lives',
+  { timeout: 300_000 },
+  async t => {
+    const url = await server.createDatabase()
+    const [here, there] = [await processOn(t, url), await processOn(t, url)]
+    const copy = copyOf(t, here)
+    const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
+    await copy.reached(1)
+    await server.stop()
+    await t.rejects(there.organizations.change(tenantId, { overage: false }, 'ann'), {
+      name: 'DatabaseUnavailable',
+      cause: { message: /cannot be reached/ }
+    })
+    while (copy.follower.isConnected) await pause(10)
+    t.pass('the copy knows that it is cut off, before it would have asked again')
+    await server.start()
+    await there.organizations.change(tenantId, { overage: false }, 'ann')
+    await copy.reached(2)
+    t.equal(copy.follower.isConnected, true)
+    await there.organizations.change(tenantId, { overage: true }, 'ann')
+    await copy.reached(3)
+  }
+)
 
-t.test('a server that falls silent is given up, and the connections that are made then work', { timeout: 300_000 }, async t => {
-  const url = new URL(await server.createDatabase())
-  // Makes the tables first, which may take longer than the other one waits.
-  const { tenantId } = await (await processOn(t, url.href)).organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-  const line = await silencedLine(t, Number(url.port))
-  url.port = String(line.port)
-  url.searchParams.set('query_timeout', '3000')
-  const store = await processOn(t, url.href)
-  const copy = copyOf(t, store)
-  await copy.reached(1)
-  // Connections that lie idle, more than who reads the changes may have in use: the next change takes one of them.
-  await Promise.all(Array.from({ length: 4 }, () => store.organizations.list()))
-  line.silence()
-  const change = () => store.organizations.change(tenantId, { overage: false }, 'ann')
-  await t.rejects(change(), { name: 'DatabaseUnavailable', cause: { message: /takes too long/ } })
-  // Each connection that lay idle is found out by whoever uses it.
-  for (let attempts = 1; await change().then(() => false, () => true); attempts++) t.ok(attempts < 10)
-  await copy.reached(2)
-})
+t.test(
+  'a server that falls silent is given up, and the connections that are made then work',
+  { timeout: 300_000 },
+  async t => {
+    const url = new URL(await server.createDatabase())
+    // Makes the tables first, which may take longer than the other one waits.
+    const { tenantId } = await (
+      await processOn(t, url.href)
+    ).organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
+    const line = await silencedLine(t, Number(url.port))
+    url.port = String(line.port)
+    url.searchParams.set('query_timeout', '3000')
+    const store = await processOn(t, url.href)
+    const copy = copyOf(t, store)
+    await copy.reached(1)
+    // Connections that lie idle, more than who reads the changes may have in use: the next change takes one of them.
+    await Promise.all(Array.from({ length: 4 }, () => store.organizations.list()))
+    line.silence()
+    const change = () => store.organizations.change(tenantId, { overage: false }, 'ann')
+    await t.rejects(change(), { name: 'DatabaseUnavailable', cause: { message: /takes too long/ } })
+    // Each connection that lay idle is found out by whoever uses it.
+    for (
+      let attempts = 1;
+      await change().then(
+        () => false,
+        () => true
+      );
+      attempts++
+    ) { t.ok(attempts < 10) }
+    await copy.reached(2)
+  }
+)
 
 /** Carries connections to the server; once silenced, those that there are carry nothing more and stay open. */
 async function silencedLine (t: Test, port: number): Promise<{ port: number, silence: () => void }> {

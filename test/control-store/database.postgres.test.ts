@@ -29,7 +29,10 @@ function changed (url: string, change: (parsed: URL) => void): string {
 
 /** How many connections clients have to a database of the server, which works in its databases by itself, too. */
 async function connectionsTo (url: string): Promise<number> {
-  const [row] = await server.ask('SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = $1 AND backend_type = \'client backend\'', [new URL(url).pathname.slice(1)])
+  const [row] = await server.ask(
+    "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
+    [new URL(url).pathname.slice(1)]
+  )
   return row!.count
 }
 
@@ -43,7 +46,10 @@ t.test('processes that start at once on an empty database all find it whole', as
 
 t.test('a number is a number, of however many bytes, and so is a count or a sum', async t => {
   const { db } = await opened(t, await server.createDatabase())
-  const { rows } = await sql<object>`SELECT (SELECT seq FROM feed) AS seq, count(*) AS count, sum(i) AS sum, 4102444800000::bigint AS long FROM generate_series(1, 3) i`.execute(db)
+  const { rows } =
+    await sql<object>`SELECT (SELECT seq FROM feed) AS seq, count(*) AS count, sum(i) AS sum, 4102444800000::bigint AS long FROM generate_series(1, 3) i`.execute(
+      db
+    )
   t.strictSame(rows, [{ seq: 0, count: 3, sum: 6, long: 4_102_444_800_000 }])
 })
 
@@ -75,29 +81,90 @@ t.test('a database that can\'t be had is named with what to do, and nothing of i
   const url = await server.createDatabase()
   await server.ask(`CREATE ROLE stranger LOGIN PASSWORD '${password}'`)
   const cases: ReadonlyArray<readonly [string, RegExp]> = [
-    [changed(url, url => { url.port = '1' }), /cannot be reached.*host and port.*ECONNREFUSED/],
-    [changed(url, url => { url.hostname = 'no-such-host.invalid' }), /host.*is unknown/],
-    [changed(url, url => { url.password = 'wrong-tops3cret' }), /rejected the user or password.*28P01/],
-    [changed(url, url => { url.password = '' }), /rejected the user or password/],
-    [changed(url, url => { url.username = 'stranger' }), /lacks a permission.*owner.*42501/],
+    [
+      changed(url, url => {
+        url.port = '1'
+      }),
+      /cannot be reached.*host and port.*ECONNREFUSED/
+    ],
+    [
+      changed(url, url => {
+        url.hostname = 'no-such-host.invalid'
+      }),
+      /host.*is unknown/
+    ],
+    [
+      changed(url, url => {
+        url.password = 'wrong-tops3cret'
+      }),
+      /rejected the user or password.*28P01/
+    ],
+    [
+      changed(url, url => {
+        url.password = ''
+      }),
+      /rejected the user or password/
+    ],
+    [
+      changed(url, url => {
+        url.username = 'stranger'
+      }),
+      /lacks a permission.*owner.*42501/
+    ],
     [server.urlOf('nowhere_to_be_found'), /no such database.*3D000/],
     [`${url}?sslmode=require`, /certificate.*sslrootcert/],
     [`${url}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`, /A file.*sslrootcert, cannot be read/],
     ...['prefer', 'allow', 'no-verify', 'anything'].map(mode => [`${url}?sslmode=${mode}`, /only sslmode/] as const),
-    ...['ssl=true', 'ssl=no-verify', 'sslmode=require&uselibpqcompat=true'].map(query => [`${url}?${query}`, /only sslmode/] as const)
+    ...['ssl=true', 'ssl=no-verify', 'sslmode=require&uselibpqcompat=true'].map(
+      query => [`${url}?${query}`, /only sslmode/] as const
+    )
   ]
   for (const [wrong, words] of cases) {
-    const error = await openDatabase({ file, url: wrong }).then(() => { throw new Error('it was opened') }, error => error)
+    const error = await openDatabase({ file, url: wrong }).then(
+      () => {
+        throw new Error('it was opened')
+      },
+      error => error
+    )
     t.match(error, { name: 'DatabaseUnavailable', code: 'BACKEND_UNAVAILABLE', remedy: words })
-    const told = [error.message, error.stack, error.cause.stack, JSON.stringify(error), JSON.stringify(serializeError(error))].join()
-    for (const secret of [user, password, encodeURIComponent(password), 'tops3cret', 'stranger', 'nowhere_to_be_found', '127.0.0.1', 'no-such-host']) t.notOk(told.includes(secret), `${words} tells ${secret}`)
+    const told = [
+      error.message,
+      error.stack,
+      error.cause.stack,
+      JSON.stringify(error),
+      JSON.stringify(serializeError(error))
+    ].join()
+    for (const secret of [
+      user,
+      password,
+      encodeURIComponent(password),
+      'tops3cret',
+      'stranger',
+      'nowhere_to_be_found',
+      '127.0.0.1',
+      'no-such-host'
+    ]) { t.notOk(told.includes(secret), `${words} tells ${secret}`) }
   }
 })
 
 t.test('a command says the same, and fails', async t => {
   let said = ''
-  const environment = { CLINIGATE_DATA: t.testdir(), CONTROL_DATABASE_URL: changed(server.urlOf('postgres'), url => { url.port = '1' }) }
-  const surroundings = { environment, user: 'ann', now, out: () => {}, err: (text: string) => { said += text }, streams: process }
+  const environment = {
+    CLINIGATE_DATA: t.testdir(),
+    CONTROL_DATABASE_URL: changed(server.urlOf('postgres'), url => {
+      url.port = '1'
+    })
+  }
+  const surroundings = {
+    environment,
+    user: 'ann',
+    now,
+    out: () => {},
+    err: (text: string) => {
+      said += text
+    },
+    streams: process
+  }
   t.equal(await run(['orgs', 'list'], surroundings), 1)
   t.match(said, /^clinigate: PostgreSQL cannot be reached\. Check that it is running, .*CONTROL_DATABASE_URL/)
   t.notOk(said.includes(user))
@@ -112,7 +179,10 @@ t.test('with TLS the server\'s certificate is verified, and its host', async t =
     await database.close()
   }
   const elsewhere = changed(url, url => { url.hostname = 'localhost' })
-  await t.rejects(openDatabase({ file, url: `${elsewhere}?sslmode=verify-ca&sslrootcert=${certificate}` }), { name: 'DatabaseUnavailable', cause: { message: /certificate.*ERR_TLS_CERT_ALTNAME_INVALID/ } })
+  await t.rejects(openDatabase({ file, url: `${elsewhere}?sslmode=verify-ca&sslrootcert=${certificate}` }), {
+    name: 'DatabaseUnavailable',
+    cause: { message: /certificate.*ERR_TLS_CERT_ALTNAME_INVALID/ }
+  })
 })
 
 t.test('of a row that was refused, the failure repeats nothing', async t => {
@@ -120,47 +190,75 @@ t.test('of a row that was refused, the failure repeats nothing', async t => {
   const row = { tenantId: 'org-hidden', name: 'Hidden', plan: 'pro', overage: 1, createdAt: 'then' }
   await db.insertInto('organizations').values(row).execute()
   for (const bad of [row, { ...row, tenantId: 'org-hidden-2', name: null as never }]) {
-    const error = await db.insertInto('organizations').values(bad).execute().then(() => { throw new Error('it was written') }, error => error)
+    const error = await db
+      .insertInto('organizations')
+      .values(bad)
+      .execute()
+      .then(
+        () => {
+          throw new Error('it was written')
+        },
+        error => error
+      )
     t.match(error, { code: /^23/, table: 'organizations' })
     t.notMatch(JSON.stringify({ ...error, message: error.message }), /hidden/i)
   }
 })
 
-t.test('a transaction whose connection breaks in the middle fails alone: the process goes on, and so does the next change', async t => {
-  const url = await server.createDatabase()
-  const store = await openControlStore({ file, url, plans: ['pro'], now })
-  t.teardown(() => store.close())
-  const { db } = await opened(t, url)
-  await t.rejects(db.transaction().execute(async trx => {
-    const { rows: [row] } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(trx)
-    await trx.updateTable('feed').set({ seq: 100 }).execute()
-    await server.ask('SELECT pg_terminate_backend($1)', [row!.pid])
-    await pause(100)
-    await trx.updateTable('feed').set({ seq: 200 }).execute()
-  }), { name: 'DatabaseUnavailable' })
-  await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-  t.match(await db.selectFrom('feed').select('seq').execute(), [{ seq: 1 }])
-})
+t.test(
+  'a transaction whose connection breaks in the middle fails alone: the process goes on, and so does the next change',
+  async t => {
+    const url = await server.createDatabase()
+    const store = await openControlStore({ file, url, plans: ['pro'], now })
+    t.teardown(() => store.close())
+    const { db } = await opened(t, url)
+    await t.rejects(
+      db.transaction().execute(async trx => {
+        const {
+          rows: [row]
+        } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(trx)
+        await trx.updateTable('feed').set({ seq: 100 }).execute()
+        await server.ask('SELECT pg_terminate_backend($1)', [row!.pid])
+        await pause(100)
+        await trx.updateTable('feed').set({ seq: 200 }).execute()
+      }),
+      { name: 'DatabaseUnavailable' }
+    )
+    await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
+    t.match(await db.selectFrom('feed').select('seq').execute(), [{ seq: 1 }])
+  }
+)
 
-t.test('a process that hangs in the middle of a change does not hold back the others for long', { timeout: 300_000 }, async t => {
-  const url = await server.createDatabase()
-  const store = await openControlStore({ file, url, plans: ['pro'], now })
-  t.teardown(() => store.close())
-  const { db } = await opened(t, `${url}?idle_in_transaction_session_timeout=3000`)
-  let hangs = () => {}
-  const isHanging = new Promise<void>(resolve => { hangs = resolve })
-  let goOn = () => {}
-  const gone = new Promise<void>(resolve => { goOn = resolve })
-  const hanging = db.transaction().execute(async trx => {
-    await trx.updateTable('feed').set(eb => ({ seq: eb.ref('seq') })).execute()
-    hangs()
-    await gone
-    await trx.updateTable('feed').set({ seq: 100 }).execute()
-  })
-  hanging.catch(() => {})
-  await isHanging
-  await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-  goOn()
-  t.match(await store.changesAfter({ feedId: '', seq: 0 }, 10), { through: 1 })
-  await t.rejects(hanging, { name: 'DatabaseUnavailable' })
-})
+t.test(
+  'a process that hangs in the middle of a change does not hold back the others for long',
+  { timeout: 300_000 },
+  async t => {
+    const url = await server.createDatabase()
+    const store = await openControlStore({ file, url, plans: ['pro'], now })
+    t.teardown(() => store.close())
+    const { db } = await opened(t, `${url}?idle_in_transaction_session_timeout=3000`)
+    let hangs = () => {}
+    const isHanging = new Promise<void>(resolve => {
+      hangs = resolve
+    })
+    let goOn = () => {}
+    const gone = new Promise<void>(resolve => {
+      goOn = resolve
+    })
+    const hanging = db.transaction().execute(async trx => {
+      await trx
+        .updateTable('feed')
+        .set(eb => ({ seq: eb.ref('seq') }))
+        .execute()
+      hangs()
+      await gone
+      await trx.updateTable('feed').set({ seq: 100 }).execute()
+    })
+    hanging.catch(() => {})
+    await isHanging
+    await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
+    goOn()
+    t.match(await store.changesAfter({ feedId: '', seq: 0 }, 10), { through: 1 })
+    await t.rejects(hanging, { name: 'DatabaseUnavailable' })
+  }
+)

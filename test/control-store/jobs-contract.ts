@@ -10,13 +10,34 @@ import type { MakeDatabase } from './databases.js'
 const secondMs = 1_000
 const hourMs = 3_600_000
 
-const owner: JobOwner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true }
-const request: ExportRequest = { kind: 'export', types: ['Patient'], format: 'fhir', level: 'system', url: 'https://api.example.org/v1/bulk/export', filters: { Patient: [[['family', 'x']]] } }
+const owner: JobOwner = {
+  tenantId: 'org-a',
+  mode: 'test',
+  keyId: 'key-a',
+  keyName: 'a key',
+  plan: 'pro',
+  overage: true
+}
+const request: ExportRequest = {
+  kind: 'export',
+  types: ['Patient'],
+  format: 'fhir',
+  level: 'system',
+  url: 'https://api.example.org/v1/bulk/export',
+  filters: { Patient: [[['family', 'x']]] }
+}
 const worker: Worker = { gateway: 'one', storeId: 'store-1', perTenant: 10, leaseMs: 30 * secondMs }
 
 /** A draft with an id of its own. */
 export function draftOf (what: Partial<JobDraft> = {}): JobDraft {
-  return { id: `job-${randomString(base32, 26)}`, owner, request, storeId: 'store-1', fileKey: randomBytes(32).toString('base64'), ...what }
+  return {
+    id: `job-${randomString(base32, 26)}`,
+    owner,
+    request,
+    storeId: 'store-1',
+    fileKey: randomBytes(32).toString('base64'),
+    ...what
+  }
 }
 
 /** How the store is reached: as it is, unless told. */
@@ -36,47 +57,72 @@ async function placeOf (t: Test, makeDatabase: MakeDatabase, via: Via) {
 }
 
 /** Runs the whole contract. */
-export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = async (_, jobs) => jobs): Promise<void> {
+export async function testJobs (
+  t: Test,
+  makeDatabase: MakeDatabase,
+  via: Via = async (_, jobs) => jobs
+): Promise<void> {
   const place = (t: Test) => placeOf(t, makeDatabase, via)
 
   await t.test('a job is as its draft, and keeps nothing of its caller but the owner', async t => {
     const { jobs } = await place(t)
-    const draft = draftOf({ owner: { ...owner, scopes: ['*'] } as JobOwner, progress: { total: 3, processed: 0, failed: 0 } })
+    const draft = draftOf({
+      owner: { ...owner, scopes: ['*'] } as JobOwner,
+      progress: { total: 3, processed: 0, failed: 0 }
+    })
     const made = await jobs.create(draft)
     t.strictSame(made, {
-      ...draft, owner, status: 'pending', progress: { total: 3, processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-08T00:00:00.000Z'
+      ...draft,
+      owner,
+      status: 'pending',
+      progress: { total: 3, processed: 0, failed: 0 },
+      files: [],
+      errors: [],
+      createdAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-08T00:00:00.000Z'
     })
     t.strictSame(await jobs.find(draft.id, owner), made)
     t.strictSame(await jobs.create({ ...draft, storeId: 'store-2' }), made, 'sent twice it is one job')
   })
 
-  await t.test('of jobs that are started at the same moment, no more come to be than an organization may have, and one that is sent twice is not refused', async t => {
-    const { jobs, other } = await place(t)
-    for (let made = 0; made < maxUnfinishedJobs - 2; made++) await jobs.create(draftOf())
-    const drafts = Array.from({ length: 12 }, () => draftOf())
-    const made = await Promise.allSettled(drafts.map((draft, at) => (at % 2 === 0 ? jobs : other).create(draft)))
-    t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2)
-    for (const each of made) if (each.status === 'rejected') t.match(each.reason, { code: 'RATE_LIMITED', message: /have not ended/ })
-    t.match(await jobs.list(owner, { count: 1 }), { total: maxUnfinishedJobs, unfinished: maxUnfinishedJobs })
-    const [taken] = drafts.filter((_, at) => made[at]!.status === 'fulfilled')
-    t.match(await jobs.create(taken!), { id: taken!.id }, 'an answer that was lost is given again')
-    await jobs.create(draftOf({ owner: { ...owner, mode: 'live' } }))
-    await jobs.cancel(taken!.id, owner)
-    await jobs.create(draftOf())
-  })
-
-  await t.test('another organization\'s job, and that of the other mode, is missing: to find, to list and to cancel', async t => {
-    const { jobs } = await place(t)
-    const { id } = await jobs.create(draftOf())
-    for (const scope of [{ tenantId: 'org-b', mode: 'test' }, { tenantId: 'org-a', mode: 'live' }] as const) {
-      t.equal(await jobs.find(id, scope), undefined)
-      t.equal(await jobs.cancel(id, scope), undefined)
-      t.strictSame(await jobs.list(scope, { count: 10 }), { jobs: [], total: 0, unfinished: 0 })
+  await t.test(
+    'of jobs that are started at the same moment, no more come to be than an organization may have, and one that is sent twice is not refused',
+    async t => {
+      const { jobs, other } = await place(t)
+      for (let made = 0; made < maxUnfinishedJobs - 2; made++) await jobs.create(draftOf())
+      const drafts = Array.from({ length: 12 }, () => draftOf())
+      const made = await Promise.allSettled(drafts.map((draft, at) => (at % 2 === 0 ? jobs : other).create(draft)))
+      t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2)
+      for (const each of made) {
+        if (each.status === 'rejected') t.match(each.reason, { code: 'RATE_LIMITED', message: /have not ended/ })
+      }
+      t.match(await jobs.list(owner, { count: 1 }), { total: maxUnfinishedJobs, unfinished: maxUnfinishedJobs })
+      const [taken] = drafts.filter((_, at) => made[at]!.status === 'fulfilled')
+      t.match(await jobs.create(taken!), { id: taken!.id }, 'an answer that was lost is given again')
+      await jobs.create(draftOf({ owner: { ...owner, mode: 'live' } }))
+      await jobs.cancel(taken!.id, owner)
+      await jobs.create(draftOf())
     }
-    t.match(await jobs.find(id, owner), { status: 'pending' })
-    await t.rejects(jobs.create(draftOf({ id, owner: { ...owner, tenantId: 'org-b' } })))
-    t.match(await jobs.find(id, owner), { owner })
-  })
+  )
+
+  await t.test(
+    "another organization's job, and that of the other mode, is missing: to find, to list and to cancel",
+    async t => {
+      const { jobs } = await place(t)
+      const { id } = await jobs.create(draftOf())
+      for (const scope of [
+        { tenantId: 'org-b', mode: 'test' },
+        { tenantId: 'org-a', mode: 'live' }
+      ] as const) {
+        t.equal(await jobs.find(id, scope), undefined)
+        t.equal(await jobs.cancel(id, scope), undefined)
+        t.strictSame(await jobs.list(scope, { count: 10 }), { jobs: [], total: 0, unfinished: 0 })
+      }
+      t.match(await jobs.find(id, owner), { status: 'pending' })
+      await t.rejects(jobs.create(draftOf({ id, owner: { ...owner, tenantId: 'org-b' } })))
+      t.match(await jobs.find(id, owner), { owner })
+    }
+  )
 
   await t.test('jobs are listed newest first, page by page, each once', async t => {
     const { jobs, clock } = await place(t)
@@ -87,15 +133,26 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
       await jobs.create(draftOf({ owner: { ...owner, tenantId: 'org-b' } }))
     }
     const seen: string[] = []
-    for (let page = await jobs.list(owner, { count: 2 }); page.jobs.length > 0; page = await jobs.list(owner, { count: 2, before: page.jobs.at(-1)! })) {
+    for (
+      let page = await jobs.list(owner, { count: 2 });
+      page.jobs.length > 0;
+      page = await jobs.list(owner, { count: 2, before: page.jobs.at(-1)! })
+    ) {
       t.equal(page.total, 7)
       seen.push(...page.jobs.map(({ id }) => id))
     }
     t.strictSame(seen.toSorted(), ids.toSorted())
     await jobs.cancel(ids[0]!, owner)
     await jobs.claim(worker)
-    t.match(await jobs.list(owner, { count: 1 }), { total: 7, unfinished: 6 }, 'a cancelled one has ended, one that somebody works on has not')
-    t.strictSame([seen[0], ...seen.slice(1, 4).toSorted(), ...seen.slice(4).toSorted()], [ids[6], ...ids.slice(3, 6).toSorted(), ...ids.slice(0, 3).toSorted()])
+    t.match(
+      await jobs.list(owner, { count: 1 }),
+      { total: 7, unfinished: 6 },
+      'a cancelled one has ended, one that somebody works on has not'
+    )
+    t.strictSame(
+      [seen[0], ...seen.slice(1, 4).toSorted(), ...seen.slice(4).toSorted()],
+      [ids[6], ...ids.slice(3, 6).toSorted(), ...ids.slice(0, 3).toSorted()]
+    )
   })
 
   await t.test('the oldest job is claimed first, once, by those who see its store alone', async t => {
@@ -105,7 +162,11 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     const second = await jobs.create(draftOf())
     t.equal(await jobs.claim({ ...worker, storeId: 'store-2' }), undefined)
     const claimed = await jobs.claim(worker)
-    t.match(claimed, { job: { id: first.id, status: 'processing', startedAt: '2030-01-01T00:00:01.000Z' }, lease: { jobId: first.id, number: 1 }, failures: 0 })
+    t.match(claimed, {
+      job: { id: first.id, status: 'processing', startedAt: '2030-01-01T00:00:01.000Z' },
+      lease: { jobId: first.id, number: 1 },
+      failures: 0
+    })
     t.match(await jobs.claim(worker), { job: { id: second.id } })
     t.equal(await jobs.claim(worker), undefined)
   })
@@ -113,40 +174,55 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
   await t.test('many who claim at once get each job once', async t => {
     const { jobs, other } = await place(t)
     const ids = (await Promise.all(Array.from({ length: 12 }, () => jobs.create(draftOf())))).map(({ id }) => id)
-    const claims = await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 100 })))
+    const claims = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 100 }))
+    )
     t.strictSame(claims.flatMap(claimed => claimed?.job.id ?? []).toSorted(), ids.toSorted())
   })
 
-  await t.test('no organization has more jobs worked on than it may, however many claim at once; others are not held up', async t => {
-    const { jobs, other, clock } = await place(t)
-    for (let i = 0; i < 6; i++) await jobs.create(draftOf())
-    clock.ms += secondMs
-    await jobs.create(draftOf({ owner: { ...owner, tenantId: 'org-b' } }))
-    const claim = (i: number) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 2 })
-    const claims = (await Promise.all(Array.from({ length: 16 }, (_, i) => claim(i)))).filter(claimed => claimed !== undefined)
-    t.strictSame(claims.map(({ job }) => job.owner.tenantId).toSorted(), ['org-a', 'org-a', 'org-b'])
-    const [one, two] = claims.filter(({ job }) => job.owner.tenantId === 'org-a') as [ClaimedJob, ClaimedJob]
-    await jobs.save(one.lease, { end: { status: 'completed' } }, 0)
-    t.ok(await claim(0), 'one that ended makes room')
-    t.equal(await claim(1), undefined)
-    await jobs.cancel(two.job.id, owner)
-    t.equal(await claim(0), undefined, 'a cancelled one counts until its worker has left it')
-    await jobs.release(two.lease)
-    t.ok(await claim(1))
-    t.equal(await claim(0), undefined)
-  })
+  await t.test(
+    'no organization has more jobs worked on than it may, however many claim at once; others are not held up',
+    async t => {
+      const { jobs, other, clock } = await place(t)
+      for (let i = 0; i < 6; i++) await jobs.create(draftOf())
+      clock.ms += secondMs
+      await jobs.create(draftOf({ owner: { ...owner, tenantId: 'org-b' } }))
+      const claim = (i: number) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 2 })
+      const claims = (await Promise.all(Array.from({ length: 16 }, (_, i) => claim(i)))).filter(
+        claimed => claimed !== undefined
+      )
+      t.strictSame(claims.map(({ job }) => job.owner.tenantId).toSorted(), ['org-a', 'org-a', 'org-b'])
+      const [one, two] = claims.filter(({ job }) => job.owner.tenantId === 'org-a') as [ClaimedJob, ClaimedJob]
+      await jobs.save(one.lease, { end: { status: 'completed' } }, 0)
+      t.ok(await claim(0), 'one that ended makes room')
+      t.equal(await claim(1), undefined)
+      await jobs.cancel(two.job.id, owner)
+      t.equal(await claim(0), undefined, 'a cancelled one counts until its worker has left it')
+      await jobs.release(two.lease)
+      t.ok(await claim(1))
+      t.equal(await claim(0), undefined)
+    }
+  )
 
   await t.test('what was saved is there for whoever comes next, and what is absent stays', async t => {
     const { jobs } = await place(t)
     await jobs.create(draftOf())
     const { lease, job } = (await jobs.claim(worker))!
     const checkpoint = { at: 1.5, big: 123_456_789_012, text: 'ü', list: [1, null] }
-    const files = [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 3, bytes: 5_000_000_000, mark: 'hPF7Zz0' }]
+    const files = [
+      { name: 'Patient.ndjson', resourceType: 'Patient', count: 3, bytes: 5_000_000_000, mark: 'hPF7Zz0' }
+    ]
     const errors = [{ line: 7, code: 'VALIDATION_ERROR', message: 'birthDate: expected a date' }]
     t.equal(await jobs.save(lease, { checkpoint, progress: { total: 9, processed: 3, failed: 1 } }, 1), 'going on')
     t.equal(await jobs.save(lease, { files, errors }, 30_000), 'going on')
     t.equal(await jobs.save(lease, {}, 30_000), 'going on')
-    t.match(await jobs.find(job.id, owner), { status: 'processing', checkpoint, files, errors, progress: { total: 9, processed: 3, failed: 1 } })
+    t.match(await jobs.find(job.id, owner), {
+      status: 'processing',
+      checkpoint,
+      files,
+      errors,
+      progress: { total: 9, processed: 3, failed: 1 }
+    })
     await jobs.release(lease)
     const next = (await jobs.claim(worker))!
     t.strictSame([next.job.checkpoint, next.lease.number, next.job.startedAt], [checkpoint, 2, job.startedAt])
@@ -154,24 +230,33 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     t.notOk((await jobs.list(owner, { count: 1 })).jobs[0]!.checkpoint, 'a list is without it')
   })
 
-  await t.test('a dead worker\'s job goes to another when its lease has run out, and the dead one finds it lost', async t => {
-    const { jobs, other, clock } = await place(t)
-    await jobs.create(draftOf())
-    const dead = (await jobs.claim(worker))!
-    clock.ms += 29 * secondMs
-    t.equal(await other.claim(worker), undefined)
-    t.equal(await jobs.save(dead.lease, {}, 30 * secondMs), 'going on')
-    clock.ms += 29 * secondMs
-    t.equal(await other.claim(worker), undefined, 'a save keeps it')
-    clock.ms += secondMs
-    const next = (await other.claim(worker))!
-    t.match(next, { lease: { number: 2 }, failures: 1 })
-    for (const change of [{}, { progress: { processed: 99, failed: 0 } }, { end: { status: 'completed' } as const }]) t.equal(await jobs.save(dead.lease, change, 30_000), 'lost')
-    await jobs.release(dead.lease)
-    t.equal(await other.claim(worker), undefined, 'nor can it let go of another\'s')
-    t.match(await jobs.find(dead.job.id, owner), { status: 'processing', progress: { processed: 0 } })
-    t.equal(await other.save(next.lease, {}, 30_000), 'going on')
-  })
+  await t.test(
+    "a dead worker's job goes to another when its lease has run out, and the dead one finds it lost",
+    async t => {
+      const { jobs, other, clock } = await place(t)
+      await jobs.create(draftOf())
+      const dead = (await jobs.claim(worker))!
+      clock.ms += 29 * secondMs
+      t.equal(await other.claim(worker), undefined)
+      t.equal(await jobs.save(dead.lease, {}, 30 * secondMs), 'going on')
+      clock.ms += 29 * secondMs
+      t.equal(await other.claim(worker), undefined, 'a save keeps it')
+      clock.ms += secondMs
+      const next = (await other.claim(worker))!
+      t.match(next, { lease: { number: 2 }, failures: 1 })
+      for (const change of [
+        {},
+        { progress: { processed: 99, failed: 0 } },
+        { end: { status: 'completed' } as const }
+      ]) {
+        t.equal(await jobs.save(dead.lease, change, 30_000), 'lost')
+      }
+      await jobs.release(dead.lease)
+      t.equal(await other.claim(worker), undefined, "nor can it let go of another's")
+      t.match(await jobs.find(dead.job.id, owner), { status: 'processing', progress: { processed: 0 } })
+      t.equal(await other.save(next.lease, {}, 30_000), 'going on')
+    }
+  )
 
   await t.test('a lease that ran out is still good as long as nobody else has the job', async t => {
     const { jobs, clock } = await place(t)
@@ -182,36 +267,52 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     t.equal(await jobs.claim(worker), undefined)
   })
 
-  await t.test('a job that was let go of in trouble is not taken before its time, and its failures count until it comes on', async t => {
-    const { jobs, clock } = await place(t)
-    await jobs.create(draftOf())
-    for (const failures of [0, 1, 2]) {
-      const claimed = (await jobs.claim(worker))!
-      t.equal(claimed.failures, failures)
-      await jobs.release(claimed.lease, { afterMs: 5_000 })
-      t.equal(await jobs.claim(worker), undefined)
-      clock.ms += 5_000
+  await t.test(
+    'a job that was let go of in trouble is not taken before its time, and its failures count until it comes on',
+    async t => {
+      const { jobs, clock } = await place(t)
+      await jobs.create(draftOf())
+      for (const failures of [0, 1, 2]) {
+        const claimed = (await jobs.claim(worker))!
+        t.equal(claimed.failures, failures)
+        await jobs.release(claimed.lease, { afterMs: 5_000 })
+        t.equal(await jobs.claim(worker), undefined)
+        clock.ms += 5_000
+      }
+      const { lease } = (await jobs.claim(worker))!
+      await jobs.save(lease, {}, 30_000)
+      await jobs.release(lease)
+      const kept = (await jobs.claim(worker))!
+      t.equal(kept.failures, 3, 'a lease that is only renewed is no coming on')
+      await jobs.save(kept.lease, { progress: { processed: 1, failed: 0 } }, 30_000)
+      await jobs.release(kept.lease)
+      t.equal((await jobs.claim(worker))!.failures, 0)
     }
-    const { lease } = (await jobs.claim(worker))!
-    await jobs.save(lease, {}, 30_000)
-    await jobs.release(lease)
-    const kept = (await jobs.claim(worker))!
-    t.equal(kept.failures, 3, 'a lease that is only renewed is no coming on')
-    await jobs.save(kept.lease, { progress: { processed: 1, failed: 0 } }, 30_000)
-    await jobs.release(kept.lease)
-    t.equal((await jobs.claim(worker))!.failures, 0)
-  })
+  )
 
   await t.test('a cancelled job stays cancelled, whatever its worker saves later', async t => {
     const { jobs, other } = await place(t)
     const pending = await jobs.create(draftOf())
-    t.match(await jobs.cancel(pending.id, owner), { status: 'cancelled', completedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' })
+    t.match(await jobs.cancel(pending.id, owner), {
+      status: 'cancelled',
+      completedAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-02T00:00:00.000Z'
+    })
     t.equal(await jobs.claim(worker), undefined)
     const { id } = await jobs.create(draftOf())
     const { lease } = (await jobs.claim(worker))!
-    const [cancelled] = await Promise.all([other.cancel(id, owner), jobs.save(lease, { progress: { processed: 1, failed: 0 } }, 30_000)])
+    const [cancelled] = await Promise.all([
+      other.cancel(id, owner),
+      jobs.save(lease, { progress: { processed: 1, failed: 0 } }, 30_000)
+    ])
     t.match(cancelled, { status: 'cancelled' })
-    for (const change of [{}, { end: { status: 'completed' } as const }, { end: { status: 'failed', failure: { code: 'X', message: '' } } as const }]) t.equal(await jobs.save(lease, change, 30_000), 'cancelled')
+    for (const change of [
+      {},
+      { end: { status: 'completed' } as const },
+      { end: { status: 'failed', failure: { code: 'X', message: '' } } as const }
+    ]) {
+      t.equal(await jobs.save(lease, change, 30_000), 'cancelled')
+    }
     t.match(await jobs.find(id, owner), { status: 'cancelled' })
   })
 
@@ -220,9 +321,15 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     for (let i = 0; i < 20; i++) {
       const { id } = await jobs.create(draftOf())
       const { lease } = (await jobs.claim(worker))!
-      const [saved, cancelled] = await Promise.all([jobs.save(lease, { end: { status: 'completed' } }, 0), other.cancel(id, owner)])
+      const [saved, cancelled] = await Promise.all([
+        jobs.save(lease, { end: { status: 'completed' } }, 0),
+        other.cancel(id, owner)
+      ])
       const { status } = (await jobs.find(id, owner))!
-      t.strictSame([saved, cancelled?.status], status === 'cancelled' ? ['cancelled', 'cancelled'] : ['going on', 'completed'])
+      t.strictSame(
+        [saved, cancelled?.status],
+        status === 'cancelled' ? ['cancelled', 'cancelled'] : ['going on', 'completed']
+      )
       await jobs.release(lease)
     }
   })
@@ -236,61 +343,92 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     t.equal(await jobs.save(lease, { end }, 0), 'going on', 'the same end, whose answer was lost')
     t.equal(await jobs.save(lease, { end: { status: 'completed' } }, 0), 'lost')
     clock.ms += hourMs
-    t.match(await jobs.cancel(id, owner), { status: 'failed', failure: end.failure, completedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' })
+    t.match(await jobs.cancel(id, owner), {
+      status: 'failed',
+      failure: end.failure,
+      completedAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-02T00:00:00.000Z'
+    })
     t.equal(await jobs.claim(worker), undefined)
   })
 
-  await t.test('a job that is discarded is missing at once, its worker is told, and its store is to delete it when nobody has it any more', async t => {
-    const { jobs } = await place(t)
-    const pending = await jobs.create(draftOf())
-    await jobs.discard(pending.id, { ...owner, tenantId: 'another' })
-    t.match(await jobs.find(pending.id, owner), { status: 'pending' })
-    const { job: { id }, lease } = (await jobs.claim(worker))!
-    await jobs.discard(id, owner)
-    t.equal(await jobs.find(id, owner), undefined)
-    t.strictSame(await jobs.expired('store-1'), [])
-    t.equal(await jobs.save(lease, {}, 30_000), 'cancelled')
-    await jobs.release(lease)
-    t.strictSame(await jobs.expired('store-1'), [id])
-    const ended = await jobs.create(draftOf())
-    await jobs.save((await jobs.claim(worker))!.lease, { end: { status: 'completed' } }, 0)
-    await jobs.discard(ended.id, owner)
-    t.strictSame([await jobs.find(ended.id, owner), await jobs.list(owner, { count: 10 })], [undefined, { jobs: [], total: 0, unfinished: 0 }])
-  })
+  await t.test(
+    'a job that is discarded is missing at once, its worker is told, and its store is to delete it when nobody has it any more',
+    async t => {
+      const { jobs } = await place(t)
+      const pending = await jobs.create(draftOf())
+      await jobs.discard(pending.id, { ...owner, tenantId: 'another' })
+      t.match(await jobs.find(pending.id, owner), { status: 'pending' })
+      const {
+        job: { id },
+        lease
+      } = (await jobs.claim(worker))!
+      await jobs.discard(id, owner)
+      t.equal(await jobs.find(id, owner), undefined)
+      t.strictSame(await jobs.expired('store-1'), [])
+      t.equal(await jobs.save(lease, {}, 30_000), 'cancelled')
+      await jobs.release(lease)
+      t.strictSame(await jobs.expired('store-1'), [id])
+      const ended = await jobs.create(draftOf())
+      await jobs.save((await jobs.claim(worker))!.lease, { end: { status: 'completed' } }, 0)
+      await jobs.discard(ended.id, owner)
+      t.strictSame(
+        [await jobs.find(ended.id, owner), await jobs.list(owner, { count: 10 })],
+        [undefined, { jobs: [], total: 0, unfinished: 0 }]
+      )
+    }
+  )
 
-  await t.test('a day after its end, or a week after its beginning, a job is gone for clients, and its store is told to delete it', async t => {
-    const { jobs, clock } = await place(t)
-    const ended = await jobs.create(draftOf())
-    await jobs.cancel(ended.id, owner)
-    const unfinished = await jobs.create(draftOf())
-    const { lease } = (await jobs.claim(worker))!
-    t.strictSame(await jobs.expired('store-1'), [])
-    clock.ms += 24 * hourMs
-    t.equal(await jobs.find(ended.id, owner), undefined)
-    t.strictSame(await jobs.expired('store-1'), [ended.id])
-    t.strictSame(await jobs.expired('store-2'), [])
-    await jobs.forget([ended.id])
-    t.strictSame(await jobs.expired('store-1'), [])
-    t.strictSame(await jobs.existing([ended.id, unfinished.id, 'job-x']), [unfinished.id])
-    await jobs.save(lease, {}, 30_000)
-    clock.ms += 6 * 24 * hourMs - 1
-    t.equal(await jobs.save(lease, {}, 30_000), 'going on')
-    clock.ms += 1
-    t.strictSame(await jobs.expired('store-1'), [], 'not while somebody has it')
-    t.equal(await jobs.save(lease, {}, 30_000), 'lost')
-    await jobs.release(lease)
-    t.equal(await jobs.claim(worker), undefined)
-    t.strictSame([await jobs.find(unfinished.id, owner), (await jobs.list(owner, { count: 5 })).total], [undefined, 0])
-    t.strictSame(await jobs.expired('store-1'), [unfinished.id])
-  })
+  await t.test(
+    'a day after its end, or a week after its beginning, a job is gone for clients, and its store is told to delete it',
+    async t => {
+      const { jobs, clock } = await place(t)
+      const ended = await jobs.create(draftOf())
+      await jobs.cancel(ended.id, owner)
+      const unfinished = await jobs.create(draftOf())
+      const { lease } = (await jobs.claim(worker))!
+      t.strictSame(await jobs.expired('store-1'), [])
+      clock.ms += 24 * hourMs
+      t.equal(await jobs.find(ended.id, owner), undefined)
+      t.strictSame(await jobs.expired('store-1'), [ended.id])
+      t.strictSame(await jobs.expired('store-2'), [])
+      await jobs.forget([ended.id])
+      t.strictSame(await jobs.expired('store-1'), [])
+      t.strictSame(await jobs.existing([ended.id, unfinished.id, 'job-x']), [unfinished.id])
+      await jobs.save(lease, {}, 30_000)
+      clock.ms += 6 * 24 * hourMs - 1
+      t.equal(await jobs.save(lease, {}, 30_000), 'going on')
+      clock.ms += 1
+      t.strictSame(await jobs.expired('store-1'), [], 'not while somebody has it')
+      t.equal(await jobs.save(lease, {}, 30_000), 'lost')
+      await jobs.release(lease)
+      t.equal(await jobs.claim(worker), undefined)
+      t.strictSame(
+        [await jobs.find(unfinished.id, owner), (await jobs.list(owner, { count: 5 })).total],
+        [undefined, 0]
+      )
+      t.strictSame(await jobs.expired('store-1'), [unfinished.id])
+    }
+  )
 
   await t.test('a job that failed or was cancelled is known as abandoned once nobody works on it', async t => {
     const { jobs, clock } = await place(t)
-    const [failed, cancelled, lost, completed, going] = [await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf())]
-    const abandoned = async () => (await jobs.abandoned([failed, cancelled, lost, completed, going].map(({ id }) => id))).toSorted()
+    const [failed, cancelled, lost, completed, going] = [
+      await jobs.create(draftOf()),
+      await jobs.create(draftOf()),
+      await jobs.create(draftOf()),
+      await jobs.create(draftOf()),
+      await jobs.create(draftOf())
+    ]
+    const abandoned = async () =>
+      (await jobs.abandoned([failed, cancelled, lost, completed, going].map(({ id }) => id))).toSorted()
     const leases = new Map<string, ClaimedJob['lease']>()
     for (let claimed; (claimed = await jobs.claim(worker)) !== undefined;) leases.set(claimed.job.id, claimed.lease)
-    await jobs.save(leases.get(failed.id)!, { end: { status: 'failed', failure: { code: 'BAD_REQUEST', message: 'No.' } } }, 30_000)
+    await jobs.save(
+      leases.get(failed.id)!,
+      { end: { status: 'failed', failure: { code: 'BAD_REQUEST', message: 'No.' } } },
+      30_000
+    )
     await jobs.save(leases.get(completed.id)!, { end: { status: 'completed' } }, 30_000)
     for (const { id } of [cancelled, lost]) await jobs.cancel(id, owner)
     t.strictSame(await abandoned(), [failed.id], 'others are worked on')
@@ -322,13 +460,21 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     t.strictSame(await jobs.existing([]), [])
   })
 
-  await t.test('the identity of imports is made once for each organization and mode, also by many at once, and never changes', async t => {
-    const { jobs, other } = await place(t)
-    const requested = await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? jobs : other).identityKey(owner)))
-    t.equal(new Set(requested).size, 1)
-    t.equal(Buffer.from(requested[0]!, 'base64').length, 32)
-    const others = [await jobs.identityKey({ tenantId: 'org-a', mode: 'live' }), await jobs.identityKey({ tenantId: 'org-b', mode: 'test' })]
-    t.equal(new Set([requested[0], ...others]).size, 3)
-    t.equal(await other.identityKey(owner), requested[0])
-  })
+  await t.test(
+    'the identity of imports is made once for each organization and mode, also by many at once, and never changes',
+    async t => {
+      const { jobs, other } = await place(t)
+      const requested = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? jobs : other).identityKey(owner))
+      )
+      t.equal(new Set(requested).size, 1)
+      t.equal(Buffer.from(requested[0]!, 'base64').length, 32)
+      const others = [
+        await jobs.identityKey({ tenantId: 'org-a', mode: 'live' }),
+        await jobs.identityKey({ tenantId: 'org-b', mode: 'test' })
+      ]
+      t.equal(new Set([requested[0], ...others]).size, 3)
+      t.equal(await other.identityKey(owner), requested[0])
+    }
+  )
 }

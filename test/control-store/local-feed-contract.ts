@@ -1,4 +1,7 @@
-/** What the change feed of a control store promises to a gateway that follows it, tried on a database of the test's choice. */
+/**
+ * What the change feed of a control store promises to a gateway that follows it, tried on a database of the test's
+ * choice.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -37,7 +40,13 @@ async function gatewayOn (t: Test, place: DatabaseLocation, copy = copyBeside(pl
   const store = await openControlStore({ ...place, plans: ['pro'], now })
   const replica = new Replica(copy)
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
-  const follower = new Follower({ feed: inProcessChangeFeed(store, { heartbeatMs: neverMs }), replica, cache, now, log })
+  const follower = new Follower({
+    feed: inProcessChangeFeed(store, { heartbeatMs: neverMs }),
+    replica,
+    cache,
+    now,
+    log
+  })
   const check = authenticator({ replica, cache, maxStalenessMinutes: null })
   const stop = async () => { await follower.stop(); replica.close(); await store.close() }
   t.teardown(stop)
@@ -65,44 +74,52 @@ async function whenGood (call: () => Promise<unknown>): Promise<void> {
 
 /** Runs the whole contract. */
 export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promise<void> {
-  await t.test('a key that another process makes opens, and one that it revokes is refused at once, not by asking', { timeout: 300_000 }, async t => {
-    const place = await makeDatabase(t)
-    const gateway = await gatewayOn(t, place)
-    const { tenantId } = await clinigate(place, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
-    const { keyId, secret } = await clinigate(place, 'keys', 'create', '--tenant', tenantId, '--mode', 'live')
-    await whenGood(() => gateway.call(secret))
-    t.match(await gateway.call(secret), { keyId, tenantId, plan: 'pro', mode: 'live' })
+  await t.test(
+    'a key that another process makes opens, and one that it revokes is refused at once, not by asking',
+    { timeout: 300_000 },
+    async t => {
+      const place = await makeDatabase(t)
+      const gateway = await gatewayOn(t, place)
+      const { tenantId } = await clinigate(place, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+      const { keyId, secret } = await clinigate(place, 'keys', 'create', '--tenant', tenantId, '--mode', 'live')
+      await whenGood(() => gateway.call(secret))
+      t.match(await gateway.call(secret), { keyId, tenantId, plan: 'pro', mode: 'live' })
 
-    const refused = whenRefused(() => gateway.call(secret))
-    const { revokedAt } = await clinigate(place, 'keys', 'revoke', keyId)
-    const { at, code } = await refused
-    t.equal(code, 'KEY_REVOKED')
-    const delayMs = at - Date.parse(revokedAt)
-    t.ok(delayMs < neverMs / 2)
-    t.comment(`refused ${delayMs} ms after the revocation`)
-  })
-
-  await t.test('every one of many revocations is in force at once, while others write', { timeout: 300_000 }, async t => {
-    const place = await makeDatabase(t)
-    const gateway = await gatewayOn(t, place)
-    const other = await openControlStore({ ...place, plans: ['pro'], now })
-    t.teardown(() => other.close())
-    const { tenantId } = await other.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
-    const keys: Array<{ readonly keyId: string, readonly secret: string }> = []
-    for (let i = 0; i < 30; i++) keys.push(await other.keys.create({ tenantId, mode: 'test', name: `${i}` }, 'test'))
-    await whenGood(() => gateway.call(keys.at(-1)!.secret))
-    const delays: number[] = []
-    for (const { keyId, secret } of keys) {
-      await gateway.call(secret)
-      const revokedAt = Date.now()
-      await other.keys.revoke(keyId, 'test')
-      await other.keys.create({ tenantId, mode: 'test', name: 'noise' }, 'test')
-      delays.push((await whenRefused(() => gateway.call(secret))).at - revokedAt)
+      const refused = whenRefused(() => gateway.call(secret))
+      const { revokedAt } = await clinigate(place, 'keys', 'revoke', keyId)
+      const { at, code } = await refused
+      t.equal(code, 'KEY_REVOKED')
+      const delayMs = at - Date.parse(revokedAt)
+      t.ok(delayMs < neverMs / 2)
+      t.comment(`refused ${delayMs} ms after the revocation`)
     }
-    delays.sort((a, b) => a - b)
-    t.comment(`revocation in force after ${delays[15]} ms median, ${delays[29]} ms at most`)
-    t.ok(delays[29]! < neverMs / 2)
-  })
+  )
+
+  await t.test(
+    'every one of many revocations is in force at once, while others write',
+    { timeout: 300_000 },
+    async t => {
+      const place = await makeDatabase(t)
+      const gateway = await gatewayOn(t, place)
+      const other = await openControlStore({ ...place, plans: ['pro'], now })
+      t.teardown(() => other.close())
+      const { tenantId } = await other.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
+      const keys: Array<{ readonly keyId: string; readonly secret: string }> = []
+      for (let i = 0; i < 30; i++) keys.push(await other.keys.create({ tenantId, mode: 'test', name: `${i}` }, 'test'))
+      await whenGood(() => gateway.call(keys.at(-1)!.secret))
+      const delays: number[] = []
+      for (const { keyId, secret } of keys) {
+        await gateway.call(secret)
+        const revokedAt = Date.now()
+        await other.keys.revoke(keyId, 'test')
+        await other.keys.create({ tenantId, mode: 'test', name: 'noise' }, 'test')
+        delays.push((await whenRefused(() => gateway.call(secret))).at - revokedAt)
+      }
+      delays.sort((a, b) => a - b)
+      t.comment(`revocation in force after ${delays[15]} ms median, ${delays[29]} ms at most`)
+      t.ok(delays[29]! < neverMs / 2)
+    }
+  )
 
   await t.test('a copy that is deleted is built again and validates as before', async t => {
     const place = await makeDatabase(t)
@@ -115,7 +132,11 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     for (const suffix of ['', '-wal', '-shm']) rmSync(copyBeside(place) + suffix, { force: true })
 
     const second = await gatewayOn(t, place)
-    await t.rejects(second.call(good.secret), { code: 'BACKEND_UNAVAILABLE' }, 'nobody is let in, nor called unknown, before it is complete')
+    await t.rejects(
+      second.call(good.secret),
+      { code: 'BACKEND_UNAVAILABLE' },
+      'nobody is let in, nor called unknown, before it is complete'
+    )
     await second.follower.caughtUp
     t.match(await second.call(good.secret), { keyId: good.keyId })
     await t.rejects(second.call(revoked.secret), { code: 'KEY_REVOKED' })
@@ -139,12 +160,18 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     const stopping = new AbortController()
     const times: number[] = []
     await t.rejects(async () => {
-      for await (const batch of inProcessChangeFeed(store, { heartbeatMs: 50 }).follow({ feedId: '', seq: 0 }, stopping.signal)) {
+      for await (const batch of inProcessChangeFeed(store, { heartbeatMs: 50 }).follow(
+        { feedId: '', seq: 0 },
+        stopping.signal
+      )) {
         t.same([batch.changes, batch.isLatest], [[], true])
         if (times.push(performance.now()) === 5) stopping.abort()
       }
     }, { name: 'AbortError' })
     const between = times.slice(1).map((time, at) => time - times[at]!)
-    t.ok(between.filter(ms => ms < 40).length <= 1, `and not more often than asked, but once when the listening has begun: ${between.map(Math.round).join(' ')} ms`)
+    t.ok(
+      between.filter(ms => ms < 40).length <= 1,
+      `and not more often than asked, but once when the listening has begun: ${between.map(Math.round).join(' ')} ms`
+    )
   })
 }

@@ -1,4 +1,7 @@
-/** What the control plane promises of people, their sessions, tokens and gateways, tried on a database of the test's choice. */
+/**
+ * What the control plane promises of people, their sessions, tokens and gateways, tried on a database of the test's
+ * choice.
+ */
 import type { Test } from 'tap'
 import { controlServiceFor } from '../../src/control-plane/store/desk.js'
 import { toActor } from '../../src/control-plane/store/members.js'
@@ -14,7 +17,11 @@ const password = 'a long enough password'
 function storesOn (makeDatabase: MakeDatabase) {
   return async (t: Test) => {
     let passed = 0
-    const control = await openControlStore({ ...await makeDatabase(t), plans: ['sandbox', 'pro'], now: () => new Date(start + passed) })
+    const control = await openControlStore({
+      ...(await makeDatabase(t)),
+      plans: ['sandbox', 'pro'],
+      now: () => new Date(start + passed)
+    })
     t.teardown(() => control.close())
     const { tenantId } = await control.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
     const join = async (email: string, role: 'admin' | 'viewer' = 'admin', tenant = tenantId) => {
@@ -29,37 +36,71 @@ function storesOn (makeDatabase: MakeDatabase) {
 export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<void> {
   const opened = storesOn(makeDatabase)
 
-  await t.test('the first start makes one operator, whose password must be changed, and no later start does', async t => {
-    const { control } = await opened(t)
-    const made = await Promise.all([control.members.createFirstOperator('op@example.org', 'first start'), control.members.createFirstOperator('op@example.org', 'first start')])
-    const [first] = made.filter(one => one !== undefined)
-    t.equal(made.filter(one => one !== undefined).length, 1, 'two processes that start together make one')
-    t.equal(await control.members.createFirstOperator('other@example.org', 'second start'), undefined)
-    const [operator] = await control.members.whoHas('OP@example.org ', first!.password)
-    t.match(operator, { role: 'operator', mustChangePassword: true, email: 'op@example.org' })
-    t.notOk(Object.hasOwn(operator!, 'tenantId'))
-    t.same(await control.members.whoHas('op@example.org', password), [])
-    t.same(await control.members.whoHas('nobody@example.org', first!.password), [])
-    await t.rejects(control.members.changePassword(operator!.memberId, { current: password, requested: password }), { name: 'ControlError', reason: 'invalid' })
-    await t.rejects(control.members.changePassword(operator!.memberId, { current: first!.password, requested: 'short' }), { name: 'ControlError', reason: 'invalid' })
-    await control.members.changePassword(operator!.memberId, { current: first!.password, requested: password })
-    t.match(await control.members.whoHas('op@example.org', password), [{ mustChangePassword: false }])
-    await t.rejects(control.members.remove(operator!.memberId, 'test'), { name: 'ControlError', reason: 'conflict' }, 'the last operator stays')
-  })
+  await t.test(
+    'the first start makes one operator, whose password must be changed, and no later start does',
+    async t => {
+      const { control } = await opened(t)
+      const made = await Promise.all([
+        control.members.createFirstOperator('op@example.org', 'first start'),
+        control.members.createFirstOperator('op@example.org', 'first start')
+      ])
+      const [first] = made.filter(one => one !== undefined)
+      t.equal(made.filter(one => one !== undefined).length, 1, 'two processes that start together make one')
+      t.equal(await control.members.createFirstOperator('other@example.org', 'second start'), undefined)
+      const [operator] = await control.members.whoHas('OP@example.org ', first!.password)
+      t.match(operator, { role: 'operator', mustChangePassword: true, email: 'op@example.org' })
+      t.notOk(Object.hasOwn(operator!, 'tenantId'))
+      t.same(await control.members.whoHas('op@example.org', password), [])
+      t.same(await control.members.whoHas('nobody@example.org', first!.password), [])
+      await t.rejects(control.members.changePassword(operator!.memberId, { current: password, requested: password }), {
+        name: 'ControlError',
+        reason: 'invalid'
+      })
+      await t.rejects(
+        control.members.changePassword(operator!.memberId, { current: first!.password, requested: 'short' }),
+        { name: 'ControlError', reason: 'invalid' }
+      )
+      await control.members.changePassword(operator!.memberId, { current: first!.password, requested: password })
+      t.match(await control.members.whoHas('op@example.org', password), [{ mustChangePassword: false }])
+      await t.rejects(
+        control.members.remove(operator!.memberId, 'test'),
+        { name: 'ControlError', reason: 'conflict' },
+        'the last operator stays'
+      )
+    }
+  )
 
   await t.test('an invitation serves once, to one person, for a week', async t => {
     const { control, tenantId, pass } = await opened(t)
-    const { token, invitationId } = await control.invitations.create({ tenantId, email: 'Ann@Example.org', role: 'viewer' }, 'test')
+    const { token, invitationId } = await control.invitations.create(
+      { tenantId, email: 'Ann@Example.org', role: 'viewer' },
+      'test'
+    )
     t.match(await control.invitations.findByToken(token), { invitationId, email: 'ann@example.org', role: 'viewer' })
     const twin = await control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test')
     t.equal(await control.invitations.findByToken(invitationId), undefined)
-    await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), { name: 'ControlError', reason: 'invalid' })
-    const [one, two] = await Promise.allSettled([1, 2].map(() => control.invitations.accept(token, { name: 'Ann', password })))
+    await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), {
+      name: 'ControlError',
+      reason: 'invalid'
+    })
+    const [one, two] = await Promise.allSettled(
+      [1, 2].map(() => control.invitations.accept(token, { name: 'Ann', password }))
+    )
     t.same([one!.status, two!.status].sort(), ['fulfilled', 'rejected'])
-    t.match(await control.members.list(tenantId), [{ email: 'ann@example.org', name: 'Ann', role: 'viewer', mustChangePassword: false }])
+    t.match(await control.members.list(tenantId), [
+      { email: 'ann@example.org', name: 'Ann', role: 'viewer', mustChangePassword: false }
+    ])
     const conflict = { name: 'ControlError', reason: 'conflict' }
-    await t.rejects(control.invitations.accept(twin.token, { name: 'Ann', password }), conflict, 'not by another invitation either')
-    await t.rejects(control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test'), conflict, 'a member is not invited')
+    await t.rejects(
+      control.invitations.accept(twin.token, { name: 'Ann', password }),
+      conflict,
+      'not by another invitation either'
+    )
+    await t.rejects(
+      control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test'),
+      conflict,
+      'a member is not invited'
+    )
     await control.invitations.withdraw(twin.invitationId, 'test')
     const late = await control.invitations.create({ tenantId, email: 'bob@example.org', role: 'admin' }, 'test')
     const back = await control.invitations.create({ tenantId, email: 'cleo@example.org', role: 'admin' }, 'test')
@@ -67,7 +108,12 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.same((await control.invitations.list(tenantId)).map(({ email }) => email), ['bob@example.org'])
     pass(7 * dayMs)
     t.same(await control.invitations.list(tenantId), [])
-    for (const gone of [late.token, back.token]) await t.rejects(control.invitations.accept(gone, { name: 'x', password }), { name: 'ControlError', reason: 'missing' })
+    for (const gone of [late.token, back.token]) {
+      await t.rejects(control.invitations.accept(gone, { name: 'x', password }), {
+        name: 'ControlError',
+        reason: 'missing'
+      })
+    }
   })
 
   await t.test('one person may belong to several organizations, each with a password of its own', async t => {
@@ -77,103 +123,183 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const there = await join('ann@example.org', 'viewer', other)
     const shown = await control.members.whoHas('ann@example.org', password)
     t.same(shown.map(({ memberId }) => memberId).sort(), [here.memberId, there.memberId].sort())
-    t.match(await control.members.whoHas('ann@example.org', password, [there.memberId]), { length: 1, 0: { memberId: there.memberId } })
+    t.match(await control.members.whoHas('ann@example.org', password, [there.memberId]), {
+      length: 1,
+      0: { memberId: there.memberId }
+    })
     const device = await control.members.newDevice([there.memberId])
-    t.match(await control.members.knownDevice('ann@example.org', device), { name: device.slice(0, 22), memberIds: [there.memberId] })
+    t.match(await control.members.knownDevice('ann@example.org', device), {
+      name: device.slice(0, 22),
+      memberIds: [there.memberId]
+    })
     t.equal(await control.members.knownDevice('bob@example.org', device), undefined)
     await control.members.changePassword(there.memberId, { current: password, requested: 'another long password' })
     t.match(await control.members.whoHas('ann@example.org', password), [{ memberId: here.memberId, tenantId }])
-    t.equal(await control.members.knownDevice('ann@example.org', device), undefined, 'with the password ends what a browser is known by')
+    t.equal(
+      await control.members.knownDevice('ann@example.org', device),
+      undefined,
+      'with the password ends what a browser is known by'
+    )
     const still = await Promise.all(shown.map(one => control.members.findOpened(one)))
     t.match(still.filter(one => one !== undefined), { length: 1, 0: { memberId: here.memberId } }, 'and what it opened')
   })
 
-  await t.test('a session ends when the time is over, at a sign-out, and with whatever changes what its member may do', async t => {
-    const { control, join, pass } = await opened(t)
-    const { memberId } = await join('ann@example.org')
-    const save = (id: string) => control.sessions.save(id, { memberId, content: { id }, expiresAt: new Date(start + dayMs) })
-    await save('session-a')
-    await save('session-b')
-    t.match(await control.sessions.find('session-a'), { memberId, content: { id: 'session-a' } })
-    t.match(await control.sessions.listOf(memberId), { length: 2 })
-    t.notMatch(JSON.stringify(await control.sessions.listOf(memberId)), 'session-a', 'a list opens none')
-    await control.sessions.end('session-a')
-    t.equal(await control.sessions.find('session-a'), undefined)
-    t.equal(await control.sessions.touch('session-a', new Date(start + 2 * dayMs)), false, 'one that has ended does not come back')
-    for (const change of [
-      () => control.members.changeRole(memberId, 'viewer', 'test'),
-      () => control.members.resetPassword(memberId, 'test'),
-      () => control.sessions.endOf(memberId)
-    ]) {
+  await t.test(
+    'a session ends when the time is over, at a sign-out, and with whatever changes what its member may do',
+    async t => {
+      const { control, join, pass } = await opened(t)
+      const { memberId } = await join('ann@example.org')
+      const save = (id: string) =>
+        control.sessions.save(id, { memberId, content: { id }, expiresAt: new Date(start + dayMs) })
+      await save('session-a')
       await save('session-b')
-      await change()
-      t.equal(await control.sessions.find('session-b'), undefined)
+      t.match(await control.sessions.find('session-a'), { memberId, content: { id: 'session-a' } })
+      t.match(await control.sessions.listOf(memberId), { length: 2 })
+      t.notMatch(JSON.stringify(await control.sessions.listOf(memberId)), 'session-a', 'a list opens none')
+      await control.sessions.end('session-a')
+      t.equal(await control.sessions.find('session-a'), undefined)
+      t.equal(
+        await control.sessions.touch('session-a', new Date(start + 2 * dayMs)),
+        false,
+        'one that has ended does not come back'
+      )
+      for (const change of [
+        () => control.members.changeRole(memberId, 'viewer', 'test'),
+        () => control.members.resetPassword(memberId, 'test'),
+        () => control.sessions.endOf(memberId)
+      ]) {
+        await save('session-b')
+        await change()
+        t.equal(await control.sessions.find('session-b'), undefined)
+      }
+      await save('session-c')
+      pass(dayMs)
+      t.equal(await control.sessions.find('session-c'), undefined)
+      await control.sessions.sweep()
+      await control.sessions.save('session-d', { memberId, content: {}, expiresAt: new Date(start + 2 * dayMs) })
+      await control.members.remove(memberId, 'test')
+      t.equal(await control.sessions.find('session-d'), undefined)
     }
-    await save('session-c')
-    pass(dayMs)
-    t.equal(await control.sessions.find('session-c'), undefined)
-    await control.sessions.sweep()
-    await control.sessions.save('session-d', { memberId, content: {}, expiresAt: new Date(start + 2 * dayMs) })
-    await control.members.remove(memberId, 'test')
-    t.equal(await control.sessions.find('session-d'), undefined)
-  })
+  )
 
   await t.test('who comes from a provider is made once, follows its word, and has no password', async t => {
     const { control, tenantId } = await opened(t)
-    const identity = { issuer: 'https://login.example.org', subject: 'ann', email: 'Ann@example.org', name: 'Ann', role: 'viewer', tenantId } as const
+    const identity = {
+      issuer: 'https://login.example.org',
+      subject: 'ann',
+      email: 'Ann@example.org',
+      name: 'Ann',
+      role: 'viewer',
+      tenantId
+    } as const
     const made = await control.members.fromProvider(identity)
     t.match(made, { email: 'ann@example.org', role: 'viewer', tenantId, isFromProvider: true })
-    await control.sessions.save('session-a', { memberId: made.memberId, content: {}, expiresAt: new Date(start + dayMs) })
+    await control.sessions.save('session-a', {
+      memberId: made.memberId,
+      content: {},
+      expiresAt: new Date(start + dayMs)
+    })
     t.same((await control.members.fromProvider(identity)).memberId, made.memberId)
     t.ok(await control.sessions.find('session-a'))
-    t.match(await control.members.fromProvider({ ...identity, role: 'admin' }), { memberId: made.memberId, role: 'admin' })
+    t.match(await control.members.fromProvider({ ...identity, role: 'admin' }), {
+      memberId: made.memberId,
+      role: 'admin'
+    })
     t.equal(await control.sessions.find('session-a'), undefined, 'another role ends what was open')
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), { name: 'ControlError', reason: 'missing' })
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }), { name: 'ControlError', reason: 'invalid' }, 'only operators belong to no organization')
+    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), {
+      name: 'ControlError',
+      reason: 'missing'
+    })
+    await t.rejects(
+      control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }),
+      { name: 'ControlError', reason: 'invalid' },
+      'only operators belong to no organization'
+    )
     await t.rejects(control.members.resetPassword(made.memberId, 'test'), { name: 'ControlError', reason: 'conflict' })
-    await t.rejects(control.members.changeRole(made.memberId, 'viewer', 'test'), { name: 'ControlError', reason: 'conflict' })
+    await t.rejects(control.members.changeRole(made.memberId, 'viewer', 'test'), {
+      name: 'ControlError',
+      reason: 'conflict'
+    })
     t.same(await control.members.whoHas('ann@example.org', ''), [])
   })
 
-  await t.test('a token is known by its secret until it is revoked or its time is over, and a gateway\'s acts for nobody', async t => {
-    const { control, tenantId, pass } = await opened(t)
-    const { secret, tokenId, ...shown } = await control.tokens.create({ role: 'admin', tenantId, name: 'ci', expiresAt: new Date(start + hourMs) }, 'test')
-    const gateway = await control.tokens.create({ role: 'gateway', name: 'gw' }, 'test')
-    t.match(secret, /^cg_control_\w{49}$/)
-    t.match(gateway.secret, /^cg_gateway_\w{49}$/)
-    const found = await control.tokens.whoHas(secret)
-    t.match(found, { tokenId, ...shown })
-    t.same(tokenActor(found!), { name: `token:${tokenId}`, role: 'admin', tenantId })
-    t.equal(tokenActor((await control.tokens.whoHas(gateway.secret))!), undefined)
-    t.equal(await control.tokens.whoHas(secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')), undefined)
-    t.notMatch(JSON.stringify([await control.tokens.list(tenantId), await control.auditTrail({ limit: 100 })]), secret)
-    await control.tokens.revoke(gateway.tokenId, 'test')
-    t.equal(await control.tokens.whoHas(gateway.secret), undefined)
-    pass(hourMs)
-    t.equal(await control.tokens.whoHas(secret), undefined)
-  })
+  await t.test(
+    "a token is known by its secret until it is revoked or its time is over, and a gateway's acts for nobody",
+    async t => {
+      const { control, tenantId, pass } = await opened(t)
+      const { secret, tokenId, ...shown } = await control.tokens.create(
+        { role: 'admin', tenantId, name: 'ci', expiresAt: new Date(start + hourMs) },
+        'test'
+      )
+      const gateway = await control.tokens.create({ role: 'gateway', name: 'gw' }, 'test')
+      t.match(secret, /^cg_control_\w{49}$/)
+      t.match(gateway.secret, /^cg_gateway_\w{49}$/)
+      const found = await control.tokens.whoHas(secret)
+      t.match(found, { tokenId, ...shown })
+      t.same(tokenActor(found!), { name: `token:${tokenId}`, role: 'admin', tenantId })
+      t.equal(tokenActor((await control.tokens.whoHas(gateway.secret))!), undefined)
+      t.equal(await control.tokens.whoHas(secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')), undefined)
+      t.notMatch(
+        JSON.stringify([await control.tokens.list(tenantId), await control.auditTrail({ limit: 100 })]),
+        secret
+      )
+      await control.tokens.revoke(gateway.tokenId, 'test')
+      t.equal(await control.tokens.whoHas(gateway.secret), undefined)
+      pass(hourMs)
+      t.equal(await control.tokens.whoHas(secret), undefined)
+    }
+  )
 
-  await t.test('a gateway is seen as it last reported, with how far behind it is and when a change reached it', async t => {
-    const { control, tenantId, pass } = await opened(t)
-    const { keyId } = await control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
-    const { feedId, through } = await control.changesAfter({ feedId: '', seq: 0 }, 100)
-    const report = (name: string, seq: number) => control.gateways.report({
-      gatewayId: `id-${name}`, name, version: '1.0.0', startedAt: new Date(start).toISOString(), position: { feedId, seq }, checks: { keys: 'ok' }
-    })
-    await report('near', through)
-    await report('far', through)
-    await control.keys.revoke(keyId, 'test')
-    pass(300)
-    await report('near', through + 1)
-    t.match(await control.gateways.list(), [{ name: 'far', changesBehind: 1, isConnected: true }, { name: 'near', changesBehind: 0, checks: { keys: 'ok' } }])
-    t.match(await control.gateways.reach(keyId), { gateways: [{ name: 'far', isReached: false }, { name: 'near', isReached: true, afterMs: 300 }] })
-    pass(21_000)
-    await report('near', through + 1)
-    t.match(await control.gateways.list(), [{ name: 'far', isConnected: false }, { name: 'near', isConnected: true }])
-    t.match(await control.gateways.reach(keyId), { gateways: [{ name: 'far', isReached: false }, { name: 'near', afterMs: 300 }] }, 'a later report moves nothing')
-    pass(8 * dayMs)
-    t.same(await control.gateways.list(), [], 'one that is gone for a week is forgotten')
-  })
+  await t.test(
+    'a gateway is seen as it last reported, with how far behind it is and when a change reached it',
+    async t => {
+      const { control, tenantId, pass } = await opened(t)
+      const { keyId } = await control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
+      const { feedId, through } = await control.changesAfter({ feedId: '', seq: 0 }, 100)
+      const report = (name: string, seq: number) =>
+        control.gateways.report({
+          gatewayId: `id-${name}`,
+          name,
+          version: '1.0.0',
+          startedAt: new Date(start).toISOString(),
+          position: { feedId, seq },
+          checks: { keys: 'ok' }
+        })
+      await report('near', through)
+      await report('far', through)
+      await control.keys.revoke(keyId, 'test')
+      pass(300)
+      await report('near', through + 1)
+      t.match(await control.gateways.list(), [
+        { name: 'far', changesBehind: 1, isConnected: true },
+        { name: 'near', changesBehind: 0, checks: { keys: 'ok' } }
+      ])
+      t.match(await control.gateways.reach(keyId), {
+        gateways: [
+          { name: 'far', isReached: false },
+          { name: 'near', isReached: true, afterMs: 300 }
+        ]
+      })
+      pass(21_000)
+      await report('near', through + 1)
+      t.match(await control.gateways.list(), [
+        { name: 'far', isConnected: false },
+        { name: 'near', isConnected: true }
+      ])
+      t.match(
+        await control.gateways.reach(keyId),
+        {
+          gateways: [
+            { name: 'far', isReached: false },
+            { name: 'near', afterMs: 300 }
+          ]
+        },
+        'a later report moves nothing'
+      )
+      pass(8 * dayMs)
+      t.same(await control.gateways.list(), [], 'one that is gone for a week is forgotten')
+    }
+  )
 
   await t.test('at a desk, what is another organization\'s is missing with the words for what never was', async t => {
     const { control, tenantId, join } = await opened(t)
@@ -181,14 +307,21 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const member = await join('ann@example.org')
     const { keyId } = await control.keys.create({ tenantId: other, mode: 'test', name: 'a key' }, 'test')
     const controlService = controlServiceFor(control, toActor(member))
-    const words = async (work: () => Promise<unknown>) => await work().then(() => 'done', ({ reason, message }) => `${reason}: ${message}`)
+    const words = async (work: () => Promise<unknown>) =>
+      await work().then(
+        () => 'done',
+        ({ reason, message }) => `${reason}: ${message}`
+      )
     const same: Array<[() => Promise<unknown>, () => Promise<unknown>]> = [
       [() => controlService.findOrganization(other), () => controlService.findOrganization('org-nothing')],
       [() => controlService.listKeys(other), () => controlService.listKeys('org-nothing')],
       [() => controlService.revokeKey(keyId), () => controlService.revokeKey('key-nothing')],
       [() => controlService.listMembers(other), () => controlService.listMembers()],
       [() => controlService.auditTrail({ tenantId: other, limit: 1 }), () => controlService.auditTrail({ limit: 1 })],
-      [() => controlService.createToken({ tenantId: other, role: 'viewer', name: 'x' }), () => controlService.createToken({ role: 'operator', name: 'x' })]
+      [
+        () => controlService.createToken({ tenantId: other, role: 'viewer', name: 'x' }),
+        () => controlService.createToken({ role: 'operator', name: 'x' })
+      ]
     ]
     for (const [foreign, none] of same) {
       t.match(await words(foreign), /^missing: /)

@@ -16,7 +16,11 @@ const nothing: Position = { feedId: '', seq: 0 }
 function storesOn (makeDatabase: MakeDatabase) {
   const opened = async (t: Test) => {
     let passed = 0
-    const store = await openControlStore({ ...await makeDatabase(t), plans: ['sandbox', 'pro'], now: () => new Date(start + passed) })
+    const store = await openControlStore({
+      ...(await makeDatabase(t)),
+      plans: ['sandbox', 'pro'],
+      now: () => new Date(start + passed)
+    })
     t.teardown(() => store.close())
     return { store, pass: (ms: number) => { passed += ms } }
   }
@@ -38,71 +42,108 @@ async function states (store: ControlStore): Promise<Map<string, Change['state']
 export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Promise<void> {
   const { opened, withKey } = storesOn(makeDatabase)
 
-  await t.test('an organization has an unguessable tenant id that is fit for a FHIR tag, and overage unless it is off', async t => {
-    const { store } = await opened(t)
-    const one = await store.organizations.create({ name: '  Clinic  ', plan: 'pro' }, 'ann')
-    const other = await store.organizations.create({ name: 'Clinic', plan: 'sandbox', overage: false }, 'ann')
-    t.match(one.tenantId, /^org-[a-z2-7]{26}$/)
-    t.not(one.tenantId, other.tenantId)
-    t.strictSame(await store.organizations.list(), [one, other].sort((a, b) => a.tenantId < b.tenantId ? -1 : 1))
-    t.match(one, { name: 'Clinic', plan: 'pro', overage: true, createdAt: '2030-01-01T00:00:00.000Z' })
-    t.equal(other.overage, false)
-    t.strictSame(await store.organizations.find(other.tenantId), other)
-  })
-
-  await t.test('a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing', async t => {
-    const { store } = await opened(t)
-    const [first, second] = [newIdempotencyToken(), newIdempotencyToken()]
-    const refused = { name: 'ControlError', reason: 'conflict' }
-    const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
-    const other = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
-    const wishes = [first, second].flatMap((once): Array<() => Promise<unknown>> => [
-      () => store.keys.create({ tenantId, mode: 'live', name: 'app', once }, 'ann'),
-      () => store.keys.create({ tenantId: other.tenantId, mode: 'live', name: 'app', once }, 'ann'),
-      () => store.tokens.create({ tenantId, name: 'program', role: 'viewer', once }, 'ann'),
-      () => store.invitations.create({ tenantId, email: 'bob@example.org', role: 'viewer', once }, 'ann')
-    ])
-    for (const request of wishes) {
-      const answers = await Promise.allSettled([request(), request()])
-      t.same(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-      const written = await store.auditTrail({ limit: 100 })
-      await t.rejects(request(), refused)
-      t.same(await store.auditTrail({ limit: 100 }), written)
+  await t.test(
+    'an organization has an unguessable tenant id that is fit for a FHIR tag, and overage unless it is off',
+    async t => {
+      const { store } = await opened(t)
+      const one = await store.organizations.create({ name: '  Clinic  ', plan: 'pro' }, 'ann')
+      const other = await store.organizations.create({ name: 'Clinic', plan: 'sandbox', overage: false }, 'ann')
+      t.match(one.tenantId, /^org-[a-z2-7]{26}$/)
+      t.not(one.tenantId, other.tenantId)
+      t.strictSame(
+        await store.organizations.list(),
+        [one, other].sort((a, b) => (a.tenantId < b.tenantId ? -1 : 1))
+      )
+      t.match(one, { name: 'Clinic', plan: 'pro', overage: true, createdAt: '2030-01-01T00:00:00.000Z' })
+      t.equal(other.overage, false)
+      t.strictSame(await store.organizations.find(other.tenantId), other)
     }
-    await t.rejects(store.organizations.create({ name: 'Another', plan: 'pro', once: first }, 'ann'), refused)
-    await t.rejects(store.organizations.create({ name: 'Clinic', plan: 'pro', once: 'short' }, 'ann'), { name: 'ControlError', reason: 'invalid' })
-    t.equal((await store.keys.list(tenantId)).length, 2)
-    t.equal((await store.organizations.list()).length, 2)
-  })
+  )
 
-  await t.test('the keys of each organization that open something are counted: neither revoked nor expired ones', async t => {
-    const { store, pass, tenantId, keyId } = await withKey(t)
-    await store.keys.create({ tenantId, mode: 'test', name: 'until soon', expiresAt: new Date(start + hourMs) }, 'ann')
-    t.same(await store.keys.countActive(), new Map([[tenantId, 2]]))
-    pass(hourMs)
-    t.same(await store.keys.countActive(), new Map([[tenantId, 1]]))
-    await store.keys.revoke(keyId, 'ann')
-    t.same(await store.keys.countActive(), new Map())
-  })
-
-  await t.test('an unknown plan, a name that can\'t be seen and an unknown tenant are refused and nothing is written', async t => {
-    const { store } = await opened(t)
-    await t.rejects(store.organizations.create({ name: 'x', plan: 'gold' }, 'ann'), { name: 'ControlError', reason: 'invalid', message: /sandbox, pro/ })
-    for (const name of ['', '   ', 'a\nb', 'a\u202eb', 'x'.repeat(201)]) {
-      await t.rejects(store.organizations.create({ name, plan: 'pro' }, 'ann'), { name: 'ControlError', reason: 'invalid' })
+  await t.test(
+    'a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing',
+    async t => {
+      const { store } = await opened(t)
+      const [first, second] = [newIdempotencyToken(), newIdempotencyToken()]
+      const refused = { name: 'ControlError', reason: 'conflict' }
+      const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
+      const other = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
+      const wishes = [first, second].flatMap((once): Array<() => Promise<unknown>> => [
+        () => store.keys.create({ tenantId, mode: 'live', name: 'app', once }, 'ann'),
+        () => store.keys.create({ tenantId: other.tenantId, mode: 'live', name: 'app', once }, 'ann'),
+        () => store.tokens.create({ tenantId, name: 'program', role: 'viewer', once }, 'ann'),
+        () => store.invitations.create({ tenantId, email: 'bob@example.org', role: 'viewer', once }, 'ann')
+      ])
+      for (const request of wishes) {
+        const answers = await Promise.allSettled([request(), request()])
+        t.same(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+        const written = await store.auditTrail({ limit: 100 })
+        await t.rejects(request(), refused)
+        t.same(await store.auditTrail({ limit: 100 }), written)
+      }
+      await t.rejects(store.organizations.create({ name: 'Another', plan: 'pro', once: first }, 'ann'), refused)
+      await t.rejects(store.organizations.create({ name: 'Clinic', plan: 'pro', once: 'short' }, 'ann'), {
+        name: 'ControlError',
+        reason: 'invalid'
+      })
+      t.equal((await store.keys.list(tenantId)).length, 2)
+      t.equal((await store.organizations.list()).length, 2)
     }
-    await t.rejects(store.organizations.find('org-x'), { name: 'ControlError', reason: 'missing' })
-    await t.rejects(store.organizations.change('org-x', {}, 'ann'), { name: 'ControlError', reason: 'missing' })
-    await t.rejects(store.keys.create({ tenantId: 'org-x', mode: 'test', name: 'x' }, 'ann'), { name: 'ControlError', reason: 'missing' })
-    await t.rejects(store.keys.list('org-x'), { name: 'ControlError', reason: 'missing' })
-    for (const request of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) await t.rejects(request as () => Promise<unknown>, { name: 'ControlError', reason: 'missing' })
-    t.same((await store.changesAfter(nothing, 10)).changes, [])
-  })
+  )
+
+  await t.test(
+    'the keys of each organization that open something are counted: neither revoked nor expired ones',
+    async t => {
+      const { store, pass, tenantId, keyId } = await withKey(t)
+      await store.keys.create(
+        { tenantId, mode: 'test', name: 'until soon', expiresAt: new Date(start + hourMs) },
+        'ann'
+      )
+      t.same(await store.keys.countActive(), new Map([[tenantId, 2]]))
+      pass(hourMs)
+      t.same(await store.keys.countActive(), new Map([[tenantId, 1]]))
+      await store.keys.revoke(keyId, 'ann')
+      t.same(await store.keys.countActive(), new Map())
+    }
+  )
+
+  await t.test(
+    "an unknown plan, a name that can't be seen and an unknown tenant are refused and nothing is written",
+    async t => {
+      const { store } = await opened(t)
+      await t.rejects(store.organizations.create({ name: 'x', plan: 'gold' }, 'ann'), {
+        name: 'ControlError',
+        reason: 'invalid',
+        message: /sandbox, pro/
+      })
+      for (const name of ['', '   ', 'a\nb', 'a\u202eb', 'x'.repeat(201)]) {
+        await t.rejects(store.organizations.create({ name, plan: 'pro' }, 'ann'), {
+          name: 'ControlError',
+          reason: 'invalid'
+        })
+      }
+      await t.rejects(store.organizations.find('org-x'), { name: 'ControlError', reason: 'missing' })
+      await t.rejects(store.organizations.change('org-x', {}, 'ann'), { name: 'ControlError', reason: 'missing' })
+      await t.rejects(store.keys.create({ tenantId: 'org-x', mode: 'test', name: 'x' }, 'ann'), {
+        name: 'ControlError',
+        reason: 'missing'
+      })
+      await t.rejects(store.keys.list('org-x'), { name: 'ControlError', reason: 'missing' })
+      for (const request of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) {
+        await t.rejects(request as () => Promise<unknown>, { name: 'ControlError', reason: 'missing' })
+      }
+      t.same((await store.changesAfter(nothing, 10)).changes, [])
+    }
+  )
 
   await t.test('what is not named in a change of an organization stays as it is', async t => {
     const { store } = await opened(t)
     const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', overage: false }, 'ann')
-    t.match(await store.organizations.change(tenantId, { plan: 'sandbox', name: undefined }, 'bob'), { name: 'Clinic', plan: 'sandbox', overage: false })
+    t.match(await store.organizations.change(tenantId, { plan: 'sandbox', name: undefined }, 'bob'), {
+      name: 'Clinic',
+      plan: 'sandbox',
+      overage: false
+    })
     t.strictSame((await states(store)).get(tenantId), { tenantId, plan: 'sandbox', overage: false })
   })
 
@@ -110,12 +151,31 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const { store, tenantId, keyId, secret } = await withKey(t)
     t.same(readSecret(secret), { mode: 'live' })
     const [key] = await store.keys.list(tenantId)
-    t.match(key, { keyId, name: 'app', mode: 'live', scopes: ['*'], hint: secret.slice(-4), createdBy: 'ann', expiresAt: undefined, revokedAt: undefined })
+    t.match(key, {
+      keyId,
+      name: 'app',
+      mode: 'live',
+      scopes: ['*'],
+      hint: secret.slice(-4),
+      createdBy: 'ann',
+      expiresAt: undefined,
+      revokedAt: undefined
+    })
     t.notOk(JSON.stringify(key).includes(hashSecret(secret)))
     const make = (draft: object) => store.keys.create({ tenantId, mode: 'test', name: 'app', ...draft }, 'ann')
     await make({ scopes: ['write', 'read', 'read'], expiresAt: new Date(start + hourMs) })
-    t.match((await store.keys.list(tenantId)).find(key => key.mode === 'test'), { scopes: ['read', 'write'], expiresAt: '2030-01-01T01:00:00.000Z' })
-    for (const draft of [{ scopes: [] }, { scopes: ['admin'] }, { expiresAt: new Date(start) }, { expiresAt: new Date(NaN) }, { mode: 'prod' }, { name: '' }]) {
+    t.match(
+      (await store.keys.list(tenantId)).find(key => key.mode === 'test'),
+      { scopes: ['read', 'write'], expiresAt: '2030-01-01T01:00:00.000Z' }
+    )
+    for (const draft of [
+      { scopes: [] },
+      { scopes: ['admin'] },
+      { expiresAt: new Date(start) },
+      { expiresAt: new Date(NaN) },
+      { mode: 'prod' },
+      { name: '' }
+    ]) {
       await t.rejects(make(draft), { name: 'ControlError', reason: 'invalid' })
     }
   })
@@ -126,18 +186,37 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     pass(hourMs)
     t.strictSame(await store.keys.revoke(keyId, 'bob'), first)
     t.equal((await store.auditTrail({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
-    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), { name: 'ControlError', reason: 'conflict', message: /revoked/ })
-    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), { name: 'ControlError', reason: 'conflict' })
+    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), {
+      name: 'ControlError',
+      reason: 'conflict',
+      message: /revoked/
+    })
+    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), {
+      name: 'ControlError',
+      reason: 'conflict'
+    })
   })
 
   await t.test('a rolled key goes on for the overlap, and its successor is like it', async t => {
     const { store, tenantId, keyId } = await withKey(t, { scopes: ['read'] })
     const { previous, ...successor } = await store.keys.roll(keyId, hourMs, 'ann')
-    t.match(previous, { keyId, expiresAt: '2030-01-01T01:00:00.000Z', successor: successor.keyId, revokedAt: undefined })
+    t.match(previous, {
+      keyId,
+      expiresAt: '2030-01-01T01:00:00.000Z',
+      successor: successor.keyId,
+      revokedAt: undefined
+    })
     t.match((await states(store)).get(keyId), { expiresAt: '2030-01-01T01:00:00.000Z' })
-    t.match((await store.keys.list(tenantId)).find(key => key.keyId === successor.keyId), { name: 'app', mode: 'live', scopes: ['read'], expiresAt: undefined })
+    t.match(
+      (await store.keys.list(tenantId)).find(key => key.keyId === successor.keyId),
+      { name: 'app', mode: 'live', scopes: ['read'], expiresAt: undefined }
+    )
     t.same(readSecret(successor.secret), { mode: 'live' })
-    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), { name: 'ControlError', reason: 'conflict', message: /already rolled/ })
+    await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), {
+      name: 'ControlError',
+      reason: 'conflict',
+      message: /already rolled/
+    })
   })
 
   await t.test('an overlap never makes a key last longer than it would have, and none ends it at once', async t => {
@@ -145,19 +224,38 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     pass(hourMs)
     const { previous, ...successor } = await store.keys.roll(keyId, 24 * hourMs, 'ann')
     t.equal(previous.expiresAt, '2030-01-01T03:00:00.000Z')
-    t.equal(successor.expiresAt, '2030-01-01T04:00:00.000Z', 'a key that was made for three hours is followed by one for three hours')
+    t.equal(
+      successor.expiresAt,
+      '2030-01-01T04:00:00.000Z',
+      'a key that was made for three hours is followed by one for three hours'
+    )
     const ended = await store.keys.roll(successor.keyId, 0, 'ann')
     t.equal(ended.previous.revokedAt, '2030-01-01T01:00:00.000Z')
-    for (const overlap of [-1, NaN]) await t.rejects(store.keys.roll(ended.keyId, overlap, 'ann'), { name: 'ControlError', reason: 'invalid' })
+    for (const overlap of [-1, NaN]) {
+      await t.rejects(store.keys.roll(ended.keyId, overlap, 'ann'), { name: 'ControlError', reason: 'invalid' })
+    }
   })
 
   await t.test('the expiry of a key can be set while it is good, and nothing revives it after', async t => {
     const { store, keyId, pass } = await withKey(t)
-    t.equal((await store.keys.change(keyId, { expiresAt: new Date(start + hourMs) }, 'ann')).expiresAt, '2030-01-01T01:00:00.000Z')
-    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start) }, 'ann'), { name: 'ControlError', reason: 'invalid' })
+    t.equal(
+      (await store.keys.change(keyId, { expiresAt: new Date(start + hourMs) }, 'ann')).expiresAt,
+      '2030-01-01T01:00:00.000Z'
+    )
+    await t.rejects(store.keys.change(keyId, { expiresAt: new Date(start) }, 'ann'), {
+      name: 'ControlError',
+      reason: 'invalid'
+    })
     pass(hourMs)
-    for (const request of [() => store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), () => store.keys.roll(keyId, hourMs, 'ann')]) {
-      await t.rejects(request as () => Promise<unknown>, { name: 'ControlError', reason: 'conflict', message: /expired/ })
+    for (const request of [
+      () => store.keys.change(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'),
+      () => store.keys.roll(keyId, hourMs, 'ann')
+    ]) {
+      await t.rejects(request as () => Promise<unknown>, {
+        name: 'ControlError',
+        reason: 'conflict',
+        message: /expired/
+      })
     }
   })
 
@@ -167,13 +265,29 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     await store.organizations.change(tenantId, { overage: false }, 'bob')
     const { keyId: successor } = await store.keys.roll(keyId, hourMs, 'bob')
     await store.keys.revoke(keyId, 'cleo')
-    t.match(await store.auditTrail({ entity: tenantId, limit: 10 }), [
-      { at: '2030-01-01T01:00:00.000Z', actor: 'bob', action: 'organization changed', detail: { overage: false } },
-      { at: '2030-01-01T00:00:00.000Z', actor: 'ann', action: 'organization created', detail: { name: 'Clinic', plan: 'pro' } }
-    ], 'the newest first')
-    t.match(await store.auditTrail({ tenantId, limit: 2 }), [{ action: 'key revoked', tenantId }, { action: 'key rolled', tenantId }])
+    t.match(
+      await store.auditTrail({ entity: tenantId, limit: 10 }),
+      [
+        { at: '2030-01-01T01:00:00.000Z', actor: 'bob', action: 'organization changed', detail: { overage: false } },
+        {
+          at: '2030-01-01T00:00:00.000Z',
+          actor: 'ann',
+          action: 'organization created',
+          detail: { name: 'Clinic', plan: 'pro' }
+        }
+      ],
+      'the newest first'
+    )
+    t.match(await store.auditTrail({ tenantId, limit: 2 }), [
+      { action: 'key revoked', tenantId },
+      { action: 'key rolled', tenantId }
+    ])
     const trail = await store.auditTrail({ entity: keyId, limit: 10 })
-    t.match(trail, [{ actor: 'cleo', action: 'key revoked' }, { actor: 'bob', action: 'key rolled', detail: { successor } }, { action: 'key created' }])
+    t.match(trail, [
+      { actor: 'cleo', action: 'key revoked' },
+      { actor: 'bob', action: 'key rolled', detail: { successor } },
+      { action: 'key created' }
+    ])
     t.notOk([secret.slice(9, 30), hashSecret(secret)].some(text => JSON.stringify(trail).includes(text)))
   })
 
@@ -183,10 +297,27 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     await store.keys.revoke(keyId, 'ann')
     const batch = await store.changesAfter(nothing, 10)
     t.match(batch, { isSnapshot: true, after: 0, through: 4, isLatest: true })
-    t.same(batch.changes.map(({ seq, state }) => [seq, 'keyId' in state ? state.keyId : state.tenantId]), [[1, tenantId], [3, other], [4, keyId]])
+    t.same(
+      batch.changes.map(({ seq, state }) => [seq, 'keyId' in state ? state.keyId : state.tenantId]),
+      [
+        [1, tenantId],
+        [3, other],
+        [4, keyId]
+      ]
+    )
     t.match(batch.changes[2]?.state, { revokedAt: '2030-01-01T00:00:00.000Z' })
-    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 3 }, 10), { isSnapshot: false, after: 3, through: 4, changes: [{ seq: 4 }] })
-    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 4 }, 10), { after: 4, through: 4, isLatest: true, changes: [] })
+    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 3 }, 10), {
+      isSnapshot: false,
+      after: 3,
+      through: 4,
+      changes: [{ seq: 4 }]
+    })
+    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 4 }, 10), {
+      after: 4,
+      through: 4,
+      isLatest: true,
+      changes: []
+    })
   })
 
   await t.test('a long history comes in batches that follow each other without a gap', async t => {

@@ -6,36 +6,47 @@ import { until } from '../harness/until.js'
 
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 10, overage: true } }
 
-t.test('the overview warns at 80 % and at 100 % of the month, tells where it is going and what it costs, and the bill can be had', async t => {
-  const now = new Date('2030-01-16T12:00:00Z')
-  const gateway = await startGateway(t, { plans, now: () => now })
-  const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
-  const admin = await signedIn(gateway, { role: 'admin', tenantId, now })
-  const ask = async (times: number) => {
-    for (let i = 0; i < times; i++) await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
-  }
-  let sent = 0
-  const overviewAfter = async (times: number) => {
-    await ask(times)
-    sent += times
-    await until(async () => (await gateway.control.usage.bill(tenantId, '2030-01')).counted === sent)
-    return (await admin.get(`/dashboard/organizations/${tenantId}`)).text
-  }
-  const first = await overviewAfter(7)
-  t.match(first, '7 of 10 requests of the plan used this month. At this pace about 14 by the end of the month.')
-  t.notMatch(first, /80 %|used up/)
-  t.match(await overviewAfter(1), 'More than 80 % of the month’s allowance is used.')
-  const past = await overviewAfter(4)
-  t.match(past, 'The month’s allowance is used up. Further live requests are served and billed.')
-  t.match(past, '2 came past the allowance and cost 0.006 USD so far.')
-  await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
-  t.match(await overviewAfter(0), 'Live requests are refused until 1 Feb.')
+t.test(
+  'the overview warns at 80 % and at 100 % of the month, tells where it is going and what it costs, and the bill can be had',
+  async t => {
+    const now = new Date('2030-01-16T12:00:00Z')
+    const gateway = await startGateway(t, { plans, now: () => now })
+    const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
+    const admin = await signedIn(gateway, { role: 'admin', tenantId, now })
+    const ask = async (times: number) => {
+      for (let i = 0; i < times; i++) {
+        await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
+      }
+    }
+    let sent = 0
+    const overviewAfter = async (times: number) => {
+      await ask(times)
+      sent += times
+      await until(async () => (await gateway.control.usage.bill(tenantId, '2030-01')).counted === sent)
+      return (await admin.get(`/dashboard/organizations/${tenantId}`)).text
+    }
+    const first = await overviewAfter(7)
+    t.match(first, '7 of 10 requests of the plan used this month. At this pace about 14 by the end of the month.')
+    t.notMatch(first, /80 %|used up/)
+    t.match(await overviewAfter(1), 'More than 80 % of the month’s allowance is used.')
+    const past = await overviewAfter(4)
+    t.match(past, 'The month’s allowance is used up. Further live requests are served and billed.')
+    t.match(past, '2 came past the allowance and cost 0.006 USD so far.')
+    await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
+    t.match(await overviewAfter(0), 'Live requests are refused until 1 Feb.')
 
-  const csv = await admin.get(`/dashboard/organizations/${tenantId}/bill?month=2030-01&format=csv`)
-  t.match(csv.headers, { 'content-type': /^text\/csv/, 'content-disposition': 'attachment; filename="bill-2030-01.csv"' })
-  t.match(csv.html, '2030-01,12,2,0.006')
-  t.match(JSON.parse((await admin.get(`/dashboard/organizations/${tenantId}/bill?month=2030-01&format=json`)).html), { counted: 12, amount: '0.006' })
-})
+    const csv = await admin.get(`/dashboard/organizations/${tenantId}/bill?month=2030-01&format=csv`)
+    t.match(csv.headers, {
+      'content-type': /^text\/csv/,
+      'content-disposition': 'attachment; filename="bill-2030-01.csv"'
+    })
+    t.match(csv.html, '2030-01,12,2,0.006')
+    t.match(
+      JSON.parse((await admin.get(`/dashboard/organizations/${tenantId}/bill?month=2030-01&format=json`)).html),
+      { counted: 12, amount: '0.006' }
+    )
+  }
+)
 
 t.test('a pace is told from the second day on', async t => {
   t.equal(projected({ counted: 10, now: new Date('2030-01-01T23:59:59Z') }), undefined)

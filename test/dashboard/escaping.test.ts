@@ -13,18 +13,26 @@ test('script in any text field comes out as text on every page that shows it', a
   const ids = await organizationOfScripts(gateway)
   const admin = await signedIn(gateway, { role: 'admin', tenantId: ids.tenantId, email, name: script })
   const operator = await signedIn(gateway, { role: 'operator', email, name: script })
-  const pages = (await dashboardRoutes(gateway.control)).filter(({ method, path }) => method === 'GET' && !/:(?!tenantId|keyId|memberId|tokenId)|assets|sign-in|choose-organization/.test(path))
+  const pages = (await dashboardRoutes(gateway.control)).filter(
+    ({ method, path }) =>
+      method === 'GET' && !/:(?!tenantId|keyId|memberId|tokenId)|assets|sign-in|choose-organization/.test(path)
+  )
   t.ok(pages.length > 20)
   for (const { path } of pages) {
     const url = path.replace(/:(\w+)/g, (_, name: keyof typeof ids) => ids[name])
     for (const visitor of [admin, operator]) {
-      const { html, status } = await visitor.get(`${url}?month=${encodeURIComponent(script)}&entity=${encodeURIComponent(script)}`)
+      const { html, status } = await visitor.get(
+        `${url}?month=${encodeURIComponent(script)}&entity=${encodeURIComponent(script)}`
+      )
       t.ok([200, 303, 403].includes(status), `${path}: ${status}`)
       t.same(strangers(html), [], path)
     }
     const { text, status, headers } = await operator.get(url)
     // A file to be kept is no page, and a bill has no names in it.
-    t.ok(status === 303 || headers['content-disposition'] || text.includes('<script>alert(1)</script>'), `${path} shows the text itself`)
+    t.ok(
+      status === 303 || headers['content-disposition'] || text.includes('<script>alert(1)</script>'),
+      `${path} shows the text itself`
+    )
   }
 })
 
@@ -33,12 +41,29 @@ test('script that is sent in a form comes out as text on the page that answers i
   const ids = await organizationOfScripts(gateway)
   const operator = await signedIn(gateway, { role: 'operator' })
   const csrf = await operator.token()
-  const posts = (await dashboardRoutes(gateway.control)).filter(({ method, path }) => method === 'POST' && !/:token|:invitationId|sign-|choose-|account|\/dashboard\/password/.test(path) && !/members\/:memberId/.test(path))
+  const posts = (await dashboardRoutes(gateway.control)).filter(
+    ({ method, path }) =>
+      method === 'POST' &&
+      !/:token|:invitationId|sign-|choose-|account|\/dashboard\/password/.test(path) &&
+      !/members\/:memberId/.test(path)
+  )
   t.ok(posts.length > 10)
   for (const { path } of posts) {
     const url = path.replace(/:(\w+)/g, (_, name: keyof typeof ids) => ids[name])
     for (const other of [script, undefined]) {
-      const answer = await operator.send(url, { _csrf: csrf, once: newIdempotencyToken(), name: script, email: `new${email}`, plan: other ?? 'pro', role: other ?? roleAt(path), mode: other ?? 'test', scopes: other ?? '*', overlap: other ?? '1h', lastDay: other ?? '2199-01-31', datastore: other ?? '' })
+      const answer = await operator.send(url, {
+        _csrf: csrf,
+        once: newIdempotencyToken(),
+        name: script,
+        email: `new${email}`,
+        plan: other ?? 'pro',
+        role: other ?? roleAt(path),
+        mode: other ?? 'test',
+        scopes: other ?? '*',
+        overlap: other ?? '1h',
+        lastDay: other ?? '2199-01-31',
+        datastore: other ?? ''
+      })
       t.ok([201, 303, 409, 422].includes(answer.status), `${path}: ${answer.status}`)
       const next = answer.status === 303 ? await operator.get(String(answer.headers.location)) : answer
       t.same([...strangers(answer.html), ...strangers(next.html)], [], path)
@@ -50,10 +75,16 @@ function roleAt (path: string): string {
   return path === '/dashboard/tokens' ? 'gateway' : path.startsWith('/dashboard/operators') ? 'operator' : 'viewer'
 }
 
-/** Tags and attributes that no page of ours has, as a browser would read them: what stands between quotes is a value, whatever it says. */
+/**
+ * Tags and attributes that no page of ours has, as a browser would read them: what stands between quotes is a value,
+ * whatever it says.
+ */
 function strangers (html: string): string[] {
-  return [...html.matchAll(/<[a-z][^>"]*(?:"[^"]*"[^>"]*)*>/gi)].map(([tag]) => tag.replace(/"[^"]*"/g, '""'))
-    .filter(tag => /^<(img|svg\/|iframe)|\son\w+=|\/on/i.test(tag) || (/^<script/i.test(tag) && !tag.includes(' src="')))
+  return [...html.matchAll(/<[a-z][^>"]*(?:"[^"]*"[^>"]*)*>/gi)]
+    .map(([tag]) => tag.replace(/"[^"]*"/g, '""'))
+    .filter(
+      tag => /^<(img|svg\/|iframe)|\son\w+=|\/on/i.test(tag) || (/^<script/i.test(tag) && !tag.includes(' src="'))
+    )
 }
 
 /** An organization whose every text is a script, and a gateway that calls itself one. */
@@ -61,10 +92,24 @@ async function organizationOfScripts ({ control }: TestGateway) {
   const { tenantId } = await control.organizations.create({ name: script, plan: 'pro' }, script)
   const { keyId } = await control.keys.create({ tenantId, mode: 'live', name: script }, script)
   await control.invitations.create({ tenantId, email, role: 'admin' }, script)
-  const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: script, email, name: script, role: 'viewer', tenantId })
+  const { memberId } = await control.members.fromProvider({
+    issuer: 'https://login.example.org',
+    subject: script,
+    email,
+    name: script,
+    role: 'viewer',
+    tenantId
+  })
   await control.invitations.create({ email, role: 'operator' }, script)
   const { tokenId } = await control.tokens.create({ tenantId, name: script, role: 'viewer' }, script)
   await control.tokens.create({ name: script, role: 'gateway' }, script)
-  await control.gateways.report({ gatewayId: 'scripts', name: script, version: script, startedAt: new Date().toISOString(), position: { feedId: 'other', seq: 1 }, checks: { [script]: 'ok' } })
+  await control.gateways.report({
+    gatewayId: 'scripts',
+    name: script,
+    version: script,
+    startedAt: new Date().toISOString(),
+    position: { feedId: 'other', seq: 1 },
+    checks: { [script]: 'ok' }
+  })
   return { tenantId, keyId, memberId, tokenId }
 }

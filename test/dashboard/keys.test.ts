@@ -8,9 +8,15 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 const good = { mode: 'test', scopes: '*', lastDay: '' }
 const secretForm = /svc_(test|live)_[0-9A-Za-z]{49}/
 
-async function adminOf (gateway: TestGateway): Promise<{ readonly admin: Visitor, readonly tenantId: string, readonly path: string }> {
+async function adminOf (
+  gateway: TestGateway
+): Promise<{ readonly admin: Visitor; readonly tenantId: string; readonly path: string }> {
   const tenantId = await gateway.createOrganization()
-  return { admin: await signedIn(gateway, { role: 'admin', tenantId }), tenantId, path: `/dashboard/organizations/${tenantId}/keys` }
+  return {
+    admin: await signedIn(gateway, { role: 'admin', tenantId }),
+    tenantId,
+    path: `/dashboard/organizations/${tenantId}/keys`
+  }
 }
 
 function secretOn ({ html }: Page): string {
@@ -28,7 +34,11 @@ function traces (gateway: TestGateway): string {
 test('a new key opens the API with the secret that its page shows, by the very line that stands beside it', async t => {
   const gateway = await startGateway(t)
   const { admin, path } = await adminOf(gateway)
-  const made = await admin.post(`${path}/new`, { ...good, once: newIdempotencyToken(), name: ' intake form ' }, `${path}/new`)
+  const made = await admin.post(
+    `${path}/new`,
+    { ...good, once: newIdempotencyToken(), name: ' intake form ' },
+    `${path}/new`
+  )
   t.equal(made.status, 201)
   t.equal(made.headers['cache-control'], 'no-store')
   const secret = secretOn(made)
@@ -47,11 +57,33 @@ test('a secret is shown once: not on any page after it, nor in the database, a s
   const secret = secretOn(made)
   const keyId = /\/dashboard\/keys\/(key-[a-z0-9]+)/.exec(made.html)![1]!
   const rolled = await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1h' })
-  const token = await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newIdempotencyToken(), name: 'a program', role: 'viewer' })
-  const invitation = await admin.post(`/dashboard/organizations/${tenantId}/members`, { once: newIdempotencyToken(), email: 'bob@example.org', role: 'viewer' })
-  const secrets = [secret, secretOn(rolled), /cg_control_\w{49}/.exec(token.html)![0], /\/invitations\/(\w{43})/.exec(invitation.html)![1]!]
+  const token = await admin.post(`/dashboard/organizations/${tenantId}/tokens`, {
+    once: newIdempotencyToken(),
+    name: 'a program',
+    role: 'viewer'
+  })
+  const invitation = await admin.post(`/dashboard/organizations/${tenantId}/members`, {
+    once: newIdempotencyToken(),
+    email: 'bob@example.org',
+    role: 'viewer'
+  })
+  const secrets = [
+    secret,
+    secretOn(rolled),
+    /cg_control_\w{49}/.exec(token.html)![0],
+    /\/invitations\/(\w{43})/.exec(invitation.html)![1]!
+  ]
   t.equal(new Set(secrets).size, 4)
-  const again = await Promise.all([path, `/dashboard/keys/${keyId}`, `/dashboard/keys/${keyId}/reach`, `/dashboard/organizations/${tenantId}/tokens`, `/dashboard/organizations/${tenantId}/members`, `/dashboard/organizations/${tenantId}/audit`].map(async page => (await admin.get(page)).html))
+  const again = await Promise.all(
+    [
+      path,
+      `/dashboard/keys/${keyId}`,
+      `/dashboard/keys/${keyId}/reach`,
+      `/dashboard/organizations/${tenantId}/tokens`,
+      `/dashboard/organizations/${tenantId}/members`,
+      `/dashboard/organizations/${tenantId}/audit`
+    ].map(async page => (await admin.get(page)).html)
+  )
   const left = [...again, traces(gateway), JSON.stringify([...admin.cookies])].join('\n')
   for (const one of secrets) t.notOk(left.includes(one))
   t.ok(left.includes(keyId))
@@ -62,12 +94,23 @@ test('a form that is sent twice makes one key, token, invitation or organization
   const { tenantId, path } = await adminOf(gateway)
   const operator = await signedIn(gateway, { role: 'operator' })
   const organization = `/dashboard/organizations/${tenantId}`
-  const forms = [[`${path}/new`, { ...good, name: 'one' }], [`${organization}/tokens`, { name: 'one', role: 'viewer' }], [`${organization}/members`, { email: 'one@example.org', role: 'viewer' }], ['/dashboard/organizations/new', { name: 'one', plan: 'pro' }], ['/dashboard/tokens', { name: 'one', role: 'gateway' }], ['/dashboard/operators', { email: 'one@example.org', role: 'operator' }]] as const
+  const forms = [
+    [`${path}/new`, { ...good, name: 'one' }],
+    [`${organization}/tokens`, { name: 'one', role: 'viewer' }],
+    [`${organization}/members`, { email: 'one@example.org', role: 'viewer' }],
+    ['/dashboard/organizations/new', { name: 'one', plan: 'pro' }],
+    ['/dashboard/tokens', { name: 'one', role: 'gateway' }],
+    ['/dashboard/operators', { email: 'one@example.org', role: 'operator' }]
+  ] as const
   for (const [to, fields] of forms) {
     const _csrf = await operator.token()
     const form = { ...fields, _csrf, once: newIdempotencyToken() }
     const answers = await Promise.all([operator.send(to, form), operator.send(to, form)])
-    t.same(answers.map(({ status }) => status).sort(), [answers.find(({ status }) => status < 400)!.status, 409].sort(), to)
+    t.same(
+      answers.map(({ status }) => status).sort(),
+      [answers.find(({ status }) => status < 400)!.status, 409].sort(),
+      to
+    )
     const late = await operator.send(to, form)
     t.equal(late.status, 409)
     t.match(late.text, /already sent/)
@@ -79,7 +122,7 @@ test('a form that is sent twice makes one key, token, invitation or organization
   t.equal((await gateway.control.organizations.list()).length, 2)
 })
 
-test('what marks a form as one is the organization\'s own: another one that knows it makes its key as ever', async t => {
+test("what marks a form as one is the organization's own: another one that knows it makes its key as ever", async t => {
   const gateway = await startGateway(t)
   const [one, other] = [await adminOf(gateway), await adminOf(gateway)]
   const form = { ...good, once: newIdempotencyToken(), name: 'the same mark' }
@@ -91,7 +134,13 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
   const typed = { name: 'typed before' }
-  for (const [wrong, words] of [[{ name: ' ' }, /A name must have 1 to 200 characters/], [{ mode: 'prod' }, /mode of a key must be test or live/], [{ scopes: 'all' }, /scopes of a key must be/], [{ lastDay: '2020-01-01' }, /time in the future/], [{ lastDay: 'soon' }, /Write the last day as/]] as const) {
+  for (const [wrong, words] of [
+    [{ name: ' ' }, /A name must have 1 to 200 characters/],
+    [{ mode: 'prod' }, /mode of a key must be test or live/],
+    [{ scopes: 'all' }, /scopes of a key must be/],
+    [{ lastDay: '2020-01-01' }, /time in the future/],
+    [{ lastDay: 'soon' }, /Write the last day as/]
+  ] as const) {
     const answer = await admin.post(`${path}/new`, { ...good, ...typed, ...wrong, once: newIdempotencyToken() })
     t.equal(answer.status, 422)
     t.match(answer.text, words)
@@ -104,7 +153,11 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
 test('a key works through its last day, until midnight UTC', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
-  t.equal((await admin.post(`${path}/new`, { ...good, once: newIdempotencyToken(), name: 'until', lastDay: '2199-12-31' })).status, 201)
+  t.equal(
+    (await admin.post(`${path}/new`, { ...good, once: newIdempotencyToken(), name: 'until', lastDay: '2199-12-31' }))
+      .status,
+    201
+  )
   const [key] = await gateway.control.keys.list(tenantId)
   t.equal(key!.expiresAt, '2200-01-01T00:00:00.000Z')
   t.equal((await admin.post(`/dashboard/keys/${key!.keyId}`, { lastDay: '2199-01-30' })).status, 303)
@@ -117,10 +170,15 @@ test('rolling keeps the old key for the overlap that was chosen, and now means a
   const { admin, tenantId } = await adminOf(gateway)
   for (const [overlap, status] of [['7d', 200], ['now', 401]] as const) {
     const old = await gateway.createKey({ tenantId })
-    const rolled = await admin.post(`/dashboard/keys/${old.keyId}/roll`, { overlap }, `/dashboard/keys/${old.keyId}/roll`)
+    const rolled = await admin.post(
+      `/dashboard/keys/${old.keyId}/roll`,
+      { overlap },
+      `/dashboard/keys/${old.keyId}/roll`
+    )
     t.equal(rolled.status, 201)
     await gateway.catchUp()
-    const open = async (secret: string) => (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode
+    const open = async (secret: string) =>
+      (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode
     t.equal(await open(old.secret), status, `the old one after ${overlap}`)
     t.equal(await open(secretOn(rolled)), 200, 'the new one')
     const twice = await admin.post(`/dashboard/keys/${old.keyId}/roll`, { overlap })
@@ -149,7 +207,13 @@ test('a change that a connected gateway has not taken yet is shown as on its way
   const gateway = await startGateway(t)
   const { admin, tenantId } = await adminOf(gateway)
   const { keyId } = await gateway.createKey({ tenantId })
-  const behind = { name: 'gateway-behind', version: '1', startedAt: new Date().toISOString(), position: { feedId: 'other', seq: 0 }, checks: {} }
+  const behind = {
+    name: 'gateway-behind',
+    version: '1',
+    startedAt: new Date().toISOString(),
+    position: { feedId: 'other', seq: 0 },
+    checks: {}
+  }
   await gateway.control.gateways.report({ ...behind, gatewayId: 'behind' })
   const page = await admin.get(`/dashboard/keys/${keyId}/reach`)
   t.match(page.text, /gateway-behind not yet in force not measured .*Refresh/)
@@ -162,5 +226,11 @@ test('a key is told to expire soon two weeks before, and a rolled one as rolled 
   t.equal(conditionOf({ expiresAt: '2026-06-29T12:00:00.000Z' }, now), 'expiring')
   t.equal(conditionOf({ expiresAt: '2026-06-15T12:00:00.000Z' }, now), 'expired')
   t.equal(conditionOf({ expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b' }, now), 'rolled')
-  t.equal(conditionOf({ expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b', revokedAt: '2026-06-15T11:00:00.000Z' }, now), 'revoked')
+  t.equal(
+    conditionOf(
+      { expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b', revokedAt: '2026-06-15T11:00:00.000Z' },
+      now
+    ),
+    'revoked'
+  )
 })

@@ -5,7 +5,16 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 /** Adds people to an organization, with names in the order in which they come. */
 async function addMembers ({ control }: TestGateway, tenantId: string, count: number): Promise<void> {
-  for (let at = 1; at <= count; at++) await control.members.fromProvider({ issuer: 'https://login.example.org', subject: `${tenantId} ${at}`, email: `p${at}@clinic.example`, name: `Person ${at}.`, role: 'viewer', tenantId })
+  for (let at = 1; at <= count; at++) {
+    await control.members.fromProvider({
+      issuer: 'https://login.example.org',
+      subject: `${tenantId} ${at}`,
+      email: `p${at}@clinic.example`,
+      name: `Person ${at}.`,
+      role: 'viewer',
+      tenantId
+    })
+  }
 }
 
 test('a long list is shown a page at a time, and any row is on one of them', async t => {
@@ -25,7 +34,9 @@ test('a long list is shown a page at a time, and any row is on one of them', asy
   t.equal(seen.size, 120)
   t.match((await operator.get(path)).text, /1–50 of 120 Next/)
   t.match((await operator.get(`${path}?page=3`)).text, /Previous 101–120 of 120/)
-  for (const page of ['0', '-1', 'x', '1e9', '2.5', '99999999999999999999']) t.equal((await operator.get(`${path}?page=${page}`)).status, 200, page)
+  for (const page of ['0', '-1', 'x', '1e9', '2.5', '99999999999999999999']) {
+    t.equal((await operator.get(`${path}?page=${page}`)).status, 200, page)
+  }
 })
 
 test('a long list is searched by parts of names, and the search is kept from page to page', async t => {
@@ -34,7 +45,9 @@ test('a long list is searched by parts of names, and the search is kept from pag
   await addMembers(gateway, tenantId, 70)
   const operator = await signedIn(gateway, { role: 'operator' })
   const path = `/dashboard/organizations/${tenantId}/members`
-  t.same((await operator.get(`${path}?search=${encodeURIComponent('PERSON 66.')}`)).text.match(/Person \d+\./g), ['Person 66.'])
+  t.same((await operator.get(`${path}?search=${encodeURIComponent('PERSON 66.')}`)).text.match(/Person \d+\./g), [
+    'Person 66.'
+  ])
   t.match((await operator.get(`${path}?search=clinic`)).html, /rel="next" href="[^"]*\?search=clinic&(amp;)?page=2"/)
   t.match((await operator.get(`${path}?search=nobody`)).text, /Nothing matches “nobody”/)
 })
@@ -62,7 +75,12 @@ test('keys are found by name, by id and by the end of their secret; those that e
 test('a short list has neither pages nor a search', async t => {
   const gateway = await startGateway(t)
   const operator = await signedIn(gateway, { role: 'operator' })
-  for (const path of ['organizations', 'operators', 'tokens', `organizations/${await gateway.createOrganization()}/keys`]) {
+  for (const path of [
+    'organizations',
+    'operators',
+    'tokens',
+    `organizations/${await gateway.createOrganization()}/keys`
+  ]) {
     t.notMatch((await operator.get(`/dashboard/${path}`)).html, /role="search"|class="pages"/, path)
   }
 })

@@ -13,7 +13,12 @@ test('where people sign in at a provider alone, nobody is invited by a link that
     const { html, status } = await admin.get(path)
     t.equal(status, 200)
     t.equal(html.includes(`action="${path}"`), localAccounts)
-    const sent = await admin.send(path, { _csrf: await admin.token(), email: 'bob@example.org', role: 'viewer', once: newIdempotencyToken() })
+    const sent = await admin.send(path, {
+      _csrf: await admin.token(),
+      email: 'bob@example.org',
+      role: 'viewer',
+      once: newIdempotencyToken()
+    })
     t.equal(sent.status, localAccounts ? 201 : 404)
     t.equal((await gateway.control.invitations.list(tenantId)).length, localAccounts ? 1 : 0)
   }

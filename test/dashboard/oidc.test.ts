@@ -8,15 +8,27 @@ const publicUrl = 'http://127.0.0.1:4999'
 const callbackUrl = `${publicUrl}/dashboard/oidc/callback`
 const secret = 'the-client-secret-of-the-dashboard'
 
-async function scene (t: Test, request: Partial<Parameters<typeof startProvider>[1]> = { secret }, settings: object = {}) {
+async function scene (
+  t: Test,
+  request: Partial<Parameters<typeof startProvider>[1]> = { secret },
+  settings: object = {}
+) {
   const provider = await startProvider(t, { callbackUrl, ...request })
   const oidc = { issuer: provider.issuer, clientId: 'clinigate', scope: 'openid email profile clinic', ...settings }
-  const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc } }, environment: request.secret === undefined ? {} : { OIDC_CLIENT_SECRET: request.secret } })
+  const gateway = await startGateway(t, {
+    config: { publicUrl, dashboard: { oidc } },
+    environment: request.secret === undefined ? {} : { OIDC_CLIENT_SECRET: request.secret }
+  })
   return { provider, gateway, tenantId: await gateway.createOrganization() }
 }
 
 /** Goes to the provider as a person and comes back with what it gave. @returns path and query of the callback */
-async function journey (browser: Visitor, provider: TestProvider, person: Person, change: (url: URL) => void = () => {}): Promise<string> {
+async function journey (
+  browser: Visitor,
+  provider: TestProvider,
+  person: Person,
+  change: (url: URL) => void = () => {}
+): Promise<string> {
   provider.person.current = person
   const start = await browser.get('/dashboard/oidc/start')
   const url = new URL(String(start.headers.location))
@@ -32,8 +44,17 @@ test('who signs in at the provider becomes a member of the organization and role
   const { provider, gateway, tenantId } = await scene(t)
   const browser = visitor(gateway)
   const request = new URL(String((await browser.get('/dashboard/oidc/start')).headers.location)).searchParams
-  t.match(Object.fromEntries(request), { response_type: 'code', code_challenge_method: 'S256', redirect_uri: callbackUrl, client_id: 'clinigate' })
-  t.ok(request.get('state')!.length >= 32 && request.get('nonce')!.length >= 32 && request.get('code_challenge')!.length === 43)
+  t.match(Object.fromEntries(request), {
+    response_type: 'code',
+    code_challenge_method: 'S256',
+    redirect_uri: callbackUrl,
+    client_id: 'clinigate'
+  })
+  t.ok(
+    request.get('state')!.length >= 32 &&
+      request.get('nonce')!.length >= 32 &&
+      request.get('code_challenge')!.length === 43
+  )
   const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
   const arrived = await browser.get(back)
   t.equal(arrived.status, 303)
@@ -64,22 +85,44 @@ test('a callback with another state, another nonce, another verifier or of anoth
   const { provider, gateway, tenantId } = await scene(t)
   const person = { ...ann, role: 'admin', organization: tenantId }
   const attempts: ReadonlyArray<readonly [string, (browser: Visitor) => Promise<string>]> = [
-    ['state', async browser => (await journey(browser, provider, person)).replace(/state=[^&]*/, 'state=of-somebody-else')],
+    [
+      'state',
+      async browser => (await journey(browser, provider, person)).replace(/state=[^&]*/, 'state=of-somebody-else')
+    ],
     ['no state', async browser => (await journey(browser, provider, person)).replace(/&?state=[^&]*/, '')],
-    ['nonce', async browser => await journey(browser, provider, person, url => url.searchParams.set('nonce', 'of-another-sign-in'))],
+    [
+      'nonce',
+      async browser =>
+        await journey(browser, provider, person, url => url.searchParams.set('nonce', 'of-another-sign-in'))
+    ],
     ['no nonce', async browser => await journey(browser, provider, person, url => url.searchParams.delete('nonce'))],
-    ['verifier', async browser => {
-      const back = await journey(browser, provider, person)
-      const { verifier, ...kept } = JSON.parse(Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString())
-      browser.cookies.set('clinigate-provider', Buffer.from(JSON.stringify({ ...kept, verifier: [...verifier].reverse().join('') })).toString('base64url'))
-      return back
-    }],
-    ['issuer', async browser => (await journey(browser, provider, person)).replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example.org')],
-    ['another browser', async browser => {
-      const back = await journey(browser, provider, person)
-      browser.cookies.clear()
-      return back
-    }]
+    [
+      'verifier',
+      async browser => {
+        const back = await journey(browser, provider, person)
+        const { verifier, ...kept } = JSON.parse(
+          Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString()
+        )
+        browser.cookies.set(
+          'clinigate-provider',
+          Buffer.from(JSON.stringify({ ...kept, verifier: [...verifier].reverse().join('') })).toString('base64url')
+        )
+        return back
+      }
+    ],
+    [
+      'issuer',
+      async browser =>
+        (await journey(browser, provider, person)).replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example.org')
+    ],
+    [
+      'another browser',
+      async browser => {
+        const back = await journey(browser, provider, person)
+        browser.cookies.clear()
+        return back
+      }
+    ]
   ]
   for (const [what, attempt] of attempts) {
     const browser = visitor(gateway)
@@ -111,20 +154,37 @@ test('whoever the provider gives no role, no organization or an unknown one gets
     t.match(answer.text, message)
     t.notOk(browser.cookies.has('clinigate-session'))
   }
-  t.same([...await gateway.control.members.list(tenantId), ...await gateway.control.members.list(other), ...await gateway.control.members.list()], [])
+  t.same(
+    [
+      ...(await gateway.control.members.list(tenantId)),
+      ...(await gateway.control.members.list(other)),
+      ...(await gateway.control.members.list())
+    ],
+    []
+  )
 })
 
 test('the mightiest role counts, an operator needs no organization, and a role that is taken away ends the sessions at the next sign-in', async t => {
-  const { provider, gateway, tenantId } = await scene(t, { secret, method: 'client_secret_post', tellsInIdToken: true }, { roles: { boss: 'operator', staff: 'viewer' } })
+  const { provider, gateway, tenantId } = await scene(
+    t,
+    { secret, method: 'client_secret_post', tellsInIdToken: true },
+    { roles: { boss: 'operator', staff: 'viewer' } }
+  )
   const browser = visitor(gateway)
   await browser.get(await journey(browser, provider, { ...ann, role: ['staff', 'boss', 'other'] }))
   t.match(await gateway.control.members.list(), [{ role: 'operator', email: 'ann@example.org' }])
   t.equal((await browser.get('/dashboard/operators')).status, 200)
-  t.notOk(provider.requested.some(request => request.includes('/me')), 'an ID token that says all needs no UserInfo')
+  t.notOk(
+    provider.requested.some(request => request.includes('/me')),
+    'an ID token that says all needs no UserInfo'
+  )
   const elsewhere = visitor(gateway)
   await elsewhere.get(await journey(elsewhere, provider, { ...ann, role: 'staff', organization: tenantId }))
   t.match(await gateway.control.members.list(tenantId), [{ role: 'viewer' }])
-  t.equal((await browser.get('/dashboard/operators')).headers.location, '/dashboard/sign-in?next=%2Fdashboard%2Foperators')
+  t.equal(
+    (await browser.get('/dashboard/operators')).headers.location,
+    '/dashboard/sign-in?next=%2Fdashboard%2Foperators'
+  )
 })
 
 test('an address that has a password here is not taken over by a provider', async t => {
@@ -141,7 +201,19 @@ test('a provider that is down stops neither the start nor passwords, and is foun
   const port = await freePort()
   const first = await startProvider(t, { callbackUrl, port })
   await first.stop()
-  const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc: { issuer: first.issuer, clientId: 'clinigate', scope: 'openid email profile clinic', label: 'Sign in with the clinic' } } } })
+  const gateway = await startGateway(t, {
+    config: {
+      publicUrl,
+      dashboard: {
+        oidc: {
+          issuer: first.issuer,
+          clientId: 'clinigate',
+          scope: 'openid email profile clinic',
+          label: 'Sign in with the clinic'
+        }
+      }
+    }
+  })
   const browser = visitor(gateway)
   const start = await browser.get('/dashboard/oidc/start')
   t.equal(start.status, 503)
@@ -150,7 +222,11 @@ test('a provider that is down stops neither the start nor passwords, and is foun
   t.match(page.text, /Email.*Password.*Sign in with the clinic/)
   const provider = await startProvider(t, { callbackUrl, port })
   const tenantId = await gateway.createOrganization()
-  t.equal((await browser.get(await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId }))).status, 303, 'a public client, by PKCE alone')
+  t.equal(
+    (await browser.get(await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId }))).status,
+    303,
+    'a public client, by PKCE alone'
+  )
   await provider.stop()
   provider.person.current = { ...ann, role: 'admin', organization: tenantId }
   const late = visitor(gateway)
@@ -161,11 +237,21 @@ test('nothing of a journey is logged, and the client secret is nowhere', async t
   const { provider, gateway, tenantId } = await scene(t)
   const browser = visitor(gateway)
   const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
-  const { state, nonce, verifier } = JSON.parse(Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString())
+  const { state, nonce, verifier } = JSON.parse(
+    Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString()
+  )
   const code = new URLSearchParams(back.split('?')[1]).get('code')!
   await browser.get(back)
   await browser.get(back)
   const log = JSON.stringify(gateway.logged())
   t.match(log, '"route":"/dashboard/oidc/callback"')
-  for (const hidden of [state, nonce, verifier, code, secret, 'ann@example.org', browser.cookies.get('clinigate-session')!]) t.notOk(log.includes(hidden))
+  for (const hidden of [
+    state,
+    nonce,
+    verifier,
+    code,
+    secret,
+    'ann@example.org',
+    browser.cookies.get('clinigate-session')!
+  ]) { t.notOk(log.includes(hidden)) }
 })

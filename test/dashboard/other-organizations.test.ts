@@ -23,7 +23,9 @@ const byLink = /^\/dashboard\/(invitations\/:token|account\/sessions\/:\w+)(\/|$
 
 test('every id in a path is one that the probes know, but for the links of invitations', async t => {
   const { control } = await startGateway(t)
-  const names = (await dashboardRoutes(control)).filter(({ path }) => !byLink.test(path)).flatMap(({ path }) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!))
+  const names = (await dashboardRoutes(control))
+    .filter(({ path }) => !byLink.test(path))
+    .flatMap(({ path }) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!))
   t.ok(names.length > 20)
   t.same([...new Set(names)].filter(name => !(name in neverWere)), [])
 })
@@ -50,20 +52,27 @@ for (const role of ['admin', 'viewer'] as const) {
 
 test('the probes are real: the organization\'s own admin is let through with the same ids', async t => {
   const gateway = await startGateway(t)
-  const probes = (await dashboardRoutes(gateway.control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+  const probes = (await dashboardRoutes(gateway.control)).filter(
+    ({ path }) => path.includes(':') && !byLink.test(path)
+  )
   for (const route of probes) {
     const ids = await newIds(gateway)
     const admin = await signedIn(gateway, { role: 'admin', tenantId: ids.tenantId })
     const { status } = await ask(admin, { route, ids, csrf: await admin.token() })
     const isOperatorsOwn = route.method === 'POST' && route.path === '/dashboard/organizations/:tenantId'
-    t.ok(isOperatorsOwn ? status === 403 : [200, 201, 303, 409].includes(status), `${route.method} ${route.path}: ${status}`)
+    t.ok(
+      isOperatorsOwn ? status === 403 : [200, 201, 303, 409].includes(status),
+      `${route.method} ${route.path}: ${status}`
+    )
   }
 })
 
 test('what concerns the service as a whole is refused to everybody but operators', async t => {
   const gateway = await startGateway(t)
   const ids = await newIds(gateway)
-  const operatorsOwn = (await dashboardRoutes(gateway.control)).filter(({ path }) => /^\/dashboard\/(organizations$|organizations\/new|operators|tokens$|audit$|gateways)/.test(path))
+  const operatorsOwn = (await dashboardRoutes(gateway.control)).filter(({ path }) =>
+    /^\/dashboard\/(organizations$|organizations\/new|operators|tokens$|audit$|gateways)/.test(path)
+  )
   t.ok(operatorsOwn.length >= 8)
   for (const role of ['admin', 'viewer'] as const) {
     const member = await signedIn(gateway, { role, tenantId: ids.tenantId })
@@ -91,8 +100,18 @@ test('a viewer sees every page of the organization, no form on it, and is refuse
     const isForm = route.method === 'GET' && /\/(new|rename|roll|revoke|remove|role|password)$/.test(route.path)
     t.equal(status, route.method === 'POST' || isForm ? 403 : 200, `${route.method} ${route.path}`)
     // A file to be kept has no links at all.
-    if (!headers['content-disposition']) t.same([...html.matchAll(/<form[^>]*action="([^"]*)"/g)].map(([, action]) => action), ['/dashboard/sign-out'], `${route.path}: no form`)
-    t.same([...html.matchAll(/href="([^"]*\/(?:new|rename|roll|revoke|remove|role|password))"/g)], [], `${route.path}: no way to one`)
+    if (!headers['content-disposition']) {
+      t.same(
+        [...html.matchAll(/<form[^>]*action="([^"]*)"/g)].map(([, action]) => action),
+        ['/dashboard/sign-out'],
+        `${route.path}: no form`
+      )
+    }
+    t.same(
+      [...html.matchAll(/href="([^"]*\/(?:new|rename|roll|revoke|remove|role|password))"/g)],
+      [],
+      `${route.path}: no way to one`
+    )
     t.same(dumpOf(gateway), before, `${route.method} ${route.path}: nothing changed`)
   }
 })
@@ -104,7 +123,11 @@ test('whoever is not signed in is led to the sign-in from every page for members
   const probes = (await dashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
   for (const { method, path } of probes) {
     const before = dumpOf(gateway)
-    const response = await gateway.inject({ method, url: pathWith(path, ids), ...(method === 'POST' ? { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: '' } : {}) })
+    const response = await gateway.inject({
+      method,
+      url: pathWith(path, ids),
+      ...(method === 'POST' ? { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: '' } : {})
+    })
     t.equal(response.statusCode, 303, `${method} ${path}`)
     t.match(response.headers.location, /^\/dashboard\/sign-in/)
     t.same(dumpOf(gateway), before)
@@ -116,7 +139,14 @@ async function newIds ({ control, createOrganization }: TestGateway): Promise<Id
   const tenantId = await createOrganization()
   const { keyId } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
   const role: Role = 'viewer'
-  const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: keyId, email: 'ann@example.org', name: 'Ann', role, tenantId })
+  const { memberId } = await control.members.fromProvider({
+    issuer: 'https://login.example.org',
+    subject: keyId,
+    email: 'ann@example.org',
+    name: 'Ann',
+    role,
+    tenantId
+  })
   const { invitationId } = await control.invitations.create({ tenantId, email: 'bob@example.org', role }, 'test')
   const { tokenId } = await control.tokens.create({ tenantId, name: 'a token', role }, 'test')
   return { tenantId, keyId, memberId, invitationId, tokenId }
@@ -128,7 +158,20 @@ interface Probe { readonly route: DashboardRoute, readonly ids: Ids, readonly cs
 async function ask (visitor: Visitor, { route: { method, path }, ids, csrf }: Probe): Promise<Page> {
   const url = pathWith(path, ids)
   if (method === 'GET') return await visitor.get(url)
-  return await visitor.send(url, { _csrf: csrf, once: newIdempotencyToken(), name: 'changed', plan: 'pro', email: 'eve@example.org', role: 'viewer', mode: 'test', scopes: '*', overlap: '1h', lastDay: '2199-01-31', overage: 'off', datastore: '' })
+  return await visitor.send(url, {
+    _csrf: csrf,
+    once: newIdempotencyToken(),
+    name: 'changed',
+    plan: 'pro',
+    email: 'eve@example.org',
+    role: 'viewer',
+    mode: 'test',
+    scopes: '*',
+    overlap: '1h',
+    lastDay: '2199-01-31',
+    overage: 'off',
+    datastore: ''
+  })
 }
 
 function pathWith (path: string, ids: Ids): string {
@@ -137,6 +180,13 @@ function pathWith (path: string, ids: Ids): string {
 
 /** All of an answer that a person could compare; the token in the form to sign out is different each time. */
 function comparable ({ status, html, headers }: Page): unknown {
-  const { date, 'x-request-id': id, 'x-timestamp': time, 'content-length': length, 'set-cookie': cookie, ...others } = headers
+  const {
+    date,
+    'x-request-id': id,
+    'x-timestamp': time,
+    'content-length': length,
+    'set-cookie': cookie,
+    ...others
+  } = headers
   return { status, html: html.replace(/(name="_csrf" value=")[^"]*/g, '$1'), others, cookie: cookie !== undefined }
 }

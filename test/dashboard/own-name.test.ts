@@ -8,8 +8,14 @@ const path = '/dashboard/account/name'
 async function viewer (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
-  const { memberId } = await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a sentence for a test' })
+  const { token } = await gateway.control.invitations.create(
+    { tenantId, email: 'ann@example.org', role: 'viewer' },
+    'test'
+  )
+  const { memberId } = await gateway.control.invitations.accept(token, {
+    name: 'Ann',
+    password: 'a sentence for a test'
+  })
   const browser = visitor(gateway)
   browser.cookies.set('clinigate-session', await newSession(gateway, memberId))
   return { gateway, tenantId, memberId, browser }
@@ -25,9 +31,17 @@ test('a member changes their own name, which every page shows from then on and t
   t.match(account.text, /Name changed\..* Name Ann Lee /)
   t.match(account.html, /href="\/dashboard\/account"[^>]*>Ann Lee</, 'on top of the page')
   t.match((await browser.get(`/dashboard/organizations/${tenantId}/members`)).text, /Ann Lee ann@example\.org/)
-  t.match((await browser.get(`/dashboard/organizations/${tenantId}/audit`)).text, /ann@example\.org mem-\w+ changed their name name: Ann Lee /)
+  t.match(
+    (await browser.get(`/dashboard/organizations/${tenantId}/audit`)).text,
+    /ann@example\.org mem-\w+ changed their name name: Ann Lee /
+  )
   const [line] = await gateway.control.auditTrail({ entity: memberId, limit: 1 })
-  t.match(line, { actor: `member:ann@example.org (${memberId})`, action: 'name changed', tenantId, detail: { name: 'Ann Lee' } })
+  t.match(line, {
+    actor: `member:ann@example.org (${memberId})`,
+    action: 'name changed',
+    tenantId,
+    detail: { name: 'Ann Lee' }
+  })
 })
 
 test('a name that is refused is shown again beside what is wrong with it, and nothing changes', async t => {

@@ -11,7 +11,11 @@ const timeout = 600_000
 
 async function comeIn (page: Page, gateway: TestGateway, request: SignInWish): Promise<void> {
   const { cookies } = await signedIn(gateway, request)
-  await page.context().addCookies([...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' })))
+  await page
+    .context()
+    .addCookies(
+      [...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' }))
+    )
 }
 
 test('every page looks right when there is much to show', { timeout }, async t => {
@@ -20,7 +24,11 @@ test('every page looks right when there is much to show', { timeout }, async t =
   const scene = await setScene(gateway.control, clock)
   const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'operator', name: 'Ada Byron' })
-  const gets = (await dashboardRoutes(gateway.control)).filter(({ method, path }) => method === 'GET' && !/assets|sign-in|choose|account|:token|\/password$|\/bill$|oidc/.test(path.replace('/:memberId/password', '')))
+  const gets = (await dashboardRoutes(gateway.control)).filter(
+    ({ method, path }) =>
+      method === 'GET' &&
+      !/assets|sign-in|choose|account|:token|\/password$|\/bill$|oidc/.test(path.replace('/:memberId/password', ''))
+  )
   t.ok(gets.length >= 20)
   for (const { path } of gets) {
     await page.goto(gateway.url + path.replace(/:(\w+)/g, (_, name: keyof typeof scene) => scene[name]))
@@ -50,9 +58,22 @@ test('every page looks right to who may only look', { timeout }, async t => {
   const { tenantId, keyId } = await setScene(gateway.control, clock)
   const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
-  for (const path of [`organizations/${tenantId}`, `organizations/${tenantId}/keys`, `keys/${keyId}`, `organizations/${tenantId}/members`, `organizations/${tenantId}/tokens`]) {
+  for (const path of [
+    `organizations/${tenantId}`,
+    `organizations/${tenantId}/keys`,
+    `keys/${keyId}`,
+    `organizations/${tenantId}/members`,
+    `organizations/${tenantId}/tokens`
+  ]) {
     await page.goto(`${gateway.url}/dashboard/${path}`)
-    await looksRight(t, page, `viewer-${path.split('/').at(-1)!.replace(/^(org|key)-.*/, '$1')}`)
+    await looksRight(
+      t,
+      page,
+      `viewer-${path
+        .split('/')
+        .at(-1)!
+        .replace(/^(org|key)-.*/, '$1')}`
+    )
   }
   t.same(complaints, [])
 })
@@ -78,5 +99,11 @@ test('what is shown once, and what could not be done, look right', { timeout }, 
 })
 
 function nameOf (path: string): string {
-  return path.replace('/dashboard', '').replace(/\/:\w+/g, '').replaceAll('/', '-').replace(/^-/, '') + (path.endsWith('Id') ? '-one' : '') || 'home'
+  return (
+    path
+      .replace('/dashboard', '')
+      .replace(/\/:\w+/g, '')
+      .replaceAll('/', '-')
+      .replace(/^-/, '') + (path.endsWith('Id') ? '-one' : '') || 'home'
+  )
 }

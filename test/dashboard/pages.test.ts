@@ -22,10 +22,22 @@ test('the list of organizations counts the keys that open something, and leads t
 })
 
 test('an operator makes an organization with one of the configured plans and changes its name, plan and datastore', async t => {
-  const gateway = await startGateway(t, { plans: { small: { requestsPerMinute: 10, requestsPerMonth: 100, overage: false }, enterprise: { requestsPerMinute: null, requestsPerMonth: null, overage: true } } })
+  const gateway = await startGateway(t, {
+    plans: {
+      small: { requestsPerMinute: 10, requestsPerMonth: 100, overage: false },
+      enterprise: { requestsPerMinute: null, requestsPerMonth: null, overage: true }
+    }
+  })
   const operator = await signedIn(gateway, { role: 'operator' })
-  t.match((await operator.get('/dashboard/organizations/new')).text, /small 10 requests a minute, 100 a month; more is refused enterprise any number/)
-  const made = await operator.post('/dashboard/organizations/new', { once: newIdempotencyToken(), name: 'Clinic', plan: 'small' })
+  t.match(
+    (await operator.get('/dashboard/organizations/new')).text,
+    /small 10 requests a minute, 100 a month; more is refused enterprise any number/
+  )
+  const made = await operator.post('/dashboard/organizations/new', {
+    once: newIdempotencyToken(),
+    name: 'Clinic',
+    plan: 'small'
+  })
   t.equal(made.status, 303)
   const path = String(made.headers.location)
   t.match((await operator.get(path)).text, /Organization “Clinic” created\./)
@@ -33,7 +45,16 @@ test('an operator makes an organization with one of the configured plans and cha
   t.equal((await operator.post(path, { name: 'Clinic North', plan: 'enterprise', datastore: 'north' })).status, 303)
   t.match((await operator.get(path)).text, /Clinic North.*Plan enterprise.*Datastore of live keys north/)
   t.equal((await operator.post(path, { name: 'Clinic', plan: 'gold', datastore: '' })).status, 422)
-  t.equal((await operator.post('/dashboard/organizations/new', { once: newIdempotencyToken(), name: 'Clinic', plan: 'gold' })).status, 422)
+  t.equal(
+    (
+      await operator.post('/dashboard/organizations/new', {
+        once: newIdempotencyToken(),
+        name: 'Clinic',
+        plan: 'gold'
+      })
+    ).status,
+    422
+  )
 })
 
 test('an admin switches overage where the plan has it, and is not offered it where the plan has none', async t => {
@@ -52,7 +73,9 @@ test('an admin switches overage where the plan has it, and is not offered it whe
 test('an enterprise without a datastore of its own is told that live requests are refused', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization('enterprise')
-  const { text } = await (await signedIn(gateway, { role: 'viewer', tenantId })).get(`/dashboard/organizations/${tenantId}`)
+  const { text } = await (
+    await signedIn(gateway, { role: 'viewer', tenantId })
+  ).get(`/dashboard/organizations/${tenantId}`)
   t.match(text, /Datastore of live keys none is configured: live requests are refused/)
 })
 
@@ -63,11 +86,19 @@ test('usage says by day, key and resource what the ledger counted, test and live
   const month = new Date(Date.now() - 120_000).toISOString().slice(0, 7)
   const path = `/dashboard/organizations/${scene.tenantId}/usage?month=${month}`
   const live = await viewer.get(path)
-  const { totals } = await gateway.control.usage.totals({ tenantId: scene.tenantId, mode: 'live', from: new Date(`${month}-01`), to: new Date(), by: 'day' })
+  const { totals } = await gateway.control.usage.totals({
+    tenantId: scene.tenantId,
+    mode: 'live',
+    from: new Date(`${month}-01`),
+    to: new Date(),
+    by: 'day'
+  })
   const days = totals.filter(({ requests }) => requests > 0)
   t.ok(days.length > 0)
   for (const { from, requests, errors, refused } of days) {
-    const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(from))
+    const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(
+      new Date(from)
+    )
     const counts = [requests, errors, refused].map(count => count.toLocaleString('en-US'))
     t.ok(live.text.includes(`${day}: ${counts[0]} request`), `${day} in the chart`)
     t.ok(live.text.includes(`${day} ${counts.join(' ')}`), `${day} in the table`)
@@ -88,7 +119,9 @@ test('the audit trail is told in words, a page at a time, of everything or of on
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const first = await gateway.createKey({ tenantId })
-  for (let key = 0; key < 60; key++) await gateway.control.keys.create({ tenantId, mode: 'test', name: `key ${key}` }, 'member:ann@example.org')
+  for (let key = 0; key < 60; key++) {
+    await gateway.control.keys.create({ tenantId, mode: 'test', name: `key ${key}` }, 'member:ann@example.org')
+  }
   const path = `/dashboard/organizations/${tenantId}/audit`
   const newest = await admin.get(path)
   t.match(newest.text, /ann@example\.org made a key name: key 59, mode: test/)
@@ -129,13 +162,20 @@ test('people are invited by a link that works, get another role and are removed 
   const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
   t.equal((await admin.post(`/dashboard/members/${viewer.member.memberId}/remove`)).status, 303)
   t.equal((await viewer.get(path)).status, 303, 'led to the sign-in')
-  t.equal((await admin.post(path, { once: newIdempotencyToken(), email: 'bob@example.org', role: 'operator' })).status, 422, 'an admin can\'t invite an operator')
+  t.equal(
+    (await admin.post(path, { once: newIdempotencyToken(), email: 'bob@example.org', role: 'operator' })).status,
+    422,
+    "an admin can't invite an operator"
+  )
 })
 
 test('a member who has a password gets a new one, which is shown once and opens the dashboard', async t => {
   const { gateway, scene } = await clinic(t)
   const admin = await signedIn(gateway, { role: 'admin', tenantId: scene.tenantId })
-  t.match((await admin.get(`/dashboard/members/${scene.memberId}/password`)).text, /Reset the password of Annemarie van der Heijden\?/)
+  t.match(
+    (await admin.get(`/dashboard/members/${scene.memberId}/password`)).text,
+    /Reset the password of Annemarie van der Heijden\?/
+  )
   const reset = await admin.post(`/dashboard/members/${scene.memberId}/password`)
   t.equal(reset.status, 201)
   const password = /data-copy="(\w{20})"/.exec(reset.html)![1]!
@@ -171,12 +211,33 @@ test('the top of a chart is a round number just above the tallest bar', async t 
 
 test('the audit trail names people as people do', async t => {
   t.same(personOf('member:ann@example.org (mem-a)'), { text: 'ann@example.org', memberId: 'mem-a' })
-  t.same(['member:ann@example.org', 'cli:root', 'token:tok-a', 'provider:login.example.org', 'first start', 'member:'].map(actor => personOf(actor).text),
-    ['ann@example.org', 'root at the command line', 'token tok-a', 'the provider login.example.org', 'first start', ''])
-  t.equal(detailText({ name: 'a', overage: false, expiresAt: '2030-01-31T00:00:00.000Z', datastore: null, tenantId: 'org-a' }), 'name: a, overage: off, expires: 2030-01-31 00:00 UTC')
+  t.same(
+    ['member:ann@example.org', 'cli:root', 'token:tok-a', 'provider:login.example.org', 'first start', 'member:'].map(
+      actor => personOf(actor).text
+    ),
+    ['ann@example.org', 'root at the command line', 'token tok-a', 'the provider login.example.org', 'first start', '']
+  )
+  t.equal(
+    detailText({
+      name: 'a',
+      overage: false,
+      expiresAt: '2030-01-31T00:00:00.000Z',
+      datastore: null,
+      tenantId: 'org-a'
+    }),
+    'name: a, overage: off, expires: 2030-01-31 00:00 UTC'
+  )
   t.same([null, 'text', {}].map(detailText), ['', '', ''])
 })
 
 test('how long a change took is told in milliseconds, and in larger words when it took long', async t => {
-  t.same([0, 812, 9_999, 10_000, 59_600, 600_000, 82_800_208].map(durationText), ['0 ms', '812 ms', '9,999 ms', '10 seconds', '60 seconds', '10 minutes', '23 hours'])
+  t.same([0, 812, 9_999, 10_000, 59_600, 600_000, 82_800_208].map(durationText), [
+    '0 ms',
+    '812 ms',
+    '9,999 ms',
+    '10 seconds',
+    '60 seconds',
+    '10 minutes',
+    '23 hours'
+  ])
 })

@@ -6,12 +6,18 @@ import { test } from 'tap'
 import { newSession, signedIn, visitor, type Page } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
-const policy = "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;form-action 'self';frame-ancestors 'none';base-uri 'none'"
+const policy =
+  "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;form-action 'self';frame-ancestors 'none';base-uri 'none'"
 
 test('a page leaves a browser nothing to run but our own script, and no cache keeps it', async t => {
   const gateway = await startGateway(t)
   const operator = await signedIn(gateway, { role: 'operator' })
-  for (const [path, status] of [['/dashboard/sign-in', 200], ['/dashboard/account', 200], ['/dashboard/nothing', 404], ['/dashboard/organizations/org-none', 404]] as const) {
+  for (const [path, status] of [
+    ['/dashboard/sign-in', 200],
+    ['/dashboard/account', 200],
+    ['/dashboard/nothing', 404],
+    ['/dashboard/organizations/org-none', 404]
+  ] as const) {
     const page = await (path === '/dashboard/sign-in' ? visitor(gateway) : operator).get(path)
     t.equal(page.status, status, path)
     t.match(page.headers, {
@@ -62,9 +68,16 @@ test('a form without the token of its session does nothing, whoever sends it', a
   const operator = await signedIn(gateway, { role: 'operator' })
   const other = await signedIn(gateway, { role: 'operator', email: 'other@example.org' })
   const stranger = visitor(gateway)
-  const make = async (fields: Record<string, string>, headers = {}): Promise<Page> => await operator.send('/dashboard/organizations/new', { name: 'Made', plan: 'pro', ...fields }, headers)
+  const make = async (fields: Record<string, string>, headers = {}): Promise<Page> =>
+    await operator.send('/dashboard/organizations/new', { name: 'Made', plan: 'pro', ...fields }, headers)
   const ofForm = await stranger.token('/dashboard/sign-in')
-  for (const [what, _csrf] of [['none', undefined], ['empty', ''], ['another session’s', await other.token()], ['a visitor’s', ofForm], ['a wrong one', 'x'.repeat(52)]] as const) {
+  for (const [what, _csrf] of [
+    ['none', undefined],
+    ['empty', ''],
+    ['another session’s', await other.token()],
+    ['a visitor’s', ofForm],
+    ['a wrong one', 'x'.repeat(52)]
+  ] as const) {
     const answer = await make(_csrf === undefined ? {} : { _csrf })
     t.equal(answer.status, 403, what)
     t.match(answer.text, /out of date/)
@@ -82,11 +95,23 @@ test('a form without the token of its session does nothing, whoever sends it', a
     t.match(answer.text, /another site/)
   }
   t.same(await gateway.control.organizations.list(), [], 'nothing was made')
-  const own: ReadonlyArray<Record<string, string>> = [{ 'sec-fetch-site': 'same-origin', origin: 'null' }, { host: 'localhost:4000', origin: 'http://localhost:4000' }, {}]
+  const own: ReadonlyArray<Record<string, string>> = [
+    { 'sec-fetch-site': 'same-origin', origin: 'null' },
+    { host: 'localhost:4000', origin: 'http://localhost:4000' },
+    {}
+  ]
   for (const headers of own) {
-    t.equal((await operator.send('/dashboard/account/sessions/end-others', { _csrf: token }, headers)).status, 303, `${JSON.stringify(headers)} is its own`)
+    t.equal(
+      (await operator.send('/dashboard/account/sessions/end-others', { _csrf: token }, headers)).status,
+      303,
+      `${JSON.stringify(headers)} is its own`
+    )
   }
-  t.equal((await stranger.send('/dashboard/sign-in', { email: 'a@example.org', password: 'x' })).status, 403, 'the sign-in form has one as well')
+  t.equal(
+    (await stranger.send('/dashboard/sign-in', { email: 'a@example.org', password: 'x' })).status,
+    403,
+    'the sign-in form has one as well'
+  )
   t.equal((await operator.get('/dashboard/sign-out')).status, 404, 'nothing is done by a link')
 })
 
@@ -95,12 +120,19 @@ test('a page never speaks markup that somebody typed', async t => {
   const nasty = '"><script>alert(1)</script><img src=x onerror=alert(1)>\''
   const tenantId = (await gateway.control.organizations.create({ name: nasty, plan: 'pro' }, 'test')).tenantId
   const admin = await signedIn(gateway, { role: 'admin', tenantId, name: nasty, email: '"><script>@example.org' })
-  const { token } = await gateway.control.invitations.create({ tenantId, email: '"><script>x@example.org', role: 'viewer' }, 'test')
+  const { token } = await gateway.control.invitations.create(
+    { tenantId, email: '"><script>x@example.org', role: 'viewer' },
+    'test'
+  )
   const browser = visitor(gateway)
   const pages = [
     await admin.get('/dashboard/account'),
     await browser.get(`/dashboard/invitations/${token}`),
-    await browser.post(`/dashboard/invitations/${token}`, { name: nasty.padEnd(300, '<'), password: 'x' }, `/dashboard/invitations/${token}`),
+    await browser.post(
+      `/dashboard/invitations/${token}`,
+      { name: nasty.padEnd(300, '<'), password: 'x' },
+      `/dashboard/invitations/${token}`
+    ),
     await browser.get(`/dashboard/sign-in?next=${encodeURIComponent(`/dashboard/${nasty}`)}`),
     await browser.post('/dashboard/sign-in', { email: nasty, password: '', next: nasty }, '/dashboard/sign-in')
   ]
@@ -118,15 +150,34 @@ const outsideQuotes = (html: string): string => html.replace(/="[^"]*"/g, '=""')
 
 test('the check finds a page that would not escape what it shows', t => {
   const root = join(import.meta.dirname, '..', '..')
-  const project = (page: string) => ({ 'tsconfig.json': JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions: { rootDir: '.', types: [] }, files: ['page.tsx'] }), 'page.tsx': page })
+  const project = (page: string) => ({
+    'tsconfig.json': JSON.stringify({
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { rootDir: '.', types: [] },
+      files: ['page.tsx']
+    }),
+    'page.tsx': page
+  })
   const folder = t.testdir({
     good: project('export const Page = ({ name }: { readonly name: string }) => <p safe>{name}</p>\n'),
     bad: project('export const Page = ({ name }: { readonly name: string }) => <p>{name}</p>\n')
   })
-  const scan = (name: string) => spawnSync(process.execPath, [join(root, 'node_modules', '@kitajs', 'ts-html-plugin', 'dist', 'cli.js'), '--project', join(folder, name, 'tsconfig.json')], { encoding: 'utf8' })
+  const scan = (name: string) =>
+    spawnSync(
+      process.execPath,
+      [
+        join(root, 'node_modules', '@kitajs', 'ts-html-plugin', 'dist', 'cli.js'),
+        '--project',
+        join(folder, name, 'tsconfig.json')
+      ],
+      { encoding: 'utf8' }
+    )
   t.match(scan('good'), { status: 0 })
   t.match(scan('bad'), { status: 1, stderr: /K601/ })
-  t.match(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts, { check: /npm run escapes/, escapes: /xss-scan/ })
+  t.match(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts, {
+    check: /npm run escapes/,
+    escapes: /xss-scan/
+  })
   t.end()
 })
 
@@ -139,7 +190,11 @@ test('the style and the script are kept by browsers until they change', async t 
   for (const path of paths) {
     const asset = await browser.get(path)
     t.equal(asset.status, 200)
-    t.match(asset.headers, { 'cache-control': 'public, max-age=31536000, immutable', 'content-type': /^text\/(css|javascript)/, 'x-content-type-options': 'nosniff' })
+    t.match(asset.headers, {
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': /^text\/(css|javascript)/,
+      'x-content-type-options': 'nosniff'
+    })
     t.equal((await browser.get(path.replace(/v=.*/, 'v=of-another-version'))).headers['cache-control'], 'no-cache')
   }
 })

@@ -16,9 +16,14 @@ test('whoever guesses is stopped, for an account and from an address, and does n
   t.ok(ann.cookies.has('clinigate-device'))
   const guesser = visitor(gateway)
   const _csrf = await guesser.token('/dashboard/sign-in')
-  const guess = async (fields: Record<string, string> = {}) => await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x', ...fields })
+  const guess = async (fields: Record<string, string> = {}) =>
+    await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x', ...fields })
   const guesses = await Promise.all(Array.from({ length: 14 }, async () => (await guess()).status))
-  t.same(guesses.sort(), [...Array(9).fill(422), ...Array(5).fill(429)], 'ten attempts with the one before, though all came at once')
+  t.same(
+    guesses.sort(),
+    [...Array(9).fill(422), ...Array(5).fill(429)],
+    'ten attempts with the one before, though all came at once'
+  )
   const stopped = await guess({ password })
   t.match(stopped, { status: 429, text: /Too many attempts.*Wait 15 minutes/ }, 'the right one is not looked at')
   const seconds = Number(stopped.headers['retry-after'])
@@ -27,8 +32,16 @@ test('whoever guesses is stopped, for an account and from an address, and does n
   ann.cookies.delete('clinigate-session')
   t.equal((await signIn(ann)).status, 303, 'the known browser goes on')
   for (let i = 0; i < 34; i++) await guess()
-  t.equal((await guess({ email: 'somebody.else@example.org' })).status, 429, 'fifty from one address are all, whatever the account')
-  t.match(await guess({ email: `${'x'.repeat(300)}@example.org` }), { status: 422, text: /is wrong/ }, 'an address longer than any is no account, and takes no memory')
+  t.equal(
+    (await guess({ email: 'somebody.else@example.org' })).status,
+    429,
+    'fifty from one address are all, whatever the account'
+  )
+  t.match(
+    await guess({ email: `${'x'.repeat(300)}@example.org` }),
+    { status: 422, text: /is wrong/ },
+    'an address longer than any is no account, and takes no memory'
+  )
   ann.cookies.delete('clinigate-session')
   t.equal((await signIn(ann)).status, 303, 'from the same address, the known browser goes on')
   const stolen = visitor(gateway)
@@ -41,7 +54,10 @@ test('whoever guesses is stopped, for an account and from an address, and does n
 test('a browser is known for all members whom its password opened, and offers them whoever guesses', async t => {
   const gateway = await startGateway(t)
   const join = async (): Promise<string> => {
-    const { token } = await gateway.control.invitations.create({ email: 'ann@example.org', role: 'admin', tenantId: await gateway.createOrganization() }, 'test')
+    const { token } = await gateway.control.invitations.create(
+      { email: 'ann@example.org', role: 'admin', tenantId: await gateway.createOrganization() },
+      'test'
+    )
     return (await gateway.control.invitations.accept(token, { name: 'Ann', password })).memberId
   }
   const ann = visitor(gateway)
@@ -57,7 +73,12 @@ test('a browser is known for all members whom its password opened, and offers th
   t.same(await offered(), members, 'one who joined since is offered in a known browser, too')
   const guesser = visitor(gateway)
   const _csrf = await guesser.token('/dashboard/sign-in')
-  await Promise.all(Array.from({ length: 8 }, async () => await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x' })))
+  await Promise.all(
+    Array.from(
+      { length: 8 },
+      async () => await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x' })
+    )
+  )
   t.equal((await signIn(guesser)).status, 429)
   t.same(await offered(), members)
 })

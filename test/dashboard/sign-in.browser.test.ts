@@ -5,7 +5,11 @@ import { startGateway } from '../harness/gateway.js'
 import { looksRight, openWindow } from '../harness/screenshots.js'
 
 test('the pages around the sign-in look right narrow and wide, light and dark, and work without a mouse', async t => {
-  const gateway = await startGateway(t, { config: { dashboard: { oidc: { issuer: 'http://127.0.0.1:9', clientId: 'clinigate', label: 'Sign in with the clinic' } } } })
+  const gateway = await startGateway(t, {
+    config: {
+      dashboard: { oidc: { issuer: 'http://127.0.0.1:9', clientId: 'clinigate', label: 'Sign in with the clinic' } }
+    }
+  })
   const { page, complaints } = await openWindow(await startBrowser(t))
   const { password } = (await gateway.control.members.createFirstOperator('operator@clinigate.local', 'test'))!
   const at = (path: string) => `${gateway.url}/dashboard${path}`
@@ -54,7 +58,10 @@ test('the pages around the sign-in look right narrow and wide, light and dark, a
   await looksRight(t, page, 'signed-out')
 
   const tenantId = await gateway.createOrganization()
-  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
+  const { token } = await gateway.control.invitations.create(
+    { tenantId, email: 'ann@example.org', role: 'viewer' },
+    'test'
+  )
   await page.goto(at(`/invitations/${token}`))
   await looksRight(t, page, 'invitation')
   await page.goto(at('/oidc/start'))

@@ -8,13 +8,22 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 const password = 'a sentence that only I know'
 
 /** Somebody with a password, in an organization or as an operator. */
-async function person (gateway: TestGateway, { email = 'ann@example.org', tenantId }: { email?: string, tenantId?: string } = {}): Promise<string> {
-  const { token } = await gateway.control.invitations.create({ email, role: tenantId === undefined ? 'operator' : 'admin', tenantId }, 'test')
+async function person (
+  gateway: TestGateway,
+  { email = 'ann@example.org', tenantId }: { email?: string; tenantId?: string } = {}
+): Promise<string> {
+  const { token } = await gateway.control.invitations.create(
+    { email, role: tenantId === undefined ? 'operator' : 'admin', tenantId },
+    'test'
+  )
   const { memberId } = await gateway.control.invitations.accept(token, { name: 'Ann', password })
   return memberId
 }
 
-const signIn = async (browser: Visitor, fields: { email?: string, password?: string, next?: string } = {}): Promise<Page> =>
+const signIn = async (
+  browser: Visitor,
+  fields: { email?: string; password?: string; next?: string } = {}
+): Promise<Page> =>
   await browser.post('/dashboard/sign-in', { email: 'ann@example.org', password, ...fields }, '/dashboard/sign-in')
 
 test('a sign-in gives a session of a new id, and an id that somebody else put there before opens nothing', async t => {
@@ -29,7 +38,12 @@ test('a sign-in gives a session of a new id, and an id that somebody else put th
   // With the attacker's own session in the browser, the sign-in page would lead on; the form itself takes it.
   const _csrf = await visitorToken(victim)
   victim.cookies.set('clinigate-session', planted)
-  const answer = await victim.send('/dashboard/sign-in', { _csrf, email: ' Ann@Example.org ', password, next: '/dashboard/organizations?x=1' })
+  const answer = await victim.send('/dashboard/sign-in', {
+    _csrf,
+    email: ' Ann@Example.org ',
+    password,
+    next: '/dashboard/organizations?x=1'
+  })
   t.equal(answer.status, 303)
   t.equal(answer.headers.location, '/dashboard/organizations?x=1')
   const id = victim.cookies.get('clinigate-session')!
@@ -39,7 +53,9 @@ test('a sign-in gives a session of a new id, and an id that somebody else put th
   t.equal(flags, `clinigate-session=${id}; Path=/; HttpOnly; SameSite=Lax`)
   t.equal((await attacker.get('/dashboard/account')).status, 303, 'the session that was there has ended')
   t.match((await victim.get('/dashboard/account')).text, /ann@example\.org/)
-  t.match(await gateway.control.auditTrail({ limit: 1 }), [{ action: 'signed in', actor: /^member:ann@example\.org \(mem-/ }])
+  t.match(await gateway.control.auditTrail({ limit: 1 }), [
+    { action: 'signed in', actor: /^member:ann@example\.org \(mem-/ }
+  ])
 })
 
 const visitorToken = async (browser: Visitor): Promise<string> => await browser.token('/dashboard/sign-in')
@@ -47,10 +63,23 @@ const visitorToken = async (browser: Visitor): Promise<string> => await browser.
 test('every failure has the same words, and a sign-in leads to pages of the dashboard alone', async t => {
   const gateway = await startGateway(t)
   await person(gateway)
-  const failures = [await signIn(visitor(gateway), { password: 'wrong' }), await signIn(visitor(gateway), { email: 'nobody@example.org' }), await signIn(visitor(gateway), { email: '' })]
-  for (const { status, text } of failures) t.match({ status, text }, { status: 422, text: /The email or password is wrong\./ })
+  const failures = [
+    await signIn(visitor(gateway), { password: 'wrong' }),
+    await signIn(visitor(gateway), { email: 'nobody@example.org' }),
+    await signIn(visitor(gateway), { email: '' })
+  ]
+  for (const { status, text } of failures) {
+    t.match({ status, text }, { status: 422, text: /The email or password is wrong\./ })
+  }
   t.notMatch(failures[0]!.html, /value="wrong"/)
-  for (const next of ['https://evil.example.org/', '//evil.example.org/dashboard/', '/\\evil.example.org', '/dashboard/../..//evil.example.org', 'javascript:alert(1)', '/v1/patients']) {
+  for (const next of [
+    'https://evil.example.org/',
+    '//evil.example.org/dashboard/',
+    '/\\evil.example.org',
+    '/dashboard/../..//evil.example.org',
+    'javascript:alert(1)',
+    '/v1/patients'
+  ]) {
     const page = await visitor(gateway).get(`/dashboard/sign-in?${new URLSearchParams({ next })}`)
     t.match(page.html, /name="next" value="\/dashboard"/, next)
   }
@@ -72,13 +101,18 @@ test('a session ends on the server: at the sign-out, from another browser, by a 
   const ways: ReadonlyArray<readonly [string, (one: Visitor) => Promise<unknown>]> = [
     ['sign-out', async one => await one.post('/dashboard/sign-out')],
     ['ended from another browser', async () => await browser.post('/dashboard/account/sessions/end-others')],
-    ['ended by its row', async one => {
-      const id = one.cookies.get('clinigate-session')!
-      const rows = [...(await browser.get('/dashboard/account')).html.matchAll(/name="session" value="([0-9a-f]{64})"/g)].map(([, hash]) => hash!)
-      t.equal(rows.length, 1)
-      t.notOk(JSON.stringify(rows).includes(id), 'the page has no id of a session')
-      await browser.post('/dashboard/account/sessions/end', { session: rows[0]! })
-    }],
+    [
+      'ended by its row',
+      async one => {
+        const id = one.cookies.get('clinigate-session')!
+        const rows = [
+          ...(await browser.get('/dashboard/account')).html.matchAll(/name="session" value="([0-9a-f]{64})"/g)
+        ].map(([, hash]) => hash!)
+        t.equal(rows.length, 1)
+        t.notOk(JSON.stringify(rows).includes(id), 'the page has no id of a session')
+        await browser.post('/dashboard/account/sessions/end', { session: rows[0]! })
+      }
+    ],
     ['role', async () => await control.members.changeRole(memberId, 'viewer', 'test')],
     ['removal', async () => await control.members.remove(memberId, 'test')]
   ]
@@ -109,7 +143,10 @@ test('a session ends when nothing is asked for, and at the latest after its hour
   const gateway = await startGateway(t, { now, config: { dashboard: { sessionIdleMinutes: 30, sessionHours: 2 } } })
   const browser = await signedIn(gateway, { role: 'operator' })
   const id = async () => {
-    browser.cookies.set('clinigate-session', await newSession(gateway, browser.member.memberId, { now: now(), minutes: 30 }))
+    browser.cookies.set(
+      'clinigate-session',
+      await newSession(gateway, browser.member.memberId, { now: now(), minutes: 30 })
+    )
   }
   const isIn = async () => (await browser.get('/dashboard/account')).status === 200
   await id()
@@ -129,14 +166,31 @@ test('a password that was made for somebody opens nothing but the page on which 
   const gateway = await startGateway(t)
   const first = (await gateway.control.members.createFirstOperator('ann@example.org', 'test'))!
   const browser = visitor(gateway)
-  t.equal((await signIn(browser, { password: first.password, next: '/dashboard/operators' })).headers.location, '/dashboard/password')
+  t.equal(
+    (await signIn(browser, { password: first.password, next: '/dashboard/operators' })).headers.location,
+    '/dashboard/password'
+  )
   for (const path of ['', '/account', '/operators', '/nothing']) {
-    t.match(await browser.get(`/dashboard${path}`), { status: 303, headers: { location: '/dashboard/password' } }, path)
+    t.match(
+      await browser.get(`/dashboard${path}`),
+      { status: 303, headers: { location: '/dashboard/password' } },
+      path
+    )
   }
   const token = await browser.token('/dashboard/password')
-  t.equal((await browser.send('/dashboard/organizations/new', { _csrf: token, name: 'x', plan: 'pro' })).headers.location, '/dashboard/password')
+  t.equal(
+    (await browser.send('/dashboard/organizations/new', { _csrf: token, name: 'x', plan: 'pro' })).headers.location,
+    '/dashboard/password'
+  )
   t.same(await gateway.control.organizations.list(), [])
-  const change = async (fields: Record<string, string>) => await browser.send('/dashboard/password', { _csrf: token, current: first.password, wanted: password, again: password, ...fields })
+  const change = async (fields: Record<string, string>) =>
+    await browser.send('/dashboard/password', {
+      _csrf: token,
+      current: first.password,
+      wanted: password,
+      again: password,
+      ...fields
+    })
   t.match(await change({ again: 'something else' }), { status: 422, text: /are different/ })
   t.match(await change({ wanted: 'short', again: 'short' }), { status: 422, text: /12 to 200/ })
   t.match(await change({}), { status: 303, headers: { location: '/dashboard' } })
@@ -145,7 +199,11 @@ test('a password that was made for somebody opens nothing but the page on which 
 
 test('one password that opens several organizations asks which, and opens no other', async t => {
   const gateway = await startGateway(t)
-  const [north, south, other] = [await gateway.createOrganization(), await gateway.createOrganization(), await gateway.createOrganization()]
+  const [north, south, other] = [
+    await gateway.createOrganization(),
+    await gateway.createOrganization(),
+    await gateway.createOrganization()
+  ]
   const ids = [await person(gateway, { tenantId: north }), await person(gateway, { tenantId: south })]
   const foreign = await signedIn(gateway, { role: 'admin', tenantId: other, email: 'eve@example.org' })
   const browser = visitor(gateway)
@@ -154,9 +212,19 @@ test('one password that opens several organizations asks which, and opens no oth
   const page = await browser.get('/dashboard/choose-organization')
   for (const id of ids) t.ok(page.html.includes(id))
   const before = browser.cookies.get('clinigate-session')
-  t.match(await browser.post('/dashboard/choose-organization', { member: foreign.member.memberId }, '/dashboard/choose-organization'), { status: 303, headers: { location: '/dashboard/sign-in' } })
+  t.match(
+    await browser.post(
+      '/dashboard/choose-organization',
+      { member: foreign.member.memberId },
+      '/dashboard/choose-organization'
+    ),
+    { status: 303, headers: { location: '/dashboard/sign-in' } }
+  )
   t.equal((await browser.get('/dashboard/account')).status, 303)
-  t.match(await browser.post('/dashboard/choose-organization', { member: ids[1]! }, '/dashboard/choose-organization'), { status: 303, headers: { location: '/dashboard' } })
+  t.match(
+    await browser.post('/dashboard/choose-organization', { member: ids[1]! }, '/dashboard/choose-organization'),
+    { status: 303, headers: { location: '/dashboard' } }
+  )
   t.not(browser.cookies.get('clinigate-session'), before)
   t.equal((await browser.get('/dashboard')).headers.location, `/dashboard/organizations/${south}`)
 })
@@ -164,12 +232,22 @@ test('one password that opens several organizations asks which, and opens no oth
 test('an invitation makes a member once, who is signed in by it', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const { token, invitationId } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
+  const { token, invitationId } = await gateway.control.invitations.create(
+    { tenantId, email: 'ann@example.org', role: 'viewer' },
+    'test'
+  )
   const path = `/dashboard/invitations/${token}`
   const browser = visitor(gateway)
   t.match((await browser.get(path)).text, /invited to a test organization as viewer/)
-  t.match(await browser.post(path, { name: 'Ann', password: 'short' }, path), { status: 422, text: /12 to 200 characters/, html: /value="Ann"/ })
-  t.match(await browser.post(path, { name: 'Ann', password }, path), { status: 303, headers: { location: '/dashboard' } })
+  t.match(await browser.post(path, { name: 'Ann', password: 'short' }, path), {
+    status: 422,
+    text: /12 to 200 characters/,
+    html: /value="Ann"/
+  })
+  t.match(await browser.post(path, { name: 'Ann', password }, path), {
+    status: 303,
+    headers: { location: '/dashboard' }
+  })
   t.match((await browser.get('/dashboard/account')).text, /Ann.*viewer.*a test organization/)
   t.equal((await visitor(gateway).get(path)).status, 404, 'the link has served')
   t.equal((await visitor(gateway).get(`/dashboard/invitations/${'x'.repeat(43)}`)).status, 404)
@@ -177,9 +255,19 @@ test('an invitation makes a member once, who is signed in by it', async t => {
 })
 
 test('without local accounts, nothing asks for a password and nothing takes one', async t => {
-  const gateway = await startGateway(t, { config: { dashboard: { localAccounts: false, oidc: { issuer: 'http://127.0.0.1:9', clientId: 'clinigate', label: 'Sign in with the clinic' } } } })
+  const gateway = await startGateway(t, {
+    config: {
+      dashboard: {
+        localAccounts: false,
+        oidc: { issuer: 'http://127.0.0.1:9', clientId: 'clinigate', label: 'Sign in with the clinic' }
+      }
+    }
+  })
   const tenantId = await gateway.createOrganization()
-  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
+  const { token } = await gateway.control.invitations.create(
+    { tenantId, email: 'ann@example.org', role: 'viewer' },
+    'test'
+  )
   const browser = visitor(gateway)
   const page = await browser.get('/dashboard/sign-in')
   t.notMatch(page.html, /<form|type="password"/)
@@ -192,7 +280,10 @@ test('without local accounts, nothing asks for a password and nothing takes one'
 test('no password, no id of a session, no token of a link and no mark of a browser is in the log or in a file', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test')
+  const { token } = await gateway.control.invitations.create(
+    { tenantId, email: 'ann@example.org', role: 'admin' },
+    'test'
+  )
   const browser = visitor(gateway)
   const path = `/dashboard/invitations/${token}`
   await browser.post(path, { name: 'Ann', password }, path)
@@ -200,11 +291,22 @@ test('no password, no id of a session, no token of a link and no mark of a brows
   await signIn(browser, { password: `${password}!` })
   await signIn(browser)
   await browser.get('/dashboard/account')
-  const secrets = [password, token, browser.cookies.get('clinigate-session')!, browser.cookies.get('clinigate-device')!, browser.cookies.get('clinigate-device')!.split('.')[1]!]
+  const secrets = [
+    password,
+    token,
+    browser.cookies.get('clinigate-session')!,
+    browser.cookies.get('clinigate-device')!,
+    browser.cookies.get('clinigate-device')!.split('.')[1]!
+  ]
   const database = new Database(join(gateway.dataDirectory, 'control.db'))
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()
-  const places = { log: JSON.stringify(gateway.logged()), ...Object.fromEntries(dataFiles(gateway.dataDirectory).map(({ name, bytes }) => [name, bytes.toString('latin1')])) }
+  const places = {
+    log: JSON.stringify(gateway.logged()),
+    ...Object.fromEntries(dataFiles(gateway.dataDirectory).map(({ name, bytes }) => [name, bytes.toString('latin1')]))
+  }
   t.match(places, { log: /invitations\/:token/, 'control.db': /ann@example\.org/ })
-  for (const [place, text] of Object.entries(places)) for (const secret of secrets) t.notOk(text.includes(secret), place)
+  for (const [place, text] of Object.entries(places)) {
+    for (const secret of secrets) t.notOk(text.includes(secret), place)
+  }
 })

@@ -49,10 +49,14 @@ export function ours ({ services }: Compose): Array<[name: string, service: Serv
 type Places = Readonly<Record<string, string>>
 
 /**
- * The environment of a container of ours for a process on this machine: its variables and its configuration file with every
- * place put in another's stead, of longer ones first.
+ * The environment of a container of ours for a process on this machine: its variables and its configuration file with
+ * every place put in another's stead, of longer ones first.
  */
-export function environmentHere (t: Test, { environment = {}, volumes = [] }: Service, places: Places): Record<string, string> {
+export function environmentHere (
+  t: Test,
+  { environment = {}, volumes = [] }: Service,
+  places: Places
+): Record<string, string> {
   const folder = temporaryFolder(t)
   const config = volumes.map(volume => volume.split(':')).find(([, target]) => target === environment.CLINIGATE_CONFIG)
   if (config === undefined) throw new Error('its configuration file is not among its volumes')

@@ -13,19 +13,29 @@ t.test('the Dockerfile has no mistake, and its last stage runs without rights', 
   t.match(text.slice(text.lastIndexOf('\nFROM ')), /^\nFROM \S+:nonroot\n/)
 })
 
-t.test('the image and `npm start` leave V8 its own sizes, and the page on operation names those for bulk jobs', async t => {
-  const { scripts } = JSON.parse(readFileSync(join(docker, '..', 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-  const image = readFileSync(join(docker, 'Dockerfile'), 'utf8')
-  t.equal(scripts.start, 'node dist/main.js')
-  t.match(image, /^ENTRYPOINT \["\/nodejs\/bin\/node", "dist\/cli\/index\.js"\]$/m)
-  const malloc = /^ENV (MALLOC_\w+=\d+)$/m.exec(image)?.[1]
-  const page = readFileSync(join(docker, '..', 'docs/operate.md'), 'utf8')
-  t.ok(page.includes(`\`${malloc} node --max-semi-space-size=8 --heap-growing-percent=30\``))
-})
+t.test(
+  'the image and `npm start` leave V8 its own sizes, and the page on operation names those for bulk jobs',
+  async t => {
+    const { scripts } = JSON.parse(readFileSync(join(docker, '..', 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    const image = readFileSync(join(docker, 'Dockerfile'), 'utf8')
+    t.equal(scripts.start, 'node dist/main.js')
+    t.match(image, /^ENTRYPOINT \["\/nodejs\/bin\/node", "dist\/cli\/index\.js"\]$/m)
+    const malloc = /^ENV (MALLOC_\w+=\d+)$/m.exec(image)?.[1]
+    const page = readFileSync(join(docker, '..', 'docs/operate.md'), 'utf8')
+    t.ok(page.includes(`\`${malloc} node --max-semi-space-size=8 --heap-growing-percent=30\``))
+  }
+)
 
 t.test('what the Dockerfile copies is what the build may see of the project', async t => {
-  const copied = [...readFileSync(join(docker, 'Dockerfile'), 'utf8').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, names]) => names!.split(' '))
-  const seen = readFileSync(join(docker, '..', '.dockerignore'), 'utf8').split('\n').filter(line => line.startsWith('!')).map(line => line.slice(1))
+  const copied = [...readFileSync(join(docker, 'Dockerfile'), 'utf8').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+    ([, names]) => names!.split(' ')
+  )
+  const seen = readFileSync(join(docker, '..', '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter(line => line.startsWith('!'))
+    .map(line => line.slice(1))
   t.strictSame(copied.toSorted(), seen.toSorted())
   for (const name of seen) t.ok(statSync(join(docker, '..', name)))
 })
@@ -37,11 +47,16 @@ t.test('the compose files keep to the Compose Specification', async t => {
   t.match(mistakesIn(folder), [/services\/one.*additional properties/], 'the linter sees what it should')
 })
 
-interface Linted { readonly filePath: string, readonly messages: ReadonlyArray<{ readonly message: string, readonly line: number }> }
+interface Linted {
+  readonly filePath: string
+  readonly messages: ReadonlyArray<{ readonly message: string; readonly line: number }>
+}
 
 function mistakesIn (folder: string): string[] {
   const files = new DCLinter({ rules: taste }).lintFiles([folder], false) as readonly Linted[]
-  return files.flatMap(({ filePath, messages }) => messages.map(({ message, line }) => `${relative(folder, filePath)}:${line}: ${message}`))
+  return files.flatMap(({ filePath, messages }) =>
+    messages.map(({ message, line }) => `${relative(folder, filePath)}:${line}: ${message}`)
+  )
 }
 
 /** What the linter asks for beyond the specification, and is no mistake here. */
@@ -59,9 +74,13 @@ for (const file of composeFiles) {
   t.test(`${file}: every secret, volume, network and file that a service names is there`, async t => {
     const { services, secrets = {}, volumes = {}, networks = {} } = readCompose(file)
     const made = secretsMade(t)
-    for (const { file } of Object.values(secrets)) if (file !== './secrets/gateway-token') t.ok(made.names.includes(file.slice('./secrets/'.length)), file)
+    for (const { file } of Object.values(secrets)) {
+      if (file !== './secrets/gateway-token') t.ok(made.names.includes(file.slice('./secrets/'.length)), file)
+    }
     for (const [name, service] of Object.entries(services)) {
-      for (const secret of service.secrets ?? []) t.ok(Object.hasOwn(secrets, typeof secret === 'string' ? secret : secret.source), `${name}: a secret`)
+      for (const secret of service.secrets ?? []) {
+        t.ok(Object.hasOwn(secrets, typeof secret === 'string' ? secret : secret.source), `${name}: a secret`)
+      }
       for (const network of service.networks ?? []) t.ok(Object.hasOwn(networks, network), `${name}: ${network}`)
       for (const [source = ''] of (service.volumes ?? []).map(volume => volume.split(':'))) {
         if (source.startsWith('./')) t.ok(statSync(join(docker, source)).isFile(), `${name}: ${source}`)
@@ -85,7 +104,11 @@ for (const file of composeFiles) {
     for (const [name, service] of configured) {
       const config = loadConfig(environmentHere(t, service, { '/run/secrets': folder }))
       if (config.role === 'control') continue
-      t.strictSame([config.datastores.test?.url, config.datastores.live?.url], ['http://hapi-test:8080/fhir', 'http://hapi-live:8080/fhir'], name)
+      t.strictSame(
+        [config.datastores.test?.url, config.datastores.live?.url],
+        ['http://hapi-test:8080/fhir', 'http://hapi-live:8080/fhir'],
+        name
+      )
     }
   })
 }
@@ -100,11 +123,17 @@ t.test('secrets are made once: what is there stays', async t => {
 })
 
 /** Runs the script that makes the secrets, in a folder of its own. */
-function secretsMade (t: Test): { readonly folder: string, readonly names: readonly string[], readonly make: () => void } {
+function secretsMade (t: Test): {
+  readonly folder: string
+  readonly names: readonly string[]
+  readonly make: () => void
+} {
   const place = temporaryFolder(t)
   const folder = join(place, 'secrets')
   copyFileSync(join(docker, 'secrets.sh'), join(place, 'secrets.sh'))
-  const make = () => { execFileSync('sh', [join(place, 'secrets.sh')]) }
+  const make = () => {
+    execFileSync('sh', [join(place, 'secrets.sh')])
+  }
   make()
   const names = readdirSync(folder)
   // The one that a person gets of the control plane.

@@ -15,30 +15,60 @@ import { docker, environmentHere, readCompose, temporaryFolder } from './compose
 
 t.setTimeout(300_000)
 
-/** The processes of the compose file on this machine, with real servers beside them and the proxy in front; no container engine is needed. */
+/**
+ * The processes of the compose file on this machine, with real servers beside them and the proxy in front; no container
+ * engine is needed.
+ */
 async function scaleOut (t: Test) {
   const { services } = readCompose('compose.scale.yaml')
   const secrets = join(temporaryFolder(t), 'secrets')
-  const [database, redis, sandbox] = await Promise.all([startPostgres(t).then(server => server.createDatabase()), startRedis(t), startTestSandbox(t)])
-  for (const [name, text] of Object.entries({ 'control-database-url': database, 'redis-url': redis.url, cursor: Buffer.alloc(32, 1).toString('base64') })) writeFileSync(join(secrets, name), text)
+  const [database, redis, sandbox] = await Promise.all([
+    startPostgres(t).then(server => server.createDatabase()),
+    startRedis(t),
+    startTestSandbox(t)
+  ])
+  for (const [name, text] of Object.entries({
+    'control-database-url': database,
+    'redis-url': redis.url,
+    cursor: Buffer.alloc(32, 1).toString('base64')
+  })) { writeFileSync(join(secrets, name), text) }
   const [controlPort, ...ports] = [await freePort(), await freePort(), await freePort()]
-  const places = { '/run/secrets': secrets, 'http://control:8080': `http://127.0.0.1:${controlPort}`, 'http://hapi-test:8080/fhir': sandbox.url, 'http://hapi-live:8080/fhir': sandbox.url, '172.31.240.0/24': '127.0.0.1/32' }
+  const places = {
+    '/run/secrets': secrets,
+    'http://control:8080': `http://127.0.0.1:${controlPort}`,
+    'http://hapi-test:8080/fhir': sandbox.url,
+    'http://hapi-live:8080/fhir': sandbox.url,
+    '172.31.240.0/24': '127.0.0.1/32'
+  }
   const control = await startProcess(t, { ...environmentHere(t, services.control!, places), PORT: String(controlPort) })
   const store = await openControlStore({ file: '', url: database, plans: ['pro'], now: () => new Date() })
   t.after(() => store.close())
-  writeFileSync(join(secrets, 'gateway-token'), (await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')).secret)
-  const gateways = await Promise.all(ports.map((port, i) => startProcess(t, { ...environmentHere(t, services[`gateway-${i + 1}`]!, places), PORT: String(port) })))
+  writeFileSync(
+    join(secrets, 'gateway-token'),
+    (await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')).secret
+  )
+  const gateways = await Promise.all(
+    ports.map((port, i) =>
+      startProcess(t, { ...environmentHere(t, services[`gateway-${i + 1}`]!, places), PORT: String(port) })
+    )
+  )
   const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'pro' }, 'test')
   const { secret } = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
   return { url: await startProxy(t, { control, gateways }), gateways, secret }
 }
 
 /** The proxy with the configuration of the container, which finds the others by these variables. */
-async function startProxy (t: Test, { control, gateways }: { readonly control: Running, readonly gateways: readonly Running[] }): Promise<string> {
+async function startProxy (
+  t: Test,
+  { control, gateways }: { readonly control: Running; readonly gateways: readonly Running[] }
+): Promise<string> {
   const hostOf = ({ url }: Running) => new URL(url).host
   const bind = `127.0.0.1:${await freePort()}`
   const named = Object.fromEntries(gateways.map((gateway, i) => [`GATEWAY_${i + 1}`, hostOf(gateway)]))
-  const proxy = spawn('haproxy', ['-W', '-f', join(docker, 'haproxy', 'haproxy.cfg')], { env: { PATH: `${process.env.PATH}:/usr/sbin`, BIND: bind, CONTROL: hostOf(control), ...named }, stdio: 'ignore' })
+  const proxy = spawn('haproxy', ['-W', '-f', join(docker, 'haproxy', 'haproxy.cfg')], {
+    env: { PATH: `${process.env.PATH}:/usr/sbin`, BIND: bind, CONTROL: hostOf(control), ...named },
+    stdio: 'ignore'
+  })
   const ended = once(proxy, 'exit')
   t.after(() => {
     proxy.kill('SIGTERM')
@@ -47,32 +77,42 @@ async function startProxy (t: Test, { control, gateways }: { readonly control: R
   return `http://${bind}`
 }
 
-t.test('docker/compose.scale.yaml: one address serves both gateways and the dashboard, and goes on when a gateway dies', async t => {
-  const { url, gateways, secret } = await scaleOut(t)
-  const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
-  const create = async (lastName: string) => await fetch(`${url}/v1/patients`, { method: 'POST', headers, body: JSON.stringify({ firstName: 'Ada', lastName }) }).catch(() => undefined)
-  await until(async () => {
-    await pause(100)
-    return (await create('First'))?.status === 201
-  }, 60)
-  await until(async () => {
-    await pause(100)
-    return (await fetch(`${url}/dashboard/sign-in`)).status === 200
-  }, 60)
-  t.equal((await fetch(`${url}/v1/patients`)).status, 401)
+t.test(
+  'docker/compose.scale.yaml: one address serves both gateways and the dashboard, and goes on when a gateway dies',
+  async t => {
+    const { url, gateways, secret } = await scaleOut(t)
+    const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
+    const create = async (lastName: string) =>
+      await fetch(`${url}/v1/patients`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ firstName: 'Ada', lastName })
+      }).catch(() => undefined)
+    await until(async () => {
+      await pause(100)
+      return (await create('First'))?.status === 201
+    }, 60)
+    await until(async () => {
+      await pause(100)
+      return (await fetch(`${url}/dashboard/sign-in`)).status === 200
+    }, 60)
+    t.equal((await fetch(`${url}/v1/patients`)).status, 401)
 
-  const servedBy = () => gateways.findIndex(({ said }) => said.err.includes('"route":"/v1/patients","status":201'))
-  await until(() => servedBy() >= 0)
-  const first = gateways[servedBy()]!
-  const other = gateways.find(gateway => gateway !== first)!
-  t.notOk(other.said.err.includes('"status":201'), 'the requests of a key go to one gateway')
+    const servedBy = () => gateways.findIndex(({ said }) => said.err.includes('"route":"/v1/patients","status":201'))
+    await until(() => servedBy() >= 0)
+    const first = gateways[servedBy()]!
+    const other = gateways.find(gateway => gateway !== first)!
+    t.notOk(other.said.err.includes('"status":201'), 'the requests of a key go to one gateway')
 
-  await first.end('SIGKILL')
-  await until(async () => {
-    await pause(100)
-    return (await create('Second'))?.status === 201
-  }, 60)
-  await until(() => other.said.err.includes('"status":201'))
-  const found = await (await fetch(`${url}/v1/patients?lastName=first`, { headers })).json() as { data: { total: number } }
-  t.equal(found.data.total, 1)
-})
+    await first.end('SIGKILL')
+    await until(async () => {
+      await pause(100)
+      return (await create('Second'))?.status === 201
+    }, 60)
+    await until(() => other.said.err.includes('"status":201'))
+    const found = (await (await fetch(`${url}/v1/patients?lastName=first`, { headers })).json()) as {
+      data: { total: number }
+    }
+    t.equal(found.data.total, 1)
+  }
+)

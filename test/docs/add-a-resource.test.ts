@@ -10,7 +10,21 @@ import { startProcess, type StartedGateway } from '../e2e/process.js'
 const run = promisify(execFile)
 const page = 'docs/how-to/add-a-resource.md'
 // `dist` is what `npm ci` built.
-const parts = ['src', 'dist', 'test', 'docs', 'config', 'bench', 'package.json', 'tsconfig.json', 'eslint.config.js', '.taprc', '.gitignore', 'README.md', 'CHANGELOG.md']
+const parts = [
+  'src',
+  'dist',
+  'test',
+  'docs',
+  'config',
+  'bench',
+  'package.json',
+  'tsconfig.json',
+  'eslint.config.js',
+  '.taprc',
+  '.gitignore',
+  'README.md',
+  'CHANGELOG.md'
+]
 
 // A build, the linter and the laws, on a machine that is busy with other tests.
 t.setTimeout(900_000)
@@ -19,29 +33,53 @@ t.setTimeout(900_000)
 function copyOfProject (t: Test): string {
   const copy = mkdtempSync(join(tmpdir(), 'clinigate-how-to-'))
   t.after(() => rmSync(copy, { recursive: true, force: true }))
-  for (const part of parts) cpSync(join(root, part), join(copy, part), { recursive: true, filter: source => !/\/(?:target|\.tap)$/.test(source) })
+  for (const part of parts) {
+    cpSync(join(root, part), join(copy, part), {
+      recursive: true,
+      filter: source => !/\/(?:target|\.tap)$/.test(source)
+    })
+  }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
   return copy
 }
 
-t.test('who follows "Add a resource in ten minutes" has a resource that keeps the laws and that the gateway serves', async t => {
-  const cwd = copyOfProject(t)
-  // Tap tells a process that it was started by another tap, and would count its tests among these.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TAP') && name !== 'NODE_OPTIONS'))
-  const shell = async (command: string) => (await run('bash', ['--norc', '-c', `${command} 2>&1`], { cwd, env, maxBuffer: 2 ** 26 })
-    .catch(error => { throw new Error(`${command} failed: ${error.stdout}`) })).stdout
+t.test(
+  'who follows "Add a resource in ten minutes" has a resource that keeps the laws and that the gateway serves',
+  async t => {
+    const cwd = copyOfProject(t)
+    // Tap tells a process that it was started by another tap, and would count its tests among these.
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('TAP') && name !== 'NODE_OPTIONS')
+    )
+    const shell = async (command: string) =>
+      (
+        await run('bash', ['--norc', '-c', `${command} 2>&1`], { cwd, env, maxBuffer: 2 ** 26 }).catch(error => {
+          throw new Error(`${command} failed: ${error.stdout}`)
+        })
+      ).stdout
 
-  for (const command of commandsOf(page, 'sh begin')) t.match(await shell(command), /src\/mappings\/resources\/flags\.ts[^]*registry\.ts: flags/)
-  edit(join(cwd, 'src/mappings/resources/flags.ts'), text => patched(text, blockOf(page, 'diff src/mappings/resources/flags.ts')))
-  edit(join(cwd, 'test/contract/resources.json'), text => agreed(text, JSON.parse(blockOf(page, 'json test/contract/resources.json'))))
+    for (const command of commandsOf(page, 'sh begin')) {
+      t.match(await shell(command), /src\/mappings\/resources\/flags\.ts[^]*registry\.ts: flags/)
+    }
+    edit(join(cwd, 'src/mappings/resources/flags.ts'), text =>
+      patched(text, blockOf(page, 'diff src/mappings/resources/flags.ts'))
+    )
+    edit(join(cwd, 'test/contract/resources.json'), text =>
+      agreed(text, JSON.parse(blockOf(page, 'json test/contract/resources.json')))
+    )
 
-  for (const command of commandsOf(page, 'sh check')) await t.resolves(shell(command), command)
+    for (const command of commandsOf(page, 'sh check')) await t.resolves(shell(command), command)
 
-  const [start, ...others] = commandsOf(page, 'sh start')
-  t.strictSame([start, others], ['npm start', []])
-  const gateway = await startProcess(t, { command: ['npm', 'start'], cwd, environment: env as Record<string, string> })
-  await tryOut(t, gateway)
-})
+    const [start, ...others] = commandsOf(page, 'sh start')
+    t.strictSame([start, others], ['npm start', []])
+    const gateway = await startProcess(t, {
+      command: ['npm', 'start'],
+      cwd,
+      environment: env as Record<string, string>
+    })
+    await tryOut(t, gateway)
+  }
+)
 
 async function tryOut (t: Test, { url, key }: StartedGateway): Promise<void> {
   const env: Record<string, string | undefined> = { ...process.env, KEY: key, URL: url }
@@ -51,7 +89,10 @@ async function tryOut (t: Test, { url, key }: StartedGateway): Promise<void> {
     if (name !== undefined) env[name] = answers.at(-1)?.data.id
     if (!command.startsWith('curl')) continue
     const { stdout } = await run('bash', ['--norc', '-c', command], { env })
-    answers.push({ status: /^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1], data: JSON.parse(stdout.slice(stdout.indexOf('{'))).data })
+    answers.push({
+      status: /^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1],
+      data: JSON.parse(stdout.slice(stdout.indexOf('{'))).data
+    })
   }
   t.strictSame(answers.map(({ status }) => status), ['201', '201', '200', '200'])
   const flag = { resourceType: 'Flag', status: 'active', code: 'No latex gloves', patientId: env.PATIENT }

@@ -19,13 +19,24 @@ function faultsOf (sources: ReadonlyMap<string, string>): string[] {
   const { readFile, fileExists } = host
   host.readFile = file => sources.get(file) ?? readFile(file)
   host.fileExists = file => sources.has(file) || fileExists(file)
-  const program = ts.createProgram([...sources.keys()], { ...options, noEmit: true, incremental: false, tsBuildInfoFile: undefined }, host)
-  return ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
+  const program = ts.createProgram(
+    [...sources.keys()],
+    { ...options, noEmit: true, incremental: false, tsBuildInfoFile: undefined },
+    host
+  )
+  return ts
+    .getPreEmitDiagnostics(program)
+    .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
 }
 
 t.test('the mapping that is begun for any R4 type that has none yet compiles', async t => {
   t.ok(open.length > 0)
-  const sources = new Map(open.map(type => [join(root, 'src/mappings/resources', `${pathOf(type)}.ts`), sourceOf(type, pathOf(type), fieldsOf(type).fields)]))
+  const sources = new Map(
+    open.map(type => [
+      join(root, 'src/mappings/resources', `${pathOf(type)}.ts`),
+      sourceOf(type, pathOf(type), fieldsOf(type).fields)
+    ])
+  )
   t.equal(sources.size, open.length, 'each in a file of its own')
   t.strictSame(faultsOf(sources), [])
 })
@@ -38,25 +49,40 @@ t.test('it shows whatever R4 requires, but of the two types for whose structures
 t.test('it stands in the registry once, its import in order', async t => {
   const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
   const lines = registered(registry, 'begun-things').split('\n')
-  t.strictSame(lines.filter((line: string) => line.startsWith('import')), lines.filter((line: string) => line.startsWith('import')).toSorted((a: string, b: string) => a.split("'")[1]! < b.split("'")[1]! ? -1 : 1))
-  t.strictSame(lines.filter((line: string) => line.includes(nameOf('begun-things'))), ["import { begunThings } from '../how-to/resources/begun-things.js'", '  begunThings'])
+  t.strictSame(
+    lines.filter((line: string) => line.startsWith('import')),
+    lines
+      .filter((line: string) => line.startsWith('import'))
+      .toSorted((a: string, b: string) => (a.split("'")[1]! < b.split("'")[1]! ? -1 : 1))
+  )
+  t.strictSame(
+    lines.filter((line: string) => line.includes(nameOf('begun-things'))),
+    ["import { begunThings } from '../how-to/resources/begun-things.js'", '  begunThings']
+  )
 })
 
-t.test('a type that R4 does not know, or that has its mapping, is refused with what to do, and nothing is written', async t => {
-  const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
-  const cases: Array<[RegExp, ...string[]]> = [
-    [/Name a resource type of R4/],
-    [/no resource type with this name; did you mean Procedure\?/, 'Procedur'],
-    [/no resource type/, 'Bundle'],
-    [/Patient has its mapping already: src\/mappings\/resources\/patients\.ts/, 'Patient'],
-    [/already there; choose another path/, open[0]!, '--path', 'patients'],
-    [/lower case, with hyphens/, open[0]!, '--path', '../flags'],
-    [/Unknown option/, open[0]!, '--pth', 'flags']
-  ]
-  for (const [message, ...args] of cases) {
-    const { status, stderr } = spawnSync(process.execPath, [join(root, 'src/mappings/new-mapping/command.js'), ...args], { encoding: 'utf8' })
-    t.equal(status, 2, args.join(' '))
-    t.match(stderr, message)
+t.test(
+  'a type that R4 does not know, or that has its mapping, is refused with what to do, and nothing is written',
+  async t => {
+    const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
+    const cases: Array<[RegExp, ...string[]]> = [
+      [/Name a resource type of R4/],
+      [/no resource type with this name; did you mean Procedure\?/, 'Procedur'],
+      [/no resource type/, 'Bundle'],
+      [/Patient has its mapping already: src\/mappings\/resources\/patients\.ts/, 'Patient'],
+      [/already there; choose another path/, open[0]!, '--path', 'patients'],
+      [/lower case, with hyphens/, open[0]!, '--path', '../flags'],
+      [/Unknown option/, open[0]!, '--pth', 'flags']
+    ]
+    for (const [message, ...args] of cases) {
+      const { status, stderr } = spawnSync(
+        process.execPath,
+        [join(root, 'src/mappings/new-mapping/command.js'), ...args],
+        { encoding: 'utf8' }
+      )
+      t.equal(status, 2, args.join(' '))
+      t.match(stderr, message)
+    }
+    t.equal(readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8'), registry)
   }
-  t.equal(readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8'), registry)
-})
+)

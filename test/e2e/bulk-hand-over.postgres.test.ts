@@ -25,7 +25,10 @@ interface SlowDatastore {
   readonly goOn: () => void
 }
 
-/** A datastore that answers one write after the other, so that there is a middle of the work to die in, however fast the machine is. */
+/**
+ * A datastore that answers one write after the other, so that there is a middle of the work to die in, however fast the
+ * machine is.
+ */
 async function slowDatastore (t: Test): Promise<SlowDatastore> {
   const sandbox = await startTestSandbox(t)
   const { port, pathname, hostname } = new URL(sandbox.url)
@@ -33,11 +36,14 @@ async function slowDatastore (t: Test): Promise<SlowDatastore> {
   let answers = Promise.resolve()
   let pauseMs = 400
   const server = createServer((requested, answered) => {
-    const passed = request({ hostname, port, method: requested.method, path: requested.url, headers: requested.headers }, async answer => {
-      if (requested.method !== 'GET') await (answers = answers.then(() => pause(pauseMs)))
-      answered.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(answered)
-    })
+    const passed = request(
+      { hostname, port, method: requested.method, path: requested.url, headers: requested.headers },
+      async answer => {
+        if (requested.method !== 'GET') await (answers = answers.then(() => pause(pauseMs)))
+        answered.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(answered)
+      }
+    )
     passed.on('error', () => answered.destroy())
     requested.pipe(passed)
   }).listen(0, '127.0.0.1')
@@ -62,55 +68,90 @@ async function slowDatastore (t: Test): Promise<SlowDatastore> {
   }
 }
 
-t.test('an import whose gateway is killed goes on at another one, and at the next when that one is stopped; each line is written once', async t => {
-  const database = await (await startPostgres(t)).createDatabase()
-  const control = await startProcess(t, { CLINIGATE_ROLE: 'control', CONTROL_DATABASE_URL: database })
-  const store = await openControlStore({ file: '', url: database, plans: ['enterprise'], now: () => new Date() })
-  t.after(() => store.close())
-  const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
-  const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
-  const { secret } = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
-  const shared = temporary(t)
-  writeFileSync(join(shared, 'config.json'), JSON.stringify({ bulk: { directory: join(shared, 'bulk') } }))
-  const datastore = await slowDatastore(t)
-  const environment = { CLINIGATE_CONFIG: join(shared, 'config.json'), FHIR_TEST_URL: datastore.url, FHIR_LIVE_URL: datastore.url }
-  const gateways = await Promise.all([1, 2].map(at => startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: `gateway-${at}` })))
-  const [first, second] = gateways as [Running, Running]
-  for (const gateway of gateways) await until(async () => await statusAt(gateway, secret) === 200)
+t.test(
+  'an import whose gateway is killed goes on at another one, and at the next when that one is stopped; each line is written once',
+  async t => {
+    const database = await (await startPostgres(t)).createDatabase()
+    const control = await startProcess(t, { CLINIGATE_ROLE: 'control', CONTROL_DATABASE_URL: database })
+    const store = await openControlStore({ file: '', url: database, plans: ['enterprise'], now: () => new Date() })
+    t.after(() => store.close())
+    const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
+    const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
+    const { secret } = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
+    const shared = temporary(t)
+    writeFileSync(join(shared, 'config.json'), JSON.stringify({ bulk: { directory: join(shared, 'bulk') } }))
+    const datastore = await slowDatastore(t)
+    const environment = {
+      CLINIGATE_CONFIG: join(shared, 'config.json'),
+      FHIR_TEST_URL: datastore.url,
+      FHIR_LIVE_URL: datastore.url
+    }
+    const gateways = await Promise.all(
+      [1, 2].map(at =>
+        startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: `gateway-${at}` })
+      )
+    )
+    const [first, second] = gateways as [Running, Running]
+    for (const gateway of gateways) await until(async () => (await statusAt(gateway, secret)) === 200)
 
-  const headers = { 'x-api-key': secret }
-  const lines = Array.from({ length: count }, (_, i) => JSON.stringify({ firstName: `Name ${i}`, lastName: 'Handed' }))
-  const posted = await fetch(`${first.url}/v1/bulk/import?resourceType=Patient`, { method: 'POST', headers: { ...headers, 'content-type': 'application/x-ndjson' }, body: lines.join('\n') })
-  t.equal(posted.status, 202)
-  const { data: { jobId } } = await posted.json() as { data: { jobId: string } }
-  const jobAt = async ({ url }: Running) => (await (await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers })).json() as { data: { status: string, processedRecords: number } }).data
-  const isInTheMiddleAfter = (processed: number, at: Running) => async () => {
-    await pause(100)
-    const job = await jobAt(at)
-    if (job.status === 'completed' || job.status === 'failed') throw new Error(`it is ${job.status} already`)
-    return job.processedRecords > processed
+    const headers = { 'x-api-key': secret }
+    const lines = Array.from({ length: count }, (_, i) =>
+      JSON.stringify({ firstName: `Name ${i}`, lastName: 'Handed' })
+    )
+    const posted = await fetch(`${first.url}/v1/bulk/import?resourceType=Patient`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/x-ndjson' },
+      body: lines.join('\n')
+    })
+    t.equal(posted.status, 202)
+    const {
+      data: { jobId }
+    } = (await posted.json()) as { data: { jobId: string } }
+    const jobAt = async ({ url }: Running) =>
+      (
+        (await (await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers })).json()) as {
+          data: { status: string; processedRecords: number }
+        }
+      ).data
+    const isInTheMiddleAfter = (processed: number, at: Running) => async () => {
+      await pause(100)
+      const job = await jobAt(at)
+      if (job.status === 'completed' || job.status === 'failed') throw new Error(`it is ${job.status} already`)
+      return job.processedRecords > processed
+    }
+
+    await until(isInTheMiddleAfter(0, second), 60)
+    await first.end('SIGKILL')
+    const { processedRecords: atKill } = await jobAt(second)
+    await until(isInTheMiddleAfter(atKill, second), 90)
+    datastore.hold()
+    const again = await first.again()
+    const ended = second.end('SIGTERM')
+    await until(async () => (await statusAt(second, secret).catch(() => 0)) !== 200)
+    datastore.goOn()
+    await ended
+    t.equal(second.child.exitCode, 0)
+    t.ok(second.said.err.includes('"why":"stopping"'), 'it was at work when it was stopped')
+    await until(async () => (await jobAt(again)).status !== 'processing', 90)
+
+    const job = await jobAt(again)
+    t.match(job, { status: 'completed', totalRecords: count, processedRecords: count, failedRecords: 0 })
+    const results = (await (await fetch(`${again.url}/v1/bulk/jobs/${jobId}/results`, { headers })).text())
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    t.strictSame(
+      results.map(({ line }) => line),
+      lines.map((_, i) => i + 1),
+      'a result for each line, in order'
+    )
+    t.equal(new Set(results.map(({ id }) => id)).size, count)
+    const found = (await (await fetch(`${datastore.direct}/Patient?family=Handed&_summary=count`)).json()) as {
+      total: number
+    }
+    t.equal(found.total, count, 'none is missing and none is there twice')
+    for (const { said } of [first, second, again, control]) {
+      for (const hidden of [secret, token, 'Name 1']) t.notOk((said.out + said.err).includes(hidden))
+    }
   }
-
-  await until(isInTheMiddleAfter(0, second), 60)
-  await first.end('SIGKILL')
-  const { processedRecords: atKill } = await jobAt(second)
-  await until(isInTheMiddleAfter(atKill, second), 90)
-  datastore.hold()
-  const again = await first.again()
-  const ended = second.end('SIGTERM')
-  await until(async () => await statusAt(second, secret).catch(() => 0) !== 200)
-  datastore.goOn()
-  await ended
-  t.equal(second.child.exitCode, 0)
-  t.ok(second.said.err.includes('"why":"stopping"'), 'it was at work when it was stopped')
-  await until(async () => (await jobAt(again)).status !== 'processing', 90)
-
-  const job = await jobAt(again)
-  t.match(job, { status: 'completed', totalRecords: count, processedRecords: count, failedRecords: 0 })
-  const results = (await (await fetch(`${again.url}/v1/bulk/jobs/${jobId}/results`, { headers })).text()).trimEnd().split('\n').map(line => JSON.parse(line))
-  t.strictSame(results.map(({ line }) => line), lines.map((_, i) => i + 1), 'a result for each line, in order')
-  t.equal(new Set(results.map(({ id }) => id)).size, count)
-  const found = await (await fetch(`${datastore.direct}/Patient?family=Handed&_summary=count`)).json() as { total: number }
-  t.equal(found.total, count, 'none is missing and none is there twice')
-  for (const { said } of [first, second, again, control]) for (const hidden of [secret, token, 'Name 1']) t.notOk((said.out + said.err).includes(hidden))
-})
+)

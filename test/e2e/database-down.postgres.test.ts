@@ -5,33 +5,45 @@ import { password, startPostgres, user } from '../harness/postgres.js'
 
 const server = await startPostgres(t)
 
-t.test('while the control plane\'s database is down, keys are good as before and all that needs it says when to try again; then it goes on by itself', { timeout: 300_000 }, async t => {
-  const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })
-  const { tenantId, secret: apiKey } = await gateway.createKey()
-  const { secret: token } = await gateway.control.tokens.create({ name: 'program', role: 'operator' }, 'test')
-  const patients = () => gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': apiKey } })
-  const keys = () => gateway.inject({ url: `/control/v1/organizations/${tenantId}/keys`, headers: { authorization: `Bearer ${token}` } })
-  const stateOf = async () => (await gateway.inject('/health')).json().data.checks.keys.status
-  t.equal((await patients()).statusCode, 200)
-  t.equal((await keys()).statusCode, 200)
-  t.equal(await stateOf(), 'ok')
+t.test(
+  "while the control plane's database is down, keys are good as before and all that needs it says when to try again; then it goes on by itself",
+  { timeout: 300_000 },
+  async t => {
+    const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })
+    const { tenantId, secret: apiKey } = await gateway.createKey()
+    const { secret: token } = await gateway.control.tokens.create({ name: 'program', role: 'operator' }, 'test')
+    const patients = () => gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': apiKey } })
+    const keys = () =>
+      gateway.inject({
+        url: `/control/v1/organizations/${tenantId}/keys`,
+        headers: { authorization: `Bearer ${token}` }
+      })
+    const stateOf = async () => (await gateway.inject('/health')).json().data.checks.keys.status
+    t.equal((await patients()).statusCode, 200)
+    t.equal((await keys()).statusCode, 200)
+    t.equal(await stateOf(), 'ok')
 
-  await server.stop()
-  t.equal((await patients()).statusCode, 200)
-  const refused = await keys()
-  t.match(refused, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-  t.match(refused.json(), { code: 'BACKEND_UNAVAILABLE', message: /[Tt]ry again/ })
-  const page = await gateway.inject({ url: '/dashboard/sign-in', headers: { accept: 'text/html' } })
-  t.equal(page.statusCode, 200, 'the page that asks for no data is there')
-  while (await stateOf() === 'ok') await pause(100)
-  const log = JSON.stringify(gateway.logged())
-  t.match(log, /PostgreSQL cannot be reached\. Check that it is running/)
-  for (const hidden of [user, password, encodeURIComponent(password)]) t.notOk([log, refused.payload, page.payload].some(text => text.includes(hidden)))
+    await server.stop()
+    t.equal((await patients()).statusCode, 200)
+    const refused = await keys()
+    t.match(refused, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+    t.match(refused.json(), { code: 'BACKEND_UNAVAILABLE', message: /[Tt]ry again/ })
+    const page = await gateway.inject({ url: '/dashboard/sign-in', headers: { accept: 'text/html' } })
+    t.equal(page.statusCode, 200, 'the page that asks for no data is there')
+    while ((await stateOf()) === 'ok') await pause(100)
+    const log = JSON.stringify(gateway.logged())
+    t.match(log, /PostgreSQL cannot be reached\. Check that it is running/)
+    for (const hidden of [user, password, encodeURIComponent(password)]) {
+      t.notOk([log, refused.payload, page.payload].some(text => text.includes(hidden)))
+    }
 
-  await server.start()
-  while (await stateOf() !== 'ok') await pause(100)
-  t.equal((await keys()).statusCode, 200)
-  const made = await gateway.control.keys.create({ tenantId, mode: 'test', name: 'new' }, 'test')
-  while ((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': made.secret } })).statusCode !== 200) await pause(100)
-  t.equal((await patients()).statusCode, 200)
-})
+    await server.start()
+    while ((await stateOf()) !== 'ok') await pause(100)
+    t.equal((await keys()).statusCode, 200)
+    const made = await gateway.control.keys.create({ tenantId, mode: 'test', name: 'new' }, 'test')
+    while ((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': made.secret } })).statusCode !== 200) {
+      await pause(100)
+    }
+    t.equal((await patients()).statusCode, 200)
+  }
+)

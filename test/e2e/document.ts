@@ -15,5 +15,8 @@ export function blockOf (document: string, title: string): string {
 
 /** The commands of a shell block that begin so, in order, without the remarks behind them. */
 export function commandsOf (document: string, title: string, beginning = ''): string[] {
-  return blockOf(document, title).split('\n').filter(line => line !== '' && line.startsWith(beginning)).map(line => line.replace(/ +#.*$/, ''))
+  return blockOf(document, title)
+    .split('\n')
+    .filter(line => line !== '' && line.startsWith(beginning))
+    .map(line => line.replace(/ +#.*$/, ''))
 }

@@ -19,7 +19,10 @@ interface Start {
 }
 
 /** Starts a gateway on a free port with a data directory of its own; both go with the test. */
-export async function startProcess (t: Test, { command: [program, ...args], cwd, environment = {} }: Start): Promise<StartedGateway> {
+export async function startProcess (
+  t: Test,
+  { command: [program, ...args], cwd, environment = {} }: Start
+): Promise<StartedGateway> {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-journey-'))
   const port = await freePort()
   const env = { ...process.env, ...calm(t, environment), CLINIGATE_DATA: data, PORT: String(port) }

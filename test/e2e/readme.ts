@@ -7,7 +7,9 @@ import { startProcess } from './process.js'
 
 const run = promisify(execFile)
 
-/** What a newcomer does: starts the gateway, takes the key that it prints, and runs the README's commands as they stand. */
+/**
+ * What a newcomer does: starts the gateway, takes the key that it prints, and runs the README's commands as they stand.
+ */
 export async function followReadme (t: Test, environment: Readonly<Record<string, string>> = {}): Promise<void> {
   const gateway = await startGateway(t, environment)
   await t.test('the commands of the quickstart give 201, 200, 200, 200, 200', async t => {
@@ -17,23 +19,42 @@ export async function followReadme (t: Test, environment: Readonly<Record<string
       const { stdout } = await run('bash', ['-c', command], { env })
       statuses.push(/^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1] ?? stdout)
       env.ID ||= JSON.parse(stdout.slice(stdout.indexOf('{'))).data.id
-      if (command.includes('lastName=')) t.match(JSON.parse(stdout.slice(stdout.indexOf('{'))).data, { total: 1, data: [{ id: env.ID }] }, 'the search finds the patient')
+      if (command.includes('lastName=')) {
+        t.match(
+          JSON.parse(stdout.slice(stdout.indexOf('{'))).data,
+          { total: 1, data: [{ id: env.ID }] },
+          'the search finds the patient'
+        )
+      }
     }
     t.strictSame(statuses, ['201', '200', '200', '200', '200'])
   })
   await t.test('the commands of a bulk import give each line its result, and an export begins', t => inBulk(t, gateway))
-  await t.test('organizations and keys are made while the gateway runs, and a revoked key is refused soon', t => administrate(t, gateway))
+  await t.test('organizations and keys are made while the gateway runs, and a revoked key is refused soon', t =>
+    administrate(t, gateway)
+  )
 }
 
 async function inBulk (t: Test, { url, key }: Gateway): Promise<void> {
-  const [write, start, look, results, exported] = commandsOf('README.md', 'sh bulk').filter(command => !command.startsWith('export'))
+  const [write, start, look, results, exported] = commandsOf('README.md', 'sh bulk').filter(
+    command => !command.startsWith('export')
+  )
   const options = { cwd: t.testdir(), env: { ...process.env, KEY: key, URL: url, JOB: '' } }
   const answer = async (command: string): Promise<string> => (await run('bash', ['-c', command], options)).stdout
   await answer(write!)
   options.env.JOB = JSON.parse(await answer(start!)).data.jobId
   const isCompleted = async (): Promise<number> => JSON.parse(await answer(look!)).data.status === 'completed' ? 1 : 0
   t.equal(await until(isCompleted, 1), 1)
-  t.match((await answer(results!)).trim().split('\n').map(line => JSON.parse(line)), [{ line: 1, status: 'created' }, { line: 2, status: 'failed', field: 'lastName' }])
+  t.match(
+    (await answer(results!))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line)),
+    [
+      { line: 1, status: 'created' },
+      { line: 2, status: 'failed', field: 'lastName' }
+    ]
+  )
   t.match(JSON.parse(await answer(exported!)), { data: { status: 'pending' }, meta: { status: 202 } })
 }
 
@@ -41,11 +62,16 @@ async function administrate (t: Test, gateway: Gateway): Promise<void> {
   const [createOrganization, createKey, revokeKey, printBill] = commandsOf('README.md', 'sh administration', 'npx')
   const { tenantId = '' } = await gateway.command(createOrganization!)
   const { keyId = '', secret = '' } = await gateway.command(createKey!.replace('<tenantId>', tenantId))
-  const status = async (): Promise<number> => (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status
+  const status = async (): Promise<number> =>
+    (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status
   t.equal(await until(status, 200), 200)
   await gateway.command(revokeKey!.replace('<keyId>', keyId))
   t.equal(await until(status, 401), 401)
-  t.match(await gateway.command(printBill!.replace('<tenantId>', tenantId)), { tenantId, month: '2030-01', amount: '0.000' })
+  t.match(await gateway.command(printBill!.replace('<tenantId>', tenantId)), {
+    tenantId,
+    month: '2030-01',
+    amount: '0.000'
+  })
 }
 
 interface Gateway {
@@ -56,11 +82,19 @@ interface Gateway {
 }
 
 async function startGateway (t: Test, environment: Readonly<Record<string, string>>): Promise<Gateway> {
-  const { env, ...gateway } = await startProcess(t, { command: [process.execPath, 'dist/main.js'], cwd: root, environment })
+  const { env, ...gateway } = await startProcess(t, {
+    command: [process.execPath, 'dist/main.js'],
+    cwd: root,
+    environment
+  })
   return {
     ...gateway,
     // The package's own command, without npx, which would build the package again while other tests use it.
-    command: async line => JSON.parse((await run(process.execPath, [join(root, 'dist/operator/cli/index.js'), ...line.split(' ').slice(2)], { env })).stdout || '{}')
+    command: async line =>
+      JSON.parse(
+        (await run(process.execPath, [join(root, 'dist/operator/cli/index.js'), ...line.split(' ').slice(2)], { env }))
+          .stdout || '{}'
+      )
   }
 }
 

@@ -20,7 +20,10 @@ function shellIn (t: Test): Shell {
   const cwd = temporary(t)
   const npx = join(cwd, 'bin', 'npx')
   mkdirSync(dirname(npx))
-  writeFileSync(npx, `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(dirname(buildMain()), 'operator', 'cli', 'index.js')}" "$@"\n`)
+  writeFileSync(
+    npx,
+    `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(dirname(buildMain()), 'operator', 'cli', 'index.js')}" "$@"\n`
+  )
   chmodSync(npx, 0o755)
   return { cwd, env: { HOME: process.env.HOME, PATH: `${dirname(npx)}:${process.env.PATH}` } }
 }
@@ -46,22 +49,36 @@ t.test('the README\'s commands run one control plane on PostgreSQL and two gatew
   const sandbox = await startTestSandbox(t)
   const shell = shellIn(t)
 
-  const control = type(t, blockOf('README.md', 'sh control').replace('postgres://localhost:5432/clinigate', database), { ...shell, env: { ...shell.env, PORT: String(controlPort) } })
+  const control = type(t, blockOf('README.md', 'sh control').replace('postgres://localhost:5432/clinigate', database), {
+    ...shell,
+    env: { ...shell.env, PORT: String(controlPort) }
+  })
   await until(() => /"secret":"cg_gateway_\w+"/.test(control.out) && /svc_test_\w+/.test(control.out), 90)
   const token = /cg_gateway_\w+/.exec(control.out)![0]
   const key = /svc_test_\w+/.exec(control.out)![0]
   t.match(control.out, `The dashboard is at http://127.0.0.1:${controlPort}/dashboard`)
 
-  const gateways = type(t, blockOf('README.md', 'sh gateways')
-    .replace('8080', String(controlPort)).replace('8081', String(gatewayPorts[0])).replace('8082', String(gatewayPorts[1]))
-    .replace('cg_gateway_…', token).replaceAll(/(FHIR_\w+_URL)=…/g, `$1=${sandbox.url}`), shell)
+  const gateways = type(
+    t,
+    blockOf('README.md', 'sh gateways')
+      .replace('8080', String(controlPort))
+      .replace('8081', String(gatewayPorts[0]))
+      .replace('8082', String(gatewayPorts[1]))
+      .replace('cg_gateway_…', token)
+      .replaceAll(/(FHIR_\w+_URL)=…/g, `$1=${sandbox.url}`),
+    shell
+  )
   await until(() => gateways.out.match(/listens on/g)?.length === 2, 90)
-  const statusOf = async (port: number | undefined) => (await fetch(`http://127.0.0.1:${port}/v1/patients`, { headers: { 'x-api-key': key } })).status
+  const statusOf = async (port: number | undefined) =>
+    (await fetch(`http://127.0.0.1:${port}/v1/patients`, { headers: { 'x-api-key': key } })).status
   for (const port of gatewayPorts) await until(async () => await statusOf(port) === 200)
 
   const operator = { ...shell, env: { ...shell.env, CLINIGATE_DATA: 'data/control', CONTROL_DATABASE_URL: database } }
   const command = async (...args: string[]) => JSON.parse((await run('npx', ['clinigate', ...args], operator)).stdout)
-  const reported = async () => (await command('gateways')).map(({ name, isConnected }: Record<string, unknown>) => [name, isConnected]) as Array<[string, boolean]>
+  const reported = async () =>
+    (await command('gateways')).map(({ name, isConnected }: Record<string, unknown>) => [name, isConnected]) as Array<
+      [string, boolean]
+    >
   await until(async () => (await reported()).filter(([, isConnected]) => isConnected).length === 2, 60)
   t.strictSame(await reported(), [['gateway-1', true], ['gateway-2', true]])
   const [{ tenantId }] = await command('orgs', 'list')

@@ -23,14 +23,32 @@ async function fleet (t: Test) {
   // How busy the machine of the tests is, is not what is tried here.
   writeFileSync(configFile, JSON.stringify({ overload: { eventLoopDelayMs: null } }))
   const month = { requestsPerMonth: null, overage: true }
-  writeFileSync(plansFile, JSON.stringify({ pro: { requestsPerMinute: limit, ...month }, enterprise: { requestsPerMinute: null, ...month } }))
-  const control = await startProcess(t, { CLINIGATE_ROLE: 'control', CONTROL_DATABASE_URL: database, CLINIGATE_PLANS: plansFile })
+  writeFileSync(
+    plansFile,
+    JSON.stringify({ pro: { requestsPerMinute: limit, ...month }, enterprise: { requestsPerMinute: null, ...month } })
+  )
+  const control = await startProcess(t, {
+    CLINIGATE_ROLE: 'control',
+    CONTROL_DATABASE_URL: database,
+    CLINIGATE_PLANS: plansFile
+  })
   const store = await openControlStore({ file: '', url: database, plans: ['pro', 'enterprise'], now: () => new Date() })
   t.after(() => store.close())
   const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
   const sandbox = await startTestSandbox(t)
-  const environment = { FHIR_TEST_URL: sandbox.url, FHIR_LIVE_URL: sandbox.url, REDIS_URL: redis.url, CLINIGATE_PLANS: plansFile, CLINIGATE_CONFIG: configFile, DRAIN_SECONDS: '3' }
-  const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: name })))
+  const environment = {
+    FHIR_TEST_URL: sandbox.url,
+    FHIR_LIVE_URL: sandbox.url,
+    REDIS_URL: redis.url,
+    CLINIGATE_PLANS: plansFile,
+    CLINIGATE_CONFIG: configFile,
+    DRAIN_SECONDS: '3'
+  }
+  const gateways = await Promise.all(
+    ['one', 'two'].map(name =>
+      startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: name })
+    )
+  )
   const balancer = await startBalancer(t, gateways.map(({ url }) => url))
   const createKey = async (plan: 'pro' | 'enterprise') => {
     const { tenantId } = await store.organizations.create({ name: 'clinic', plan }, 'test')
@@ -72,56 +90,74 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
     for (;;) {
       const [lossesBefore, startedAt] = [losses(), performance.now()]
       const admitted = await requested()
-      // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself then, as it says.
+      // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself
+      // then, as it says.
       if (losses() > lossesBefore || performance.now() - startedAt > 50_000) continue
       t.ok(Math.abs(admitted - limit) <= limit / 100, `${admitted} of ${limit}`)
       break
     }
   })
 
-  await t.test('through a restart of one gateway after the other no request fails, and what was written is there', async t => {
-    const { secret } = await createKey('enterprise')
-    await until(async () => (await statusesOf(secret)).every(status => status === 200))
-    const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
-    const stopping = new AbortController()
-    const failures: unknown[] = []
-    let reads = 0
-    const written: string[] = []
-    const load = async () => {
-      while (!stopping.signal.aborted) {
-        try {
-          const made = await fetch(`${balancer.url}/v1/patients`, { method: 'POST', headers, body: '{"firstName":"A","lastName":"B"}' })
-          const { data, code } = await made.json() as { data: { id: string }, code?: string }
-          if (made.status === 201) written.push(data.id)
-          else failures.push(`${made.status} ${code}`)
-          const read = await fetch(`${balancer.url}/v1/patients?count=1`, { headers })
-          const { code: why } = await read.json() as { code?: string }
-          if (read.status === 200) reads++
-          else failures.push(`${read.status} ${why}`)
-        } catch (error) {
-          failures.push(error)
+  await t.test(
+    'through a restart of one gateway after the other no request fails, and what was written is there',
+    async t => {
+      const { secret } = await createKey('enterprise')
+      await until(async () => (await statusesOf(secret)).every(status => status === 200))
+      const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
+      const stopping = new AbortController()
+      const failures: unknown[] = []
+      let reads = 0
+      const written: string[] = []
+      const load = async () => {
+        while (!stopping.signal.aborted) {
+          try {
+            const made = await fetch(`${balancer.url}/v1/patients`, {
+              method: 'POST',
+              headers,
+              body: '{"firstName":"A","lastName":"B"}'
+            })
+            const { data, code } = (await made.json()) as { data: { id: string }; code?: string }
+            if (made.status === 201) written.push(data.id)
+            else failures.push(`${made.status} ${code}`)
+            const read = await fetch(`${balancer.url}/v1/patients?count=1`, { headers })
+            const { code: why } = (await read.json()) as { code?: string }
+            if (read.status === 200) reads++
+            else failures.push(`${read.status} ${why}`)
+          } catch (error) {
+            failures.push(error)
+          }
         }
       }
-    }
-    const loading = Array.from({ length: 3 }, load)
-    const isBusy = async () => {
-      const before = reads
-      await until(() => reads > before + 10, 60)
-    }
-    await isBusy()
-    for (const gateway of gateways) {
-      t.equal(await gateway.end('SIGTERM'), 0)
+      const loading = Array.from({ length: 3 }, load)
+      const isBusy = async () => {
+        const before = reads
+        await until(() => reads > before + 10, 60)
+      }
       await isBusy()
-      await gateway.again()
-      await until(() => balancer.ready().length === 2, 60)
-      const before = balancer.sent.get(gateway.url)!
-      await until(() => balancer.sent.get(gateway.url)! > before + 5, 60)
+      for (const gateway of gateways) {
+        t.equal(await gateway.end('SIGTERM'), 0)
+        await isBusy()
+        await gateway.again()
+        await until(() => balancer.ready().length === 2, 60)
+        const before = balancer.sent.get(gateway.url)!
+        await until(() => balancer.sent.get(gateway.url)! > before + 5, 60)
+      }
+      stopping.abort()
+      await Promise.all(loading)
+      t.strictSame(failures, [])
+      t.comment(`${reads} reads and ${written.length} writes`)
+      const found = await Promise.all(
+        written.map(id =>
+          fetch(`${balancer.url}/v1/patients/${id}`, { headers }).then(async response => {
+            await response.text()
+            return response.status
+          })
+        )
+      )
+      t.strictSame(
+        found.filter(status => status !== 200),
+        []
+      )
     }
-    stopping.abort()
-    await Promise.all(loading)
-    t.strictSame(failures, [])
-    t.comment(`${reads} reads and ${written.length} writes`)
-    const found = await Promise.all(written.map(id => fetch(`${balancer.url}/v1/patients/${id}`, { headers }).then(async response => { await response.text(); return response.status })))
-    t.strictSame(found.filter(status => status !== 200), [])
-  })
+  )
 })

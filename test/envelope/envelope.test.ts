@@ -27,9 +27,21 @@ t.test('an answer has the data and says about itself what its headers say', asyn
   const response = await get()
   t.strictSame(response.json(), {
     data: { a: 1 },
-    meta: { requestId: 'made', timestamp: '2030-01-02T03:04:05.678Z', status: 200, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }
+    meta: {
+      requestId: 'made',
+      timestamp: '2030-01-02T03:04:05.678Z',
+      status: 200,
+      rateLimitTotal: null,
+      rateLimitRemaining: null,
+      rateLimitReset: null
+    }
   })
-  t.match(response.headers, { 'x-request-id': 'made', 'x-timestamp': '2030-01-02T03:04:05.678Z', 'x-content-type-options': 'nosniff', 'content-type': 'application/json; charset=utf-8' })
+  t.match(response.headers, {
+    'x-request-id': 'made',
+    'x-timestamp': '2030-01-02T03:04:05.678Z',
+    'x-content-type-options': 'nosniff',
+    'content-type': 'application/json; charset=utf-8'
+  })
 })
 
 t.test('number text survives the envelope: 1.10 stays 1.10', async t => {
@@ -39,42 +51,73 @@ t.test('number text survives the envelope: 1.10 stays 1.10', async t => {
 
 t.test('a request id of the client is kept when it has the form, and never otherwise', async t => {
   const get = await answering(() => ({}))
-  for (const id of ['a', 'A-b_c.9', 'x'.repeat(64)]) t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], id)
+  for (const id of ['a', 'A-b_c.9', 'x'.repeat(64)]) {
+    t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], id)
+  }
   for (const id of ['', ' ', 'x'.repeat(65), 'a b', 'ä', 'a,b', '<script>', 'a/b', 'a:b']) {
     t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], 'made', JSON.stringify(id))
   }
   t.equal(requestId({ headers: { 'x-request-id': ['a', 'b'] as unknown as string } }, () => 'made'), 'made')
   t.match(requestId({ headers: {} }), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
-  fc.assert(fc.property(fc.string(), sent => /^[A-Za-z0-9._-]{1,64}$/.test(requestId({ headers: { 'x-request-id': sent } }))))
+  fc.assert(
+    fc.property(fc.string(), sent => /^[A-Za-z0-9._-]{1,64}$/.test(requestId({ headers: { 'x-request-id': sent } })))
+  )
 })
 
-t.test('every failure of the catalog is answered with its status, code, title and remedy, and nothing of its cause', async t => {
-  for (const code of Object.keys(catalog) as FailureCode[]) {
-    const get = await answering(() => { throw new Failure(code, { cause: new Error('s3cret') }) })
-    const response = await get()
-    const { status, title, remedy } = catalog[code]
-    t.equal(response.statusCode, status)
-    t.strictSame(response.json(), {
-      data: null,
-      error: title,
-      code,
-      message: remedy,
-      issues: [],
-      meta: { requestId: 'made', timestamp: '2030-01-02T03:04:05.678Z', status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }
-    })
+t.test(
+  'every failure of the catalog is answered with its status, code, title and remedy, and nothing of its cause',
+  async t => {
+    for (const code of Object.keys(catalog) as FailureCode[]) {
+      const get = await answering(() => {
+        throw new Failure(code, { cause: new Error('s3cret') })
+      })
+      const response = await get()
+      const { status, title, remedy } = catalog[code]
+      t.equal(response.statusCode, status)
+      t.strictSame(response.json(), {
+        data: null,
+        error: title,
+        code,
+        message: remedy,
+        issues: [],
+        meta: {
+          requestId: 'made',
+          timestamp: '2030-01-02T03:04:05.678Z',
+          status,
+          rateLimitTotal: null,
+          rateLimitRemaining: null,
+          rateLimitReset: null
+        }
+      })
+    }
   }
-})
+)
 
 t.test('a failure brings its headers, message and issues', async t => {
   const issues = [fieldIssue('birthDate', 'expected a date')]
-  const get = await answering(() => { throw new Failure('VALIDATION_ERROR', { message: 'm', issues, headers: { 'retry-after': '3' } }) })
+  const get = await answering(() => {
+    throw new Failure('VALIDATION_ERROR', { message: 'm', issues, headers: { 'retry-after': '3' } })
+  })
   const response = await get()
-  t.match(response.json(), { message: 'm', issues: [{ severity: 'error', code: 'invalid', diagnostics: 'birthDate: expected a date', expression: ['birthDate'] }] })
+  t.match(response.json(), {
+    message: 'm',
+    issues: [
+      { severity: 'error', code: 'invalid', diagnostics: 'birthDate: expected a date', expression: ['birthDate'] }
+    ]
+  })
   t.equal(response.headers['retry-after'], '3')
 })
 
 t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', async t => {
-  const thrown = [new Error('s3cret'), new TypeError('s3cret'), 's3cret', null, { message: 's3cret' }, Object.assign(new Error('s3cret'), { statusCode: 503 }), Object.assign(new Error('s3cret'), { statusCode: '404' })]
+  const thrown = [
+    new Error('s3cret'),
+    new TypeError('s3cret'),
+    's3cret',
+    null,
+    { message: 's3cret' },
+    Object.assign(new Error('s3cret'), { statusCode: 503 }),
+    Object.assign(new Error('s3cret'), { statusCode: '404' })
+  ]
   for (const error of thrown) {
     const get = await answering(() => { throw error })
     const response = await get()
@@ -100,7 +143,10 @@ t.test('an error of the framework is one of the catalog', async t => {
     t.notMatch(failure.message, 's3cret')
   }
   const validation = [{ keyword: 'x', instancePath: '/count', schemaPath: '', params: {}, message: 'must be integer' }]
-  t.match(failureOf(Object.assign(new Error('s3cret'), { validation })), { code: 'BAD_REQUEST', issues: [{ diagnostics: 'count: must be integer', expression: ['count'] }] })
+  t.match(failureOf(Object.assign(new Error('s3cret'), { validation })), {
+    code: 'BAD_REQUEST',
+    issues: [{ diagnostics: 'count: must be integer', expression: ['count'] }]
+  })
 })
 
 t.test('the log has an error\'s kind and place, but nothing of what was parsed or asked', async t => {
@@ -112,7 +158,10 @@ t.test('the log has an error\'s kind and place, but nothing of what was parsed o
   t.match(shown, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
   t.notMatch(JSON.stringify(serializeError(request)), 's3cret')
   t.same(serializeError({ status: 500 }), { status: 500 })
-  t.notMatch(serializeError(Object.assign(new Error('sent twice in /v1/patients/s3cret'), { code: 'FST_ERR_REP_ALREADY_SENT' })), { message: String })
+  t.notMatch(
+    serializeError(Object.assign(new Error('sent twice in /v1/patients/s3cret'), { code: 'FST_ERR_REP_ALREADY_SENT' })),
+    { message: String }
+  )
 })
 
 t.test('the nearest name is one of ours and near, or there is none', async t => {

@@ -3,14 +3,28 @@ import { createRequire } from 'node:module'
 import t from 'tap'
 import { applyPatch } from '../../src/envelope/json-patch.js'
 
-interface Case { readonly comment?: string, readonly doc: unknown, readonly patch: ReadonlyArray<Readonly<Record<string, unknown>>>, readonly expected?: unknown, readonly error?: string, readonly disabled?: boolean }
+interface Case {
+  readonly comment?: string
+  readonly doc: unknown
+  readonly patch: ReadonlyArray<Readonly<Record<string, unknown>>>
+  readonly expected?: unknown
+  readonly error?: string
+  readonly disabled?: boolean
+}
 
 const { resolve } = createRequire(import.meta.url)
-const suites = ['spec_tests', 'tests'].map(name => [name, JSON.parse(readFileSync(resolve(`json-patch-test-suite/${name}.json`), 'utf8')) as Case[]] as const)
+const suites = ['spec_tests', 'tests'].map(
+  name => [name, JSON.parse(readFileSync(resolve(`json-patch-test-suite/${name}.json`), 'utf8')) as Case[]] as const
+)
 
 // A record cannot be replaced whole here, so each document stands one level down.
-const below = (pointer: unknown) => pointer === '' || String(pointer).startsWith('/') ? `/doc${String(pointer)}` : pointer
-const lowered = (operation: Case['patch'][number]) => ({ ...operation, ...'path' in operation && { path: below(operation.path) }, ...'from' in operation && { from: below(operation.from) } })
+const below = (pointer: unknown) =>
+  pointer === '' || String(pointer).startsWith('/') ? `/doc${String(pointer)}` : pointer
+const lowered = (operation: Case['patch'][number]) => ({
+  ...operation,
+  ...('path' in operation && { path: below(operation.path) }),
+  ...('from' in operation && { from: below(operation.from) })
+})
 
 for (const [name, cases] of suites) {
   t.test(`patches are applied as the common suite of RFC 6902 has them: ${name}`, async t => {
@@ -26,7 +40,13 @@ for (const [name, cases] of suites) {
 }
 
 t.test('what a patch adds stays as it was sent, whatever later operations do in it', async t => {
-  const patch = [{ op: 'add', path: '/a', value: { list: [1] } }, { op: 'add', path: '/a/list/-', value: 2 }, { op: 'copy', from: '/a', path: '/b' }, { op: 'remove', path: '/b/list/0' }, { op: 'test', path: '/a/list', value: [1, 2] }]
+  const patch = [
+    { op: 'add', path: '/a', value: { list: [1] } },
+    { op: 'add', path: '/a/list/-', value: 2 },
+    { op: 'copy', from: '/a', path: '/b' },
+    { op: 'remove', path: '/b/list/0' },
+    { op: 'test', path: '/a/list', value: [1, 2] }
+  ]
   const sent = JSON.stringify(patch)
   t.strictSame(applyPatch(patch, {}), { a: { list: [1, 2] }, b: { list: [2] } })
   t.equal(JSON.stringify(patch), sent)
@@ -36,16 +56,25 @@ t.test('what is appended to a list that is not there is the first of it', async 
   const append = (path: string) => [{ op: 'add', path, value: 1 }]
   t.strictSame(applyPatch(append('/telecom/-'), { a: 1 }), { a: 1, telecom: [1] })
   t.strictSame(applyPatch(append('/a/b/-'), { a: {} }), { a: { b: [1] } })
-  for (const path of ['/a/-', '/b/0', '/b/c/-', '/list/3/-']) t.throws(() => applyPatch(append(path), { a: 1, list: [] }), { code: 'VALIDATION_ERROR' }, path)
+  for (const path of ['/a/-', '/b/0', '/b/c/-', '/list/3/-']) {
+    t.throws(() => applyPatch(append(path), { a: 1, list: [] }), { code: 'VALIDATION_ERROR' }, path)
+  }
 })
 
 t.test('a patch leaves no value that is nested deeper than a body may be', async t => {
   const deep = (levels: number): unknown => levels === 0 ? 1 : { a: deep(levels - 1) }
-  const nest = (times: number) => Array.from({ length: times }, () => [{ op: 'add', path: '/next', value: deep(30) }, { op: 'move', from: '/deep', path: `/next${'/a'.repeat(29)}/b` }, { op: 'move', from: '/next', path: '/deep' }]).flat()
+  const nest = (times: number) =>
+    Array.from({ length: times }, () => [
+      { op: 'add', path: '/next', value: deep(30) },
+      { op: 'move', from: '/deep', path: `/next${'/a'.repeat(29)}/b` },
+      { op: 'move', from: '/next', path: '/deep' }
+    ]).flat()
   t.ok(applyPatch(nest(1), { deep: 1 }))
   t.throws(() => applyPatch(nest(3), { deep: 1 }), { code: 'VALIDATION_ERROR' })
   t.throws(() => applyPatch(nest(300), { deep: 1 }), { code: 'VALIDATION_ERROR' })
-  t.throws(() => applyPatch([...nest(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => applyPatch([...nest(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), {
+    code: 'VALIDATION_ERROR'
+  })
 })
 
 t.test('what stands in long lists is moved a bounded number of times', async t => {

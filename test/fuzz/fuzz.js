@@ -6,21 +6,35 @@ import { join } from 'node:path'
 const secondsOfGroup = 15
 
 /**
- * Sends what the document allows and what it does not, to every operation in turn and in depth to some groups that the seed picks.
- * @param {{ program: string, url: string, key: string, seed: number, seconds: number, log: (text: string) => void }} options
- * @returns {Promise<boolean>} whether every answer was as it should be; the log has what was not, and how to send it again
+ * Sends what the document allows and what it does not, to every operation in turn and in depth to some groups that the
+ * seed picks.
+ * @param {{ program: string, url: string, key: string, seed: number, seconds: number, log: (text: string) => void }}
+ * options
+ * @returns {Promise<boolean>} whether every answer was as it should be; the log has what was not, and how to send it
+ * again
  */
 export async function fuzz ({ program, url, key, seed, seconds, log }) {
   log(`Fuzzing ${url} for ${seconds} s with seed ${seed}\n`)
   const groups = picked(await groupsOf(url), { seed, count: Math.max(1, Math.floor(seconds / 2 / secondsOfGroup)) })
   const runs = [
     ['--phases', 'examples,fuzzing', '--max-examples', '4'],
-    ['--phases', 'coverage,stateful', '--max-examples', '20', ...['service', ...groups].flatMap(tag => ['--include-tag', tag])]
+    [
+      '--phases',
+      'coverage,stateful',
+      '--max-examples',
+      '20',
+      ...['service', ...groups].flatMap(tag => ['--include-tag', tag])
+    ]
   ]
   let isClean = true
   for (const args of runs) {
     log(`\n${args.join(' ')}\n`)
-    isClean = await run(program, [`${url}/openapi.json`, ...args, '--seed', String(seed), '--max-time', String(Math.ceil(seconds / 2))], { key, log }) && isClean
+    isClean =
+      (await run(
+        program,
+        [`${url}/openapi.json`, ...args, '--seed', String(seed), '--max-time', String(Math.ceil(seconds / 2))],
+        { key, log }
+      )) && isClean
   }
   return isClean
 }
@@ -37,9 +51,11 @@ function picked (names, { seed, count }) {
 }
 
 function run (program, args, { key, log }) {
-  const child = spawn(program, ['--config-file', join(import.meta.dirname, 'schemathesis.toml'), '--no-color', 'run', ...args], {
-    cwd: import.meta.dirname, env: { ...process.env, CLINIGATE_KEY: key }, stdio: ['ignore', 'pipe', 'pipe']
-  })
+  const child = spawn(
+    program,
+    ['--config-file', join(import.meta.dirname, 'schemathesis.toml'), '--no-color', 'run', ...args],
+    { cwd: import.meta.dirname, env: { ...process.env, CLINIGATE_KEY: key }, stdio: ['ignore', 'pipe', 'pipe'] }
+  )
   for (const stream of [child.stdout, child.stderr]) stream.on('data', text => log(String(text)))
   return new Promise((resolve, reject) => {
     child.once('error', reject)

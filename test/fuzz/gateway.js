@@ -6,20 +6,34 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * @param {{ dist: string, fhirUrl?: string, port?: number }} options where the program was built; without `fhirUrl` the sandbox
+ * @param {{ dist: string, fhirUrl?: string, port?: number }} options where the program was built; without `fhirUrl` the
+ * sandbox
  *   stands behind it; without `port` it takes a free one, which its links do not know
  * @returns {Promise<{ url: string, key: string, log: () => string, stop: () => Promise<void> }>}
  */
 export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-fuzz-'))
   const plans = join(data, 'plans.json')
-  writeFileSync(plans, JSON.stringify({ unlimited: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
+  writeFileSync(
+    plans,
+    JSON.stringify({ unlimited: { requestsPerMinute: null, requestsPerMonth: null, overage: true } })
+  )
   const config = join(data, 'config.json')
   // How busy the machine is, is not what is tried.
   writeFileSync(config, JSON.stringify({ overload: { eventLoopDelayMs: null, heapPercent: null } }))
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
-  const env = { ...inherited, CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, CLINIGATE_CONFIG: config, HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: 'error', ...fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } }
-  const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(dist, 'operator', 'cli', 'index.js'), ...args], { env }))
+  const env = {
+    ...inherited,
+    CLINIGATE_DATA: data,
+    CLINIGATE_PLANS: plans,
+    CLINIGATE_CONFIG: config,
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    LOG_LEVEL: 'error',
+    ...(fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl })
+  }
+  const command = (...args) =>
+    JSON.parse(execFileSync(process.execPath, [join(dist, 'operator', 'cli', 'index.js'), ...args], { env }))
   const { tenantId } = command('orgs', 'create', '--name', 'fuzzer', '--plan', 'unlimited')
   const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')
   const child = spawn(process.execPath, [join(dist, 'main.js')], { env, stdio: ['ignore', 'pipe', 'pipe'] })

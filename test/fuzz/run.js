@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz:openapi [-- --minutes 5 --seed 1 --fhir <base URL>]`: the fuzzer over the built gateway, with the sandbox
- * behind it or the FHIR server that is named. `--install` installs the fuzzer and no more.
+ * `npm run fuzz:openapi [-- --minutes 5 --seed 1 --fhir <base URL>]`: the fuzzer over the built gateway, with the
+ * sandbox behind it or the FHIR server that is named. `--install` installs the fuzzer and no more.
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -8,9 +8,14 @@ import { fuzz } from './fuzz.js'
 import { startBuiltGateway } from './gateway.js'
 import { installFuzzer } from './install.js'
 
-const { values: { minutes, seed, fhir, install } } = parseArgs({
+const {
+  values: { minutes, seed, fhir, install }
+} = parseArgs({
   options: {
-    minutes: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' }, fhir: { type: 'string' }, install: { type: 'boolean', default: false }
+    minutes: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
+    fhir: { type: 'string' },
+    install: { type: 'boolean', default: false }
   }
 })
 
@@ -22,7 +27,14 @@ else if (!install) process.exitCode = await fuzzBuilt(program) ? 0 : 1
 async function fuzzBuilt (program) {
   const gateway = await startBuiltGateway({ dist: join(import.meta.dirname, '..', '..', 'dist'), fhirUrl: fhir })
   try {
-    const isClean = await fuzz({ program, url: gateway.url, key: gateway.key, seed: Number(seed), seconds: Number(minutes) * 60, log: text => process.stdout.write(text) })
+    const isClean = await fuzz({
+      program,
+      url: gateway.url,
+      key: gateway.key,
+      seed: Number(seed),
+      seconds: Number(minutes) * 60,
+      log: text => process.stdout.write(text)
+    })
     const trouble = gateway.log()
     if (trouble !== '') console.log(`\nThe gateway logged:\n${trouble}`)
     return isClean && trouble === ''

@@ -7,13 +7,22 @@ const headers = { 'content-type': 'application/fhir+json', accept: 'application/
 
 test('the real backend is a FHIR R4 server that stores a resource and finds it by its tag alone', async t => {
   const tag = { system: 'urn:clinigate:tenant', code: randomUUID() }
-  const created = await fetch(`${url}/Patient`, { method: 'POST', headers, body: JSON.stringify({ resourceType: 'Patient', meta: { tag: [tag] } }) })
+  const created = await fetch(`${url}/Patient`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ resourceType: 'Patient', meta: { tag: [tag] } })
+  })
   t.equal(created.status, 201)
   const { id } = await created.json() as { id: string }
 
-  const found = await fetch(`${url}/Patient?_tag=${encodeURIComponent(`${tag.system}|${tag.code}`)}&_total=accurate`, { headers })
+  const found = await fetch(`${url}/Patient?_tag=${encodeURIComponent(`${tag.system}|${tag.code}`)}&_total=accurate`, {
+    headers
+  })
   t.match(await found.json(), { resourceType: 'Bundle', total: 1, entry: [{ resource: { id, meta: { tag: [tag] } } }] })
-  const foreign = await fetch(`${url}/Patient?_tag=${encodeURIComponent(`${tag.system}|${randomUUID()}`)}&_total=accurate`, { headers })
+  const foreign = await fetch(
+    `${url}/Patient?_tag=${encodeURIComponent(`${tag.system}|${randomUUID()}`)}&_total=accurate`,
+    { headers }
+  )
   t.match(await foreign.json(), { resourceType: 'Bundle', total: 0 })
 })
 

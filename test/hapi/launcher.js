@@ -6,7 +6,9 @@ import { createInterface } from 'node:readline'
 import { buildWhenNeeded } from './maven.js'
 
 const target = join(import.meta.dirname, 'target')
-/** A class archive, once `npm run hapi -- --archive` has written it; Java passes over one that is older than the jars. */
+/**
+ * A class archive, once `npm run hapi -- --archive` has written it; Java passes over one that is older than the jars.
+ */
 export const archive = join(target, 'hapi.jsa')
 const startLimitMs = 180_000
 const stopLimitMs = 60_000
@@ -20,13 +22,17 @@ const stopLimitMs = 60_000
  * @param {Record<string, string | number | boolean>} [options.settings] the settings of README.md, without `hapi.`
  * @param {string[]} [options.jvm] further flags of Java
  * @param {AbortSignal} [options.signal] breaks the start off and ends the server
- * @returns {Promise<{ url: string, pid: number, ended: Promise<void>, stop: () => Promise<void> }>} `url` is the FHIR base URL
+ * @returns {Promise<{ url: string, pid: number, ended: Promise<void>, stop: () => Promise<void> }>} `url` is the FHIR
+ * base URL
  * @throws {Error} when the server does not come up within three minutes; no process is left then
  */
 export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm = [], signal }) {
   await buildWhenNeeded({ log, signal })
   log('Starting HAPI')
-  const java = spawn('java', javaArguments({ port, end_with_parent: true, ...settings }, jvm), { stdio: ['pipe', 'pipe', 'pipe'], signal })
+  const java = spawn('java', javaArguments({ port, end_with_parent: true, ...settings }, jvm), {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    signal
+  })
   const ended = new Promise(resolve => java.once('close', () => resolve()))
   createInterface(java.stderr).on('line', said)
   const stop = () => end(java, ended)
@@ -51,13 +57,18 @@ function javaArguments (settings, jvm) {
 
 function readyUrl (java, said) {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`HAPI did not come up within ${startLimitMs / 1000} s`)), startLimitMs)
+    const late = setTimeout(
+      () => reject(new Error(`HAPI did not come up within ${startLimitMs / 1000} s`)),
+      startLimitMs
+    )
     const settle = (act, value) => { clearTimeout(late); act(value) }
     createInterface(java.stdout).on('line', line => {
       if (line.startsWith('READY ')) settle(resolve, line.slice('READY '.length))
     })
     java.once('close', code => settle(reject, new Error(`HAPI ended with ${code} before it served`)))
-    java.on('error', error => settle(reject, error.code === 'ENOENT' ? new Error('java was not found: install Java 17 or newer') : error))
+    java.on('error', error =>
+      settle(reject, error.code === 'ENOENT' ? new Error('java was not found: install Java 17 or newer') : error)
+    )
   })
 }
 

@@ -22,7 +22,11 @@ export async function buildWhenNeeded ({ log, signal }) {
   log('Building the HAPI launcher with Maven; the first time this fetches some 350 MB from Maven Central')
   const progress = setInterval(() => log(`Maven is still at work after ${seconds()}`), 15_000)
   try {
-    await execute('mvn', ['--batch-mode', '--no-transfer-progress', '--quiet', 'package'], { cwd: folder, timeout: limitMinutes * 60_000, signal })
+    await execute('mvn', ['--batch-mode', '--no-transfer-progress', '--quiet', 'package'], {
+      cwd: folder,
+      timeout: limitMinutes * 60_000,
+      signal
+    })
   } catch (error) {
     throw new Error(reason(error), { cause: error })
   } finally {

@@ -13,7 +13,9 @@ const { values } = parseArgs({
     build: { type: 'boolean', default: false }
   }
 })
-const settings = Object.fromEntries(values.set.map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
+const settings = Object.fromEntries(
+  values.set.map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)])
+)
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
 
@@ -28,7 +30,13 @@ try {
 }
 
 async function serve () {
-  const hapi = await startHapi({ port: Number(values.port), settings, jvm: values.jvm, log: console.error, signal: stopping.signal })
+  const hapi = await startHapi({
+    port: Number(values.port),
+    settings,
+    jvm: values.jvm,
+    log: console.error,
+    signal: stopping.signal
+  })
   console.log(`HAPI FHIR is ready at ${hapi.url}`)
   await hapi.ended
   if (!stopping.signal.aborted) throw new Error('HAPI ended by itself')
@@ -39,7 +47,12 @@ async function writeArchive () {
   const unfinished = `${archive}.${process.pid}`
   rmSync(archive, { force: true })
   try {
-    const hapi = await startHapi({ settings, jvm: [`-XX:ArchiveClassesAtExit=${unfinished}`], log: console.error, signal: stopping.signal })
+    const hapi = await startHapi({
+      settings,
+      jvm: [`-XX:ArchiveClassesAtExit=${unfinished}`],
+      log: console.error,
+      signal: stopping.signal
+    })
     await fetch(`${hapi.url}/metadata`).then(answer => answer.arrayBuffer())
     await hapi.stop()
     if (!existsSync(unfinished)) throw new Error('Java wrote no archive')

@@ -6,7 +6,10 @@ interface RealBackend {
   readonly name: string
 }
 
-/** The server that `npm test` found; a file that asks for it is named `*.hapi.test.ts`. Throws when there is none: such a test never passes without. */
+/**
+ * The server that `npm test` found; a file that asks for it is named `*.hapi.test.ts`. Throws when there is none: such
+ * a test never passes without.
+ */
 export function realBackend (): RealBackend {
   const url = process.env.TEST_FHIR_URL
   if (!url) throw new Error('no FHIR server: run npm test, or set TEST_FHIR_URL to a running one (npm run hapi)')

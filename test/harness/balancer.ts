@@ -5,7 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { BackgroundTask } from '../../src/time/background-task.js'
 
-/** What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again. */
+/**
+ * What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again.
+ */
 interface Balancer {
   readonly url: string
   /** Which are ready, as it last heard. */
@@ -16,10 +18,16 @@ interface Balancer {
 
 const lookEveryMs = 100
 
-/** What it heard longer ago than this is not gone by: it may have stood still, and a gateway need not wait for it for ever. */
+/**
+ * What it heard longer ago than this is not gone by: it may have stood still, and a gateway need not wait for it for
+ * ever.
+ */
 const freshMs = 1_500
 
-/** Starts a load balancer as operators have one: it asks for `/health/ready`, and keeps no connection that a gateway may close. */
+/**
+ * Starts a load balancer as operators have one: it asks for `/health/ready`, and keeps no connection that a gateway may
+ * close.
+ */
 export async function startBalancer (t: Test, gateways: readonly string[]): Promise<Balancer> {
   const agent = new Agent({ keepAlive: false })
   const sent = new Map(gateways.map(url => [url, 0]))
@@ -28,7 +36,14 @@ export async function startBalancer (t: Test, gateways: readonly string[]): Prom
   let requestedAt = -Infinity
   const looking = new BackgroundTask(async () => {
     const began = performance.now()
-    const answers = await Promise.all(gateways.map(url => fetch(`${url}/health/ready`).then(response => response.ok, () => false)))
+    const answers = await Promise.all(
+      gateways.map(url =>
+        fetch(`${url}/health/ready`).then(
+          response => response.ok,
+          () => false
+        )
+      )
+    )
     ready = gateways.filter((_, at) => answers[at])
     requestedAt = began
     return lookEveryMs
@@ -37,10 +52,14 @@ export async function startBalancer (t: Test, gateways: readonly string[]): Prom
     while (ready.length === 0 || performance.now() - requestedAt > freshMs) await pause(lookEveryMs)
     const to = ready[turn++ % ready.length]!
     sent.set(to, sent.get(to)! + 1)
-    const passed = request(`${to}${requested.url}`, { method: requested.method, headers: requested.headers, agent }, answer => {
-      answered.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(answered)
-    })
+    const passed = request(
+      `${to}${requested.url}`,
+      { method: requested.method, headers: requested.headers, agent },
+      answer => {
+        answered.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(answered)
+      }
+    )
     passed.on('error', () => answered.headersSent ? answered.destroy() : answered.writeHead(502).end())
     requested.pipe(passed)
   }).listen(0, '127.0.0.1')

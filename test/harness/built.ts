@@ -26,9 +26,15 @@ function folderOfThisProcess (): string {
 
 function build (folder: string): string {
   const output = ['--outDir', join(folder, 'dist'), '--noCheck', '--incremental', 'false', '--tsBuildInfoFile', 'null']
-  execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root, ...output], { stdio: 'inherit' })
+  execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root, ...output], {
+    stdio: 'inherit'
+  })
   for (const name of ['package.json', 'config']) cpSync(join(root, name), join(folder, name), { recursive: true })
-  cpSync(join(root, 'src', 'control-plane', 'dashboard', 'assets'), join(folder, 'dist', 'control-plane', 'dashboard', 'assets'), { recursive: true })
+  cpSync(
+    join(root, 'src', 'control-plane', 'dashboard', 'assets'),
+    join(folder, 'dist', 'control-plane', 'dashboard', 'assets'),
+    { recursive: true }
+  )
   return folder
 }
 

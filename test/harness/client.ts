@@ -16,11 +16,19 @@ export interface Answer {
 /** One application with its key: sends requests through the whole pipeline. */
 export interface Client {
   readonly tenantId: string
-  readonly send: (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+  readonly send: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>
+  ) => Promise<Answer>
 }
 
 /** A client with a new key; of a new organization unless `tenantId` says another. */
-export async function clientOf (gateway: TestGateway, request: { readonly tenantId?: string, readonly mode?: Mode, readonly plan?: string } = {}): Promise<Client> {
+export async function clientOf (
+  gateway: TestGateway,
+  request: { readonly tenantId?: string; readonly mode?: Mode; readonly plan?: string } = {}
+): Promise<Client> {
   const { tenantId, secret } = await gateway.createKey(request)
   return {
     tenantId,
@@ -28,11 +36,21 @@ export async function clientOf (gateway: TestGateway, request: { readonly tenant
       const response = await gateway.inject({
         method: method as 'GET',
         url: `/v1/${path}`,
-        headers: { 'x-api-key': secret, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        headers: {
+          'x-api-key': secret,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers
+        },
         ...(body === undefined ? {} : { payload: printJson(body) })
       })
-      const read = response.body === '' ? undefined : parseStored(response.body) as { data: unknown }
-      return { status: response.statusCode, headers: response.headers as Record<string, string>, text: response.body, body: read, data: read?.data }
+      const read = response.body === '' ? undefined : (parseStored(response.body) as { data: unknown })
+      return {
+        status: response.statusCode,
+        headers: response.headers as Record<string, string>,
+        text: response.body,
+        body: read,
+        data: read?.data
+      }
     }
   }
 }

@@ -37,7 +37,8 @@ const mostTroubles = 20
 const mostTroubleLines = 25
 
 /**
- * What failed assertions, and files, say of themselves, in the order of the run: each with its diagnostic, the first lines of it.
+ * What failed assertions, and files, say of themselves, in the order of the run: each with its diagnostic, the first
+ * lines of it.
  * @param {string} tap
  * @returns {string[]}
  */

@@ -20,13 +20,29 @@ interface Scene {
 const dayMs = 86_400_000
 const by = 'member:grace@clinic.example'
 
-/** Fills a control plane with what a clinic had after a month: keys in every state, people, tokens, usage, gateways in every state. */
+/**
+ * Fills a control plane with what a clinic had after a month: keys in every state, people, tokens, usage, gateways in
+ * every state.
+ */
 export async function setScene (control: ControlStore, clock: TestClock): Promise<Scene> {
   clock.shiftMs = -40 * dayMs
-  const { tenantId } = await control.organizations.create({ name: 'Clinic on the Lake', plan: 'starter' }, 'member:operator@clinigate.local')
-  await control.organizations.create({ name: 'Laboratory Nord', plan: 'pro', overage: false }, 'member:operator@clinigate.local')
-  await control.organizations.create({ name: 'University Hospital, Department of Internal Medicine', plan: 'enterprise', datastore: 'hospital-eu' }, 'cli:root')
-  const key = (name: string, mode: Mode, inDays?: number) => control.keys.create({ tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) }, by)
+  const { tenantId } = await control.organizations.create(
+    { name: 'Clinic on the Lake', plan: 'starter' },
+    'member:operator@clinigate.local'
+  )
+  await control.organizations.create(
+    { name: 'Laboratory Nord', plan: 'pro', overage: false },
+    'member:operator@clinigate.local'
+  )
+  await control.organizations.create(
+    { name: 'University Hospital, Department of Internal Medicine', plan: 'enterprise', datastore: 'hospital-eu' },
+    'cli:root'
+  )
+  const key = (name: string, mode: Mode, inDays?: number) =>
+    control.keys.create(
+      { tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) },
+      by
+    )
   const { keyId } = await key('Intake form', 'live')
   const test = await key('Continuous integration', 'test', 9)
   await key('Pilot of the summer', 'test', -10)
@@ -40,17 +56,35 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
   await control.tokens.revoke(stopped.tokenId, by)
   clock.shiftMs = 0
   await control.keys.roll((await key('Letters to practitioners', 'live')).keyId, 7 * dayMs, by)
-  await setUsage(control, [{ tenantId, mode: 'live', keyId }, { tenantId, mode: 'live', keyId: leaked.keyId }, { tenantId, mode: 'test', keyId: test.keyId }])
+  await setUsage(control, [
+    { tenantId, mode: 'live', keyId },
+    { tenantId, mode: 'live', keyId: leaked.keyId },
+    { tenantId, mode: 'test', keyId: test.keyId }
+  ])
   await setGateways(control, clock)
   return { tenantId, keyId, revokedKeyId: leaked.keyId, memberId, tokenId }
 }
 
 async function setPeople (control: ControlStore, tenantId: string): Promise<string> {
-  const join = (name: string, role: 'admin' | 'viewer') => control.members.fromProvider({ issuer: 'https://login.example.org', subject: name, email: `${name.split(' ')[0]!.toLowerCase()}@clinic.example`, name, role, tenantId })
+  const join = (name: string, role: 'admin' | 'viewer') =>
+    control.members.fromProvider({
+      issuer: 'https://login.example.org',
+      subject: name,
+      email: `${name.split(' ')[0]!.toLowerCase()}@clinic.example`,
+      name,
+      role,
+      tenantId
+    })
   await join('Grace Okafor', 'admin')
   await join('Tomasz Wiśniewski', 'viewer')
-  const { token } = await control.invitations.create({ tenantId, email: 'annemarie.van-der-heijden@clinic.example', role: 'viewer' }, by)
-  const { memberId } = await control.invitations.accept(token, { name: 'Annemarie van der Heijden', password: 'a sentence for a test' })
+  const { token } = await control.invitations.create(
+    { tenantId, email: 'annemarie.van-der-heijden@clinic.example', role: 'viewer' },
+    by
+  )
+  const { memberId } = await control.invitations.accept(token, {
+    name: 'Annemarie van der Heijden',
+    password: 'a sentence for a test'
+  })
   await control.invitations.create({ tenantId, email: 'late@clinic.example', role: 'admin' }, by)
   return memberId
 }
@@ -60,7 +94,16 @@ type Who = Pick<UsageLine, 'tenantId' | 'mode' | 'keyId'>
 /** Weeks of a clinic: much on weekdays, little on Sundays, some troubles. */
 async function setUsage (control: ControlStore, [main, other, test]: readonly Who[]): Promise<void> {
   const lines: UsageLine[] = []
-  const add = (who: Who, at: Date, rest: Pick<UsageLine, 'resource' | 'outcome' | 'count'>) => lines.push({ ...who, interaction: 'search', isCounted: true, isOverage: false, hour: `${at.toISOString().slice(0, 13)}:00:00Z`, lastAt: at.toISOString(), ...rest })
+  const add = (who: Who, at: Date, rest: Pick<UsageLine, 'resource' | 'outcome' | 'count'>) =>
+    lines.push({
+      ...who,
+      interaction: 'search',
+      isCounted: true,
+      isOverage: false,
+      hour: `${at.toISOString().slice(0, 13)}:00:00Z`,
+      lastAt: at.toISOString(),
+      ...rest
+    })
   for (let day = 0; day < 35; day++) {
     const at = new Date(Date.now() - day * dayMs - 60_000)
     const busy = at.getUTCDay() === 0 ? 60 : 900 + (day * 137) % 400
@@ -71,12 +114,23 @@ async function setUsage (control: ControlStore, [main, other, test]: readonly Wh
     if (day % 5 === 1) add(main!, at, { resource: 'observations', outcome: 'refused', count: 70 })
     add(test!, at, { resource: 'Bundle', outcome: day % 4 === 0 ? 'failed' : 'ok', count: 12 })
   }
-  await control.usage.apply({ ledgerId: 'ledger-of-the-scene', number: 1, batchId: randomUUID(), lines }, 'gateway-eu-1')
+  await control.usage.apply(
+    { ledgerId: 'ledger-of-the-scene', number: 1, batchId: randomUUID(), lines },
+    'gateway-eu-1'
+  )
 }
 
 async function setGateways (control: ControlStore, clock: TestClock): Promise<void> {
   const { feedId, through: seq } = await control.changesAfter({ feedId: '', seq: 0 }, 1_000)
-  const report = (name: string, behind: number, checks: Record<string, Health>) => control.gateways.report({ gatewayId: name, name, version: '1.4.0', startedAt: new Date(Date.now() - 3 * dayMs).toISOString(), position: { feedId, seq: seq - behind }, checks })
+  const report = (name: string, behind: number, checks: Record<string, Health>) =>
+    control.gateways.report({
+      gatewayId: name,
+      name,
+      version: '1.4.0',
+      startedAt: new Date(Date.now() - 3 * dayMs).toISOString(),
+      position: { feedId, seq: seq - behind },
+      checks
+    })
   clock.shiftMs = -3_600_000
   await report('gateway-us-1', 3, { keys: 'ok', live: 'degraded' })
   clock.shiftMs = 0

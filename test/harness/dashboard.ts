@@ -31,16 +31,30 @@ type Fields = Readonly<Record<string, string | readonly string[]>>
 /** A browser in which nobody has signed in. */
 export function visitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
   const cookies = new Map<string, string>()
-  const ask = async (method: 'GET' | 'POST', path: string, payload?: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> => {
+  const ask = async (
+    method: 'GET' | 'POST',
+    path: string,
+    payload?: string,
+    headers: Readonly<Record<string, string>> = {}
+  ): Promise<Page> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await gateway.inject({
       method,
       url: path,
-      headers: { ...(cookie === '' ? {} : { cookie }), ...(payload === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }), ...headers },
+      headers: {
+        ...(cookie === '' ? {} : { cookie }),
+        ...(payload === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...headers
+      },
       ...(payload === undefined ? {} : { payload })
     })
     keep(cookies, response.headers['set-cookie'])
-    return { status: response.statusCode, headers: response.headers as Page['headers'], html: response.body, text: textOf(response.body) }
+    return {
+      status: response.statusCode,
+      headers: response.headers as Page['headers'],
+      html: response.body,
+      text: textOf(response.body)
+    }
   }
   const token = async (path = '/dashboard/account'): Promise<string> => {
     const { html, status } = await ask('GET', path)
@@ -69,24 +83,44 @@ export interface SignInWish {
 }
 
 /** Somebody who is signed in, without the third of a second that a password takes. */
-export async function signedIn (gateway: Pick<TestGateway, 'inject' | 'control'>, { role, tenantId, email = `${role}@example.org`, name = `A test ${role}`, now }: SignInWish): Promise<Visitor & { readonly member: Member }> {
+export async function signedIn (
+  gateway: Pick<TestGateway, 'inject' | 'control'>,
+  { role, tenantId, email = `${role}@example.org`, name = `A test ${role}`, now }: SignInWish
+): Promise<Visitor & { readonly member: Member }> {
   const { control } = gateway
-  const member = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: randomUUID(), email, name, role, ...(tenantId === undefined ? {} : { tenantId }) })
+  const member = await control.members.fromProvider({
+    issuer: 'https://login.example.org',
+    subject: randomUUID(),
+    email,
+    name,
+    role,
+    ...(tenantId === undefined ? {} : { tenantId })
+  })
   const browser = visitor(gateway)
   browser.cookies.set('clinigate-session', await newSession(gateway, member.memberId, { now }))
   return { ...browser, member }
 }
 
 /** A new session of a member, which goes on for an hour unless the test says otherwise. @returns its id */
-export async function newSession ({ control }: Pick<TestGateway, 'control'>, memberId: string, { now = new Date(), minutes = 60 } = {}): Promise<string> {
+export async function newSession (
+  { control }: Pick<TestGateway, 'control'>,
+  memberId: string,
+  { now = new Date(), minutes = 60 } = {}
+): Promise<string> {
   const id = newSessionId()
-  await control.sessions.save(id, { memberId, content: { startedAt: now.toISOString(), _csrf: randomUUID() }, expiresAt: new Date(now.getTime() + minutes * 60_000) })
+  await control.sessions.save(id, {
+    memberId,
+    content: { startedAt: now.toISOString(), _csrf: randomUUID() },
+    expiresAt: new Date(now.getTime() + minutes * 60_000)
+  })
   return id
 }
 
 function encode (fields: Fields): string {
   const form = new URLSearchParams()
-  for (const [name, values] of Object.entries(fields)) for (const value of [values].flat() as string[]) form.append(name, value)
+  for (const [name, values] of Object.entries(fields)) {
+    for (const value of [values].flat() as string[]) form.append(name, value)
+  }
   return form.toString()
 }
 
@@ -99,8 +133,19 @@ function keep (cookies: Map<string, string>, header: unknown): void {
   }
 }
 
-const entities: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&#34;': '"', '&#39;': "'", '&amp;': '&' }
+const entities: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&#34;': '"',
+  '&#39;': "'",
+  '&amp;': '&'
+}
 
 function textOf (html: string): string {
-  return html.replace(/<(script|style|head)[\s>].*?<\/\1>/gs, '').replace(/<[^>]*>/g, ' ').replace(/&(lt|gt|amp|#34|#39);/g, entity => entities[entity]!).replace(/\s+/g, ' ').trim()
+  return html
+    .replace(/<(script|style|head)[\s>].*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&(lt|gt|amp|#34|#39);/g, entity => entities[entity]!)
+    .replace(/\s+/g, ' ')
+    .trim()
 }

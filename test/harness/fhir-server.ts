@@ -7,7 +7,11 @@ export const tenantSystem = 'urn:clinigate:tenant'
 /** A FHIR server spoken to straight, as an operator or another system behind the gateway does. */
 export interface FhirServer {
   readonly url: string
-  readonly send: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number, readonly body: any }>
+  readonly send: (
+    method: string,
+    path: string,
+    body?: unknown
+  ) => Promise<{ readonly status: number; readonly body: any }>
   /** The record as it is stored; fails when there is none. */
   readonly read: (type: string, id: string) => Promise<StoredResource>
   /** Stores a record of the tenant as another system might have: anything goes that the server takes. */
@@ -22,18 +26,27 @@ export function fhirServer (url: string): FhirServer {
   const send: FhirServer['send'] = async (method, path, body) => {
     const response = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {
       method,
-      headers: { accept: 'application/fhir+json', 'cache-control': 'no-cache', prefer: 'return=representation', ...(body === undefined ? {} : { 'content-type': 'application/fhir+json' }) },
+      headers: {
+        accept: 'application/fhir+json',
+        'cache-control': 'no-cache',
+        prefer: 'return=representation',
+        ...(body === undefined ? {} : { 'content-type': 'application/fhir+json' })
+      },
       ...(body === undefined ? {} : { body: printJson(body) })
     })
     const text = await response.text()
     const location = response.headers.get('location')
     // A server need not show what it stored.
-    if (text === '' && location !== null) return { ...await send('GET', location.slice(url.length + 1)), status: response.status }
+    if (text === '' && location !== null) {
+      return { ...(await send('GET', location.slice(url.length + 1))), status: response.status }
+    }
     return { status: response.status, body: text === '' ? undefined : parseStored(text) }
   }
   const require = async (status: number, ...request: Parameters<typeof send>) => {
     const answer = await send(...request)
-    if (answer.status !== status) throw new Error(`${request[0]} ${request[1]}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 2_000)}`)
+    if (answer.status !== status) {
+      throw new Error(`${request[0]} ${request[1]}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 2_000)}`)
+    }
     return answer.body
   }
   return {
@@ -42,7 +55,10 @@ export function fhirServer (url: string): FhirServer {
     read: (type, id) => require(200, 'GET', `${type}/${id}`),
     store: (tenantId, resource) => require(201, 'POST', resource.resourceType, tagged(tenantId, resource)),
     async storeAll (tenantId, resources) {
-      const entry = resources.map(resource => ({ resource: tagged(tenantId, resource), request: { method: 'POST', url: resource.resourceType } }))
+      const entry = resources.map(resource => ({
+        resource: tagged(tenantId, resource),
+        request: { method: 'POST', url: resource.resourceType }
+      }))
       const answer = await require(200, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
       return answer.entry.map(({ response }: any) => /\/([^/]+)(?:\/_history\/.*)?$/.exec(response.location)![1]!)
     },
@@ -59,5 +75,12 @@ export function fhirServer (url: string): FhirServer {
   }
 }
 
-const tagged = (tenantId: string, { id, ...resource }: FhirResource) =>
-  ({ ...resource, meta: { ...resource.meta, versionId: undefined, lastUpdated: undefined, tag: [{ system: tenantSystem, code: tenantId }] } })
+const tagged = (tenantId: string, { id, ...resource }: FhirResource) => ({
+  ...resource,
+  meta: {
+    ...resource.meta,
+    versionId: undefined,
+    lastUpdated: undefined,
+    tag: [{ system: tenantSystem, code: tenantId }]
+  }
+})

@@ -16,7 +16,8 @@ const containerEnvironment = {
 /**
  * The server that `given` names, else one in a container, else one by the Maven launcher.
  * @param {{ given?: string, log: (line: string) => void, signal: AbortSignal }} options
- * @returns {Promise<{ url: string, name: string, stop: () => Promise<unknown> }>} `name` says what it is and where it comes from
+ * @returns {Promise<{ url: string, name: string, stop: () => Promise<unknown> }>} `name` says what it is and where it
+ * comes from
  * @throws {Error} when there is none, or when the given one does not answer: it is never replaced by another
  */
 export async function findBackend ({ given, log, signal }) {
@@ -55,10 +56,15 @@ async function startContainer (log) {
 
 async function describe ({ url, stop }, origin) {
   try {
-    const answer = await fetch(`${url}/metadata`, { headers: { accept: 'application/fhir+json' }, signal: AbortSignal.timeout(60_000) })
+    const answer = await fetch(`${url}/metadata`, {
+      headers: { accept: 'application/fhir+json' },
+      signal: AbortSignal.timeout(60_000)
+    })
     const { resourceType, software } = await answer.json()
     if (resourceType !== 'CapabilityStatement') throw new Error(`no CapabilityStatement but status ${answer.status}`)
-    const what = [software?.name?.replace(/ Server$/, '') ?? 'an unnamed FHIR server', software?.version].filter(Boolean).join(' ')
+    const what = [software?.name?.replace(/ Server$/, '') ?? 'an unnamed FHIR server', software?.version]
+      .filter(Boolean)
+      .join(' ')
     return { url, name: `${what} ${origin}`, stop }
   } catch (error) {
     await stop()

@@ -3,16 +3,19 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port of loopback that nobody had a moment ago, for a program that cannot choose one itself. It is below those that systems
- * give to clients and to servers without a wish, so that none of them takes it before the program does, or while that is down;
- * nor does another test.
+ * A port of loopback that nobody had a moment ago, for a program that cannot choose one itself. It is below those that
+ * systems give to clients and to servers without a wish, so that none of them takes it before the program does, or
+ * while that is down; nor does another test.
  */
 export async function freePort (): Promise<number> {
   const port = 20_000 + Math.floor(Math.random() * 12_000)
   return await isOurs(port) && await isFree(port) ? port : await freePort()
 }
 
-/** Whether no other test has chosen it: one that has keeps the port of UDP with that number, which nothing here uses, until its process ends. */
+/**
+ * Whether no other test has chosen it: one that has keeps the port of UDP with that number, which nothing here uses,
+ * until its process ends.
+ */
 async function isOurs (port: number): Promise<boolean> {
   const claim = createSocket('udp4').unref()
   claim.bind(port, '127.0.0.1')

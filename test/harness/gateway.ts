@@ -15,7 +15,9 @@ export interface GatewaySettings {
   /** The FHIR server of test and live keys; absent: two sandboxes. */
   readonly fhirUrl?: string
   /** In place of the shipped plans. */
-  readonly plans?: Readonly<Record<string, { requestsPerMinute: number | null, requestsPerMonth: number | null, overage: boolean }>>
+  readonly plans?: Readonly<
+    Record<string, { requestsPerMinute: number | null; requestsPerMonth: number | null; overage: boolean }>
+  >
   /** Anything else of the configuration file. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly environment?: Readonly<Record<string, string>>
@@ -45,7 +47,9 @@ export interface TestGateway extends Pick<Service, 'app' | 'close'> {
   /** @returns the tenant id */
   readonly createOrganization: (plan?: string) => Promise<string>
   /** The key is valid at this gateway when the promise resolves. */
-  readonly createKey: (request?: KeyWish) => Promise<{ readonly tenantId: string, readonly keyId: string, readonly secret: string }>
+  readonly createKey: (
+    request?: KeyWish
+  ) => Promise<{ readonly tenantId: string; readonly keyId: string; readonly secret: string }>
   /** Resolves when the gateway knows of every key and organization that was changed so far. */
   readonly catchUp: () => Promise<void>
 }
@@ -75,11 +79,27 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
   }
   const { control } = service
   if (control === undefined) throw new Error('a gateway of a test makes its keys itself, so its role is all')
-  return { ...madeWith({ ...service, control }), url, dataDirectory: join(directory, 'data'), inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)), linesSince }
+  return {
+    ...madeWith({ ...service, control }),
+    url,
+    dataDirectory: join(directory, 'data'),
+    inject: service.app.inject.bind(service.app),
+    logged: () => lines.map(line => JSON.parse(line)),
+    linesSince
+  }
 }
 
-function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway, 'control'>): Omit<TestGateway, 'url' | 'dataDirectory' | 'inject' | 'logged' | 'linesSince'> {
-  const createOrganization = async (plan = 'pro') => (await control.organizations.create({ name: 'a test organization', plan }, 'test')).tenantId
+function madeWith ({
+  app,
+  control,
+  catchUp,
+  close
+}: Service & Pick<TestGateway, 'control'>): Omit<
+  TestGateway,
+  'url' | 'dataDirectory' | 'inject' | 'logged' | 'linesSince'
+> {
+  const createOrganization = async (plan = 'pro') =>
+    (await control.organizations.create({ name: 'a test organization', plan }, 'test')).tenantId
   return {
     app,
     control,
@@ -87,8 +107,11 @@ function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway,
     catchUp,
     createOrganization,
     createKey: async ({ tenantId, plan, mode = 'test', scopes, expiresAt } = {}) => {
-      const owner = tenantId ?? await createOrganization(plan)
-      const { keyId, secret } = await control.keys.create({ tenantId: owner, mode, name: 'a test key', scopes, expiresAt }, 'test')
+      const owner = tenantId ?? (await createOrganization(plan))
+      const { keyId, secret } = await control.keys.create(
+        { tenantId: owner, mode, name: 'a test key', scopes, expiresAt },
+        'test'
+      )
       await catchUp()
       return { tenantId: owner, keyId, secret }
     }
@@ -101,7 +124,10 @@ const manyAtOnce = { inFlightPerOrganization: 10_000 }
 /** The gateway shares its process with the test and the machine with many others. */
 const neverTooMuch = { eventLoopDelayMs: null, heapPercent: null }
 
-function environmentOf (directory: string, { fhirUrl, plans, config, environment }: GatewaySettings): Record<string, string> {
+function environmentOf (
+  directory: string,
+  { fhirUrl, plans, config, environment }: GatewaySettings
+): Record<string, string> {
   const file = (name: string, content: unknown) => {
     writeFileSync(join(directory, name), JSON.stringify(content))
     return join(directory, name)
@@ -110,7 +136,11 @@ function environmentOf (directory: string, { fhirUrl, plans, config, environment
     CLINIGATE_DATA: join(directory, 'data'),
     ...(fhirUrl ? { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } : {}),
     ...(plans ? { CLINIGATE_PLANS: file('plans.json', plans) } : {}),
-    CLINIGATE_CONFIG: file('config.json', { overload: neverTooMuch, ...config, limits: { ...manyAtOnce, ...config?.limits as object } }),
+    CLINIGATE_CONFIG: file('config.json', {
+      overload: neverTooMuch,
+      ...config,
+      limits: { ...manyAtOnce, ...(config?.limits as object) }
+    }),
     ...environment
   }
 }

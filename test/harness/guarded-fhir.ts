@@ -4,7 +4,12 @@ import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 
 /** A request that came to the server: what it said of who asks, and how it was answered. */
-interface Asked { readonly method: string, readonly path: string, readonly authorization: string | undefined, readonly status: number }
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly status: number
+}
 
 /** A real FHIR server behind a door that lets in only whom it knows, and answers 401 to all others. */
 export interface GuardedFhir {
@@ -16,26 +21,58 @@ export interface GuardedFhir {
 }
 
 /** Kept from one connection to the next, or made anew by `fetch`. */
-const ofConnection = ['host', 'connection', 'content-length', 'content-encoding', 'transfer-encoding', 'keep-alive', 'date']
+const ofConnection = [
+  'host',
+  'connection',
+  'content-length',
+  'content-encoding',
+  'transfer-encoding',
+  'keep-alive',
+  'date'
+]
 
-export async function startGuardedFhir (t: Test, { fhirUrl, accepts }: { readonly fhirUrl: string, readonly accepts: (authorization: string | undefined) => Promise<boolean> }): Promise<GuardedFhir> {
+export async function startGuardedFhir (
+  t: Test,
+  {
+    fhirUrl,
+    accepts
+  }: { readonly fhirUrl: string; readonly accepts: (authorization: string | undefined) => Promise<boolean> }
+): Promise<GuardedFhir> {
   const requested: Asked[] = []
-  let waiting: { requests: number, readonly then: () => void } | undefined
+  let waiting: { requests: number; readonly then: () => void } | undefined
   const { origin, pathname } = new URL(fhirUrl)
   const base = pathname.replace(/\/$/, '')
 
   const forward = async ({ method = '', url: path = '', headers }: IncomingMessage, body: string) => {
-    const kept = Object.entries(headers).filter(([name]) => !ofConnection.includes(name) && name !== 'authorization') as Array<[string, string]>
-    const response = await fetch(origin + path, { method, headers: kept, ...body !== '' && { body } })
+    const kept = Object.entries(headers).filter(
+      ([name]) => !ofConnection.includes(name) && name !== 'authorization'
+    ) as Array<[string, string]>
+    const response = await fetch(origin + path, { method, headers: kept, ...(body !== '' && { body }) })
     const own = (of: string) => of.replaceAll(origin, here())
-    return { status: response.status, headers: [...response.headers].filter(([name]) => !ofConnection.includes(name)).map(([name, value]) => [name, own(value)]), body: own(await response.text()) }
+    return {
+      status: response.status,
+      headers: [...response.headers]
+        .filter(([name]) => !ofConnection.includes(name))
+        .map(([name, value]) => [name, own(value)]),
+      body: own(await response.text())
+    }
   }
 
   const relay = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request)
-    const { method = '', url: path = '', headers: { authorization } } = request
+    const {
+      method = '',
+      url: path = '',
+      headers: { authorization }
+    } = request
     const isKnown = await accepts(authorization)
-    const answer = isKnown ? await forward(request, body) : { status: 401, headers: [['content-type', 'application/fhir+json']], body: '{"resourceType":"OperationOutcome"}' }
+    const answer = isKnown
+      ? await forward(request, body)
+      : {
+          status: 401,
+          headers: [['content-type', 'application/fhir+json']],
+          body: '{"resourceType":"OperationOutcome"}'
+        }
     requested.push({ method, path, authorization, status: answer.status })
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(answer.body)
     if (!isKnown || waiting === undefined || --waiting.requests > 0) return
@@ -43,9 +80,23 @@ export async function startGuardedFhir (t: Test, { fhirUrl, accepts }: { readonl
     waiting = undefined
   }
 
-  const server = createServer((request, response) => { relay(request, response).catch(error => response.destroy(error)) })
+  const server = createServer((request, response) => {
+    relay(request, response).catch(error => response.destroy(error))
+  })
   const here = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => new Promise<void>(resolve => { server.close(() => resolve()); server.closeAllConnections() }))
-  return { url: here() + base, requested, after: (requests, then) => { waiting = { requests, then } } }
+  t.teardown(
+    () =>
+      new Promise<void>(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      })
+  )
+  return {
+    url: here() + base,
+    requested,
+    after: (requests, then) => {
+      waiting = { requests, then }
+    }
+  }
 }

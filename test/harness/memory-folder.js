@@ -1,4 +1,7 @@
-/** Where tests keep their databases and files: in memory, where this machine has the room, since a run waits for the disk thousands of times else. */
+/**
+ * Where tests keep their databases and files: in memory, where this machine has the room, since a run waits for the
+ * disk thousands of times else.
+ */
 import { chmodSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs'
 import { freemem } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +12,8 @@ const neededBytes = 6 * 2 ** 30
 
 /**
  * Makes a folder in memory, for anybody like the usual one: PostgreSQL runs as a user of its own.
- * @returns {string | undefined} none where there is too little memory, or where programs must not be run from it, which tests do
+ * @returns {string | undefined} none where there is too little memory, or where programs must not be run from it, which
+ * tests do
  */
 export function makeMemoryFolder () {
   if (!isFit()) return undefined
@@ -21,7 +25,9 @@ export function makeMemoryFolder () {
 function isFit () {
   try {
     const { bavail, bsize } = statfsSync(shared)
-    return isProgramMemory(readFileSync('/proc/self/mounts', 'utf8')) && Math.min(bavail * bsize, freemem()) > neededBytes
+    return (
+      isProgramMemory(readFileSync('/proc/self/mounts', 'utf8')) && Math.min(bavail * bsize, freemem()) > neededBytes
+    )
   } catch {
     return false
   }
@@ -29,6 +35,10 @@ function isFit () {
 
 /** A container's often forbids programs. */
 function isProgramMemory (mounts) {
-  const [, , type, options] = mounts.split('\n').map(line => line.split(' ')).findLast(([, place]) => place === shared) ?? []
+  const [, , type, options] =
+    mounts
+      .split('\n')
+      .map(line => line.split(' '))
+      .findLast(([, place]) => place === shared) ?? []
   return type === 'tmpfs' && !options.split(',').includes('noexec')
 }

@@ -39,19 +39,42 @@ export async function startProvider (t: Test, wish: ProviderWish): Promise<TestP
   server.on('request', (request, response) => {
     requested.push(`${request.method} ${request.url!.split('?')[0]}`)
     if (!request.url!.startsWith('/interaction/')) return handle(request, response)
-    provider.interactionFinished(request, response, { login: { accountId: person.current.sub } }, { mergeWithLastSubmission: false }).catch(error => response.destroy(error))
+    provider
+      .interactionFinished(
+        request,
+        response,
+        { login: { accountId: person.current.sub } },
+        { mergeWithLastSubmission: false }
+      )
+      .catch(error => response.destroy(error))
   })
   const stop = () => close(server)
   t.after(stop)
   return { issuer, person, requested, stop, visit: url => follow(url, issuer) }
 }
 
-function configuration ({ callbackUrl, secret, method = 'client_secret_basic', tellsInIdToken = false }: ProviderWish, person: { readonly current: Person }): Configuration {
+function configuration (
+  { callbackUrl, secret, method = 'client_secret_basic', tellsInIdToken = false }: ProviderWish,
+  person: { readonly current: Person }
+): Configuration {
   return {
-    clients: [{ client_id: 'clinigate', redirect_uris: [callbackUrl], ...(secret === undefined ? { token_endpoint_auth_method: 'none' } : { client_secret: secret, token_endpoint_auth_method: method }) }],
+    clients: [
+      {
+        client_id: 'clinigate',
+        redirect_uris: [callbackUrl],
+        ...(secret === undefined
+          ? { token_endpoint_auth_method: 'none' }
+          : { client_secret: secret, token_endpoint_auth_method: method })
+      }
+    ],
     clientAuthMethods: ['none', method],
     scopes: ['openid', 'email', 'profile', 'clinic'],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], clinic: ['role', 'organization'] },
+    claims: {
+      openid: ['sub'],
+      email: ['email', 'email_verified'],
+      profile: ['name'],
+      clinic: ['role', 'organization']
+    },
     conformIdTokenClaims: !tellsInIdToken,
     cookies: { keys: ['for tests'] },
     features: { devInteractions: { enabled: false } },
@@ -71,13 +94,18 @@ async function follow (start: string, issuer: string): Promise<URL> {
   let url = new URL(start)
   for (let hops = 0; url.origin === issuer; hops++) {
     if (hops > 10) throw new Error('the provider leads in a circle')
-    const response = await fetch(url, { redirect: 'manual', headers: { cookie: [...cookies].map(pair => pair.join('=')).join('; ') } })
+    const response = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie: [...cookies].map(pair => pair.join('=')).join('; ') }
+    })
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!
       cookies.set(name!, value!)
     }
     const location = response.headers.get('location')
-    if (location === null) throw new Error(`the provider answered ${response.status}: ${(await response.text()).slice(0, 300)}`)
+    if (location === null) {
+      throw new Error(`the provider answered ${response.status}: ${(await response.text()).slice(0, 300)}`)
+    }
     url = new URL(location, url)
   }
   return url

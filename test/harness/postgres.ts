@@ -1,7 +1,20 @@
-/** A real PostgreSQL server of the tests' own, beside whatever the machine runs: in a temporary directory, on a free port of loopback. */
+/**
+ * A real PostgreSQL server of the tests' own, beside whatever the machine runs: in a temporary directory, on a free
+ * port of loopback.
+ */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -76,7 +89,15 @@ async function initialize (directory: string, owner: Owner): Promise<void> {
   const passwordFile = join(directory, 'password')
   writeFileSync(passwordFile, password)
   if (owner.uid !== undefined) for (const path of [directory, passwordFile]) chownSync(path, owner.uid, owner.gid!)
-  const options = ['--auth=scram-sha-256', `--username=${user}`, `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions']
+  const options = [
+    '--auth=scram-sha-256',
+    `--username=${user}`,
+    `--pwfile=${passwordFile}`,
+    '--encoding=UTF8',
+    '--locale=C',
+    '--no-sync',
+    '--no-instructions'
+  ]
   await run(program('initdb'), [`--pgdata=${join(directory, 'data')}`, ...options], { ...owner, cwd: directory })
 }
 
@@ -101,13 +122,24 @@ function speakTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner
 }
 
 /** Ends the server fast when its input ends, which it does however the test's process ends. */
-const watched = 'exec 3<&0; "$@" 3<&- & server=$!; { cat <&3; kill -INT $server; } >/dev/null 2>&1 & exec 3<&-; wait $server'
+const watched =
+  'exec 3<&0; "$@" 3<&- & server=$!; { cat <&3; kill -INT $server; } >/dev/null 2>&1 & exec 3<&-; wait $server'
 
 interface Place { readonly directory: string, readonly port: number, readonly owner: Owner }
 
 async function started ({ directory, port, owner }: Place): Promise<ChildProcess> {
-  const args = ['-D', join(directory, 'data'), '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-  const server = spawn('sh', ['-c', watched, 'sh', program('postgres'), ...args], { ...owner, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] })
+  const args = [
+    '-D',
+    join(directory, 'data'),
+    '-p',
+    String(port),
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  ]
+  const server = spawn('sh', ['-c', watched, 'sh', program('postgres'), ...args], {
+    ...owner,
+    cwd: directory,
+    stdio: ['pipe', 'ignore', 'pipe']
+  })
   await new Promise<void>((resolve, reject) => {
     let said = ''
     server.once('error', reject)
@@ -141,8 +173,13 @@ async function askOnce (url: string, statement: string, values: readonly unknown
 function program (name: string): string {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
-  const folders = [...(process.env.PATH ?? '').split(delimiter), ...versions.map(version => join(debian, version, 'bin'))]
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    ...versions.map(version => join(debian, version, 'bin'))
+  ]
   const found = folders.map(folder => join(folder, name)).find(existsSync)
-  if (found === undefined) throw new Error(`There is no ${name} on this machine. Install PostgreSQL, for example: apt-get install postgresql`)
+  if (found === undefined) {
+    throw new Error(`There is no ${name} on this machine. Install PostgreSQL, for example: apt-get install postgresql`)
+  }
   return found
 }

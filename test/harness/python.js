@@ -1,4 +1,7 @@
-/** Installs the Python programs that tests run, where they get in nobody's way: below node_modules, anew when their versions change. */
+/**
+ * Installs the Python programs that tests run, where they get in nobody's way: below node_modules, anew when their
+ * versions change.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +15,8 @@ const marker = join(folder, 'installed.txt')
 /**
  * The folder of the programs, `python` among them, installed where they are not yet.
  * @param {{ log: (line: string) => void }} options
- * @returns {Promise<string | undefined>} undefined, with a line in the log that says why, where they cannot be installed
+ * @returns {Promise<string | undefined>} undefined, with a line in the log that says why, where they cannot be
+ * installed
  */
 export async function installPython ({ log }) {
   const programs = join(folder, 'bin')
@@ -21,11 +25,23 @@ export async function installPython ({ log }) {
   log('Installing the Python programs of the tests')
   rmSync(folder, { recursive: true, force: true })
   try {
-    await run('python3', ['-c', 'import sys, venv, ensurepip; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed"'])
+    await run('python3', [
+      '-c',
+      'import sys, venv, ensurepip; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed"'
+    ])
     await run('python3', ['-m', 'venv', folder])
-    await run(join(programs, 'python'), ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...requirements.flatMap(file => ['--requirement', file])])
+    await run(join(programs, 'python'), [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      ...requirements.flatMap(file => ['--requirement', file])
+    ])
   } catch (error) {
-    log(`Left out: the Python programs of the tests, which cannot be installed: ${error.stderr?.trim().split('\n').at(-1) || error.message}`)
+    log(
+      `Left out: the Python programs of the tests, which cannot be installed: ${error.stderr?.trim().split('\n').at(-1) || error.message}`
+    )
     return undefined
   }
   writeFileSync(marker, wanted)

@@ -17,7 +17,10 @@ export function exchangeRaw (url: string, ...writes: ReadonlyArray<string | Buff
     socket.setTimeout(60_000, () => socket.destroy(new Error('the server neither answered nor closed')))
     socket.on('data', chunk => chunks.push(chunk))
     // A server that has seen enough may reset the connection after its answer.
-    socket.on('error', (error: NodeJS.ErrnoException) => ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') || reject(error))
+    socket.on(
+      'error',
+      (error: NodeJS.ErrnoException) => ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') || reject(error)
+    )
     socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
     for (const bytes of writes) socket.write(bytes)
   })
@@ -31,9 +34,16 @@ export function answersIn (text: string): RawAnswer[] {
     const end = rest.indexOf('\r\n\r\n')
     if (end < 0) throw new Error('an answer without the end of its head')
     const [first, ...lines] = rest.slice(0, end).split('\r\n')
-    const headers = Object.fromEntries(lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+    const headers = Object.fromEntries(
+      lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])
+    )
     const body = Buffer.from(rest.slice(end + 4)).subarray(0, Number(headers['content-length'] ?? 0)).toString()
-    answers.push({ status: Number(first!.split(' ')[1]), headers, text: body, body: body !== '' && /json/.test(headers['content-type'] ?? '') ? JSON.parse(body) : undefined })
+    answers.push({
+      status: Number(first!.split(' ')[1]),
+      headers,
+      text: body,
+      body: body !== '' && /json/.test(headers['content-type'] ?? '') ? JSON.parse(body) : undefined
+    })
     rest = rest.slice(end + 4 + body.length)
   }
   return answers

@@ -18,7 +18,10 @@ interface Exchange {
 interface Held {
   /** Lets it go on; resolves with what the datastore answered, whether the gateway still waits for it or not. */
   pass (): Promise<Exchange>
-  /** Breaks the connection to the gateway, which learns no more of it; a request that the datastore does not have never comes there. */
+  /**
+   * Breaks the connection to the gateway, which learns no more of it; a request that the datastore does not have never
+   * comes there.
+   */
   drop (): void
 }
 
@@ -62,8 +65,14 @@ export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
   }
 
   async function forward ({ method = '', url: path = '', headers }: IncomingMessage, body: string): Promise<Exchange> {
-    const kept = Object.entries(headers).filter(([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name))
-    const got = await fetch(fhirUrl + path, { method, headers: Object.fromEntries(kept) as Record<string, string>, body: body === '' ? undefined : body })
+    const kept = Object.entries(headers).filter(
+      ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name)
+    )
+    const got = await fetch(fhirUrl + path, {
+      method,
+      headers: Object.fromEntries(kept) as Record<string, string>,
+      body: body === '' ? undefined : body
+    })
     return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: await got.text() }
   }
 
@@ -74,7 +83,11 @@ export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
     hold: (what, method) => new Promise(resolve => { traps.push({ what, method, resolve }) }),
     store: async resource => {
       const headers = { 'content-type': 'application/fhir+json', accept: 'application/fhir+json' }
-      const response = await fetch(`${fhirUrl}/${resource.resourceType}`, { method: 'POST', headers, body: JSON.stringify(resource) })
+      const response = await fetch(`${fhirUrl}/${resource.resourceType}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(resource)
+      })
       if (response.status !== 201) throw new Error(`not stored: ${response.status}`)
       return (await response.json() as StoredResource).id
     },
@@ -86,7 +99,11 @@ export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
 }
 
 function answer (response: ServerResponse, exchange: Exchange): Exchange {
-  const kept = ['content-type', 'etag', 'location', 'last-modified'].filter(name => exchange.headers[name] !== undefined)
-  response.writeHead(exchange.status, Object.fromEntries(kept.map(name => [name, exchange.headers[name]!]))).end(exchange.body)
+  const kept = ['content-type', 'etag', 'location', 'last-modified'].filter(
+    name => exchange.headers[name] !== undefined
+  )
+  response
+    .writeHead(exchange.status, Object.fromEntries(kept.map(name => [name, exchange.headers[name]!])))
+    .end(exchange.body)
   return exchange
 }

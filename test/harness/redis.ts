@@ -22,16 +22,43 @@ interface RedisServer {
 /** Found nowhere else in what is logged. */
 export const redisPassword = 'tops3cret-of-the-tests'
 
-/** Starts a server, which ends with the test; a file that asks for it is named `*.redis.test.ts`. Throws when there is none on this machine. */
+/**
+ * Starts a server, which ends with the test; a file that asks for it is named `*.redis.test.ts`. Throws when there is
+ * none on this machine.
+ */
 export async function startRedis (t: Test): Promise<RedisServer> {
-  const program = (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, 'redis-server')).find(existsSync)
-  if (program === undefined) throw new Error('no redis-server on the PATH: install it (apt-get install redis-server), or leave these tests out with npm run test:fast')
+  const program = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map(folder => join(folder, 'redis-server'))
+    .find(existsSync)
+  if (program === undefined) {
+    throw new Error(
+      'no redis-server on the PATH: install it (apt-get install redis-server), or leave these tests out with npm run test:fast'
+    )
+  }
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-redis-'))
   const port = await freePort()
   const url = `redis://:${redisPassword}@127.0.0.1:${port}`
   let server: ChildProcess | undefined
   const start = async () => {
-    server = spawn(program, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory, '--requirepass', redisPassword], { stdio: 'ignore' })
+    server = spawn(
+      program,
+      [
+        '--port',
+        String(port),
+        '--bind',
+        '127.0.0.1',
+        '--save',
+        '',
+        '--appendonly',
+        'no',
+        '--dir',
+        directory,
+        '--requirepass',
+        redisPassword
+      ],
+      { stdio: 'ignore' }
+    )
     await answering(url)
   }
   const stop = async () => {

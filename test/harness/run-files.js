@@ -1,8 +1,8 @@
 /**
- * `node run-files.js FILES...`: runs each test file in a process of its own, two at a time, writes TAP to the standard output
- * and says on the other one which file is done. It does what the command `tap` does, by tap's own means, but for what that puts
- * into each process, and into each that this one starts: what watches coverage and mocks modules. No test uses either, and a
- * run of all tests starts a thousand processes and threads.
+ * `node run-files.js FILES...`: runs each test file in a process of its own, two at a time, writes TAP to the standard
+ * output and says on the other one which file is done. It does what the command `tap` does, by tap's own means, but for
+ * what that puts into each process, and into each that this one starts: what watches coverage and mocks modules. No
+ * test uses either, and a run of all tests starts a thousand processes and threads.
  */
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -22,7 +22,16 @@ t.jobs = filesAtOnce
 // The whole run has no limit.
 t.setTimeout(0)
 t.plan(files.length)
-t.on('subtestEnd', ({ name, time, results }) => console.error(`${results?.ok ? 'passed' : 'FAILED'} ${name} (${Math.ceil(time / 1000)} s)`))
+t.on('subtestEnd', ({ name, time, results }) =>
+  console.error(`${results?.ok ? 'passed' : 'FAILED'} ${name} (${Math.ceil(time / 1000)} s)`)
+)
 for (const name of files) {
-  t.spawn('env', [...environment, process.execPath, ...options, name], { name, cwd: root, buffered: true, timeout: limitSeconds * 1000, at: null, stack: '' })
+  t.spawn('env', [...environment, process.execPath, ...options, name], {
+    name,
+    cwd: root,
+    buffered: true,
+    timeout: limitSeconds * 1000,
+    at: null,
+    stack: ''
+  })
 }

@@ -13,15 +13,22 @@ const widths = [360, 1440]
 const schemes = ['light', 'dark'] as const
 
 /** A window of a browser, and what its pages complained of: their policy was broken, or their script failed. */
-export async function openWindow (browser: Browser): Promise<{ readonly page: Page, readonly complaints: readonly string[] }> {
+export async function openWindow (
+  browser: Browser
+): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(error.message))
-  page.on('console', message => { if (/Content Security Policy/i.test(message.text())) complaints.push(message.text()) })
+  page.on('console', message => {
+    if (/Content Security Policy/i.test(message.text())) complaints.push(message.text())
+  })
   return { page, complaints }
 }
 
-/** Looks at a page as people see it: keeps pictures narrow and wide, light and dark; nothing sticks out, and axe finds nothing serious. */
+/**
+ * Looks at a page as people see it: keeps pictures narrow and wide, light and dark; nothing sticks out, and axe finds
+ * nothing serious.
+ */
 export async function looksRight (t: Test, page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true })
   for (const width of widths) {
@@ -29,17 +36,26 @@ export async function looksRight (t: Test, page: Page, name: string): Promise<vo
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.setViewportSize({ width, height: 900 })
       await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`), fullPage: true })
-      t.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'), `${name} fits into ${width} px`)
+      t.ok(
+        await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'),
+        `${name} fits into ${width} px`
+      )
       t.same(await seriousFaults(page), [], `${name}, ${width} px, ${colorScheme}: axe finds nothing serious`)
     }
   }
 }
 
-interface Violation { readonly id: string, readonly impact: string, readonly nodes: ReadonlyArray<{ readonly html: string }> }
+interface Violation {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: ReadonlyArray<{ readonly html: string }>
+}
 
 async function seriousFaults (page: Page): Promise<string[]> {
   // As the browser's own command and not as a script of the page.
   await page.evaluate(axeSource)
   const { violations } = await page.evaluate('axe.run(document)') as { violations: Violation[] }
-  return violations.filter(({ impact }) => impact !== 'minor').map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  return violations
+    .filter(({ impact }) => impact !== 'minor')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }

@@ -25,7 +25,9 @@ export function readSources (root: string): Source[] {
 export function places (source: Source, request: (node: ts.Node) => boolean): string[] {
   const found: string[] = []
   visit(source.tree, node => {
-    if (request(node)) found.push(`${source.path}:${source.tree.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
+    if (request(node)) {
+      found.push(`${source.path}:${source.tree.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
+    }
   })
   return found
 }
@@ -42,9 +44,18 @@ function readSource (root: string, path: string): Source {
 }
 
 function importOf (node: ts.Node): { specifier: string, value: boolean } | undefined {
-  if (ts.isImportDeclaration(node)) return { specifier: textOf(node.moduleSpecifier), value: !forTypes(node.importClause?.isTypeOnly, node.importClause?.namedBindings, node.importClause?.name) }
-  if (ts.isExportDeclaration(node) && node.moduleSpecifier) return { specifier: textOf(node.moduleSpecifier), value: !forTypes(node.isTypeOnly, node.exportClause) }
-  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) return { specifier: textOf(node.arguments[0]), value: true }
+  if (ts.isImportDeclaration(node)) {
+    return {
+      specifier: textOf(node.moduleSpecifier),
+      value: !forTypes(node.importClause?.isTypeOnly, node.importClause?.namedBindings, node.importClause?.name)
+    }
+  }
+  if (ts.isExportDeclaration(node) && node.moduleSpecifier) {
+    return { specifier: textOf(node.moduleSpecifier), value: !forTypes(node.isTypeOnly, node.exportClause) }
+  }
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+    return { specifier: textOf(node.arguments[0]), value: true }
+  }
   return undefined
 }
 

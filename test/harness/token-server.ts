@@ -40,45 +40,71 @@ interface TokenServerWish {
 
 const audience = 'https://fhir.example.org'
 
-export async function startTokenServer (t: Test, { secret = 'a secret', method = 'client_secret_basic', keys, lifetimeSeconds = 3_600, isTls = method === 'tls_client_auth' }: TokenServerWish = {}): Promise<TokenServer> {
+export async function startTokenServer (
+  t: Test,
+  {
+    secret = 'a secret',
+    method = 'client_secret_basic',
+    keys,
+    lifetimeSeconds = 3_600,
+    isTls = method === 'tls_client_auth'
+  }: TokenServerWish = {}
+): Promise<TokenServer> {
   const requested: TokenRequest[] = []
   let instead: Parameters<TokenServer['behave']>[0]
-  const server = isTls ? createHttps({ ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: false }) : createHttp()
+  const server = isTls
+    ? createHttps({ ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: false })
+    : createHttp()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const issuer = `${isTls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   const tokenUrl = `${issuer}/token`
   const accepted = new Set<string>()
   const revoked = new Set<string>()
   const provider = new Provider(issuer, {
-    clients: [{
-      client_id: 'gateway',
-      grant_types: ['client_credentials'],
-      redirect_uris: [],
-      response_types: [],
-      scope: 'system/*.cruds',
-      token_endpoint_auth_method: method,
-      ...method.startsWith('client_secret') && { client_secret: secret },
-      ...keys && { jwks: keys, token_endpoint_auth_signing_alg: keys.keys[0]!.alg as 'RS384' },
-      ...method === 'tls_client_auth' && { tls_client_auth_san_ip: '127.0.0.1' }
-    }],
+    clients: [
+      {
+        client_id: 'gateway',
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+        scope: 'system/*.cruds',
+        token_endpoint_auth_method: method,
+        ...(method.startsWith('client_secret') && { client_secret: secret }),
+        ...(keys && { jwks: keys, token_endpoint_auth_signing_alg: keys.keys[0]!.alg as 'RS384' }),
+        ...(method === 'tls_client_auth' && { tls_client_auth_san_ip: '127.0.0.1' })
+      }
+    ],
     clientAuthMethods: [method],
     scopes: ['system/*.cruds'],
     ttl: { ClientCredentials: lifetimeSeconds },
     enabledJWA: { clientAuthSigningAlgValues: ['RS384', 'ES384'] },
-    jwks: { keys: [generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({ format: 'jwk' }) as never] },
+    jwks: {
+      keys: [generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({ format: 'jwk' }) as never]
+    },
     cookies: { keys: ['for tests'] },
-    assertJwtClientAuthClaimsAndHeader: async (_, claims) => { if (![issuer, tokenUrl].includes(claims.aud as string)) throw new Error('for another server') },
+    assertJwtClientAuthClaimsAndHeader: async (_, claims) => {
+      if (![issuer, tokenUrl].includes(claims.aud as string)) throw new Error('for another server')
+    },
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      resourceIndicators: { enabled: true, getResourceServerInfo: async () => ({ scope: 'system/*.cruds', audience, accessTokenTTL: lifetimeSeconds, accessTokenFormat: 'opaque' }) },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: async () => ({
+          scope: 'system/*.cruds',
+          audience,
+          accessTokenTTL: lifetimeSeconds,
+          accessTokenFormat: 'opaque'
+        })
+      },
       mTLS: {
         enabled: true,
         tlsClientAuth: true,
         certificateBoundAccessTokens: false,
         getCertificate: ctx => (ctx.req.socket as TLSSocket).getPeerX509Certificate?.() as never,
         certificateAuthorized: ctx => (ctx.req.socket as TLSSocket).authorized,
-        certificateSubjectMatches: (ctx, _, expected) => (ctx.req.socket as TLSSocket).getPeerX509Certificate()!.checkIP(expected) !== undefined
+        certificateSubjectMatches: (ctx, _, expected) =>
+          (ctx.req.socket as TLSSocket).getPeerX509Certificate()!.checkIP(expected) !== undefined
       }
     }
   })
@@ -91,19 +117,25 @@ export async function startTokenServer (t: Test, { secret = 'a secret', method =
     if (instead !== undefined) instead(request, response)
     else handle(request, response)
   })
-  const stop = () => new Promise<void>(resolve => { server.close(() => resolve()); server.closeAllConnections() })
+  const stop = () =>
+    new Promise<void>(resolve => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
   t.after(stop)
   return {
     tokenUrl,
     requested,
     accepts: async header => {
       const token = /^Bearer (.+)$/.exec(header ?? '')?.[1] ?? 'none'
-      const isGood = !revoked.has(token) && await provider.ClientCredentials.find(token) !== undefined
+      const isGood = !revoked.has(token) && (await provider.ClientCredentials.find(token)) !== undefined
       if (isGood) accepted.add(token)
       return isGood
     },
     revokeAll: () => accepted.forEach(token => revoked.add(token)),
-    behave: next => { instead = next },
+    behave: next => {
+      instead = next
+    },
     stop
   }
 }

@@ -1,7 +1,8 @@
 /**
- * How tests read TypeScript: a file is transpiled the first time that it is read, and taken from node_modules/.cache from then on.
- * A test that starts a gateway reads some 600 files, which takes the compiler longer than most of the tests take; the compiler
- * itself is loaded only for what is not there yet. What the hooks are: https://nodejs.org/docs/latest-v20.x/api/module.html#customization-hooks
+ * How tests read TypeScript: a file is transpiled the first time that it is read, and taken from node_modules/.cache
+ * from then on. A test that starts a gateway reads some 600 files, which takes the compiler longer than most of the
+ * tests take; the compiler itself is loaded only for what is not there yet. What the hooks are:
+ * https://nodejs.org/docs/latest-v20.x/api/module.html#customization-hooks
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -13,12 +14,18 @@ const require = createRequire(import.meta.url)
 const root = join(import.meta.dirname, '..', '..')
 const cache = join(root, 'node_modules', '.cache', 'transpile-once')
 
-const { target, jsx, jsxImportSource, verbatimModuleSyntax } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')).compilerOptions
+const { target, jsx, jsxImportSource, verbatimModuleSyntax } = JSON.parse(
+  readFileSync(join(root, 'tsconfig.json'), 'utf8')
+).compilerOptions
 const options = { target, jsx, jsxImportSource, verbatimModuleSyntax, module: 'esnext', inlineSourceMap: true }
-const settings = JSON.stringify([JSON.parse(readFileSync(require.resolve('typescript/package.json'), 'utf8')).version, options])
+const settings = JSON.stringify([
+  JSON.parse(readFileSync(require.resolve('typescript/package.json'), 'utf8')).version,
+  options
+])
 
 const isTypeScript = url => /\.tsx?$/.test(url)
-const isModuleOfPackage = (url, { format }) => format === 'module' && url.startsWith('file:') && url.includes('/node_modules/')
+const isModuleOfPackage = (url, { format }) =>
+  format === 'module' && url.startsWith('file:') && url.includes('/node_modules/')
 
 /** An import names the file that the build makes; here it is the source of it. */
 export async function resolve (specifier, context, next) {
@@ -34,7 +41,9 @@ export async function resolve (specifier, context, next) {
 
 export async function load (url, context, next) {
   if (isTypeScript(url)) return { source: transpiled(fileURLToPath(url)), format: 'module', shortCircuit: true }
-  if (isModuleOfPackage(url, context)) return { source: withoutMap(readFileSync(fileURLToPath(url), 'utf8')), format: 'module', shortCircuit: true }
+  if (isModuleOfPackage(url, context)) {
+    return { source: withoutMap(readFileSync(fileURLToPath(url), 'utf8')), format: 'module', shortCircuit: true }
+  }
   return next(url, context)
 }
 
@@ -58,7 +67,13 @@ function transpile (fileName, source) {
   const { options: compilerOptions } = ts.convertCompilerOptionsFromJson(options, root)
   const { outputText, diagnostics } = ts.transpileModule(source, { fileName, compilerOptions, reportDiagnostics: true })
   if (diagnostics.length === 0) return outputText
-  throw new SyntaxError(ts.formatDiagnostics(diagnostics, { getCanonicalFileName: name => name, getCurrentDirectory: () => root, getNewLine: () => '\n' }))
+  throw new SyntaxError(
+    ts.formatDiagnostics(diagnostics, {
+      getCanonicalFileName: name => name,
+      getCurrentDirectory: () => root,
+      getNewLine: () => '\n'
+    })
+  )
 }
 
 /** Several processes may write the same file; each reads it whole or not at all. */

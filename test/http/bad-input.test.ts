@@ -45,19 +45,38 @@ t.test('a body that is not strict JSON is refused, and nothing is written', asyn
   for (const [name, payload] of bodies) {
     for (const method of ['POST', 'PATCH'] as const) {
       const url = method === 'POST' ? '/v1/patients' : '/v1/patients/1'
-      const response = await inject({ method, url, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, payload })
-      t.match(response.json(), { data: null, code: 'INVALID_JSON', message: /.+/, meta: { status: 400, rateLimitTotal: 1000 } }, `${method} ${name}`)
+      const response = await inject({
+        method,
+        url,
+        headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+        payload
+      })
+      t.match(
+        response.json(),
+        { data: null, code: 'INVALID_JSON', message: /.+/, meta: { status: 400, rateLimitTotal: 1000 } },
+        `${method} ${name}`
+      )
       t.notMatch(response.body, /Ada|Eve|Byron/)
     }
   }
-  t.equal((await inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret } })).json().code, 'INVALID_JSON', 'no body at all')
+  t.equal(
+    (await inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret } })).json().code,
+    'INVALID_JSON',
+    'no body at all'
+  )
   t.equal(({} as { active?: boolean }).active, undefined, 'no prototype was touched')
   t.equal(await written(), 0)
 })
 
 t.test('only JSON in UTF-8 without encoding is read', async t => {
   const { gateway: { inject }, secret, written } = await gatewayWithKey(t)
-  const send = (headers: Record<string, string>) => inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret, ...headers }, payload: Buffer.from(patient) })
+  const send = (headers: Record<string, string>) =>
+    inject({
+      method: 'POST',
+      url: '/v1/patients',
+      headers: { 'x-api-key': secret, ...headers },
+      payload: Buffer.from(patient)
+    })
   const refused: Array<Record<string, string>> = [
     {},
     { 'content-type': 'text/plain' },
@@ -76,10 +95,19 @@ t.test('only JSON in UTF-8 without encoding is read', async t => {
     { 'content-type': 'application/json', 'content-encoding': '' }
   ]
   for (const headers of refused) {
-    t.match((await send(headers)).json(), { data: null, code: 'UNSUPPORTED_MEDIA_TYPE', meta: { status: 415 } }, JSON.stringify(headers))
+    t.match(
+      (await send(headers)).json(),
+      { data: null, code: 'UNSUPPORTED_MEDIA_TYPE', meta: { status: 415 } },
+      JSON.stringify(headers)
+    )
   }
   t.equal(await written(), 0)
-  for (const type of ['application/json', 'Application/JSON; charset=UTF-8', 'application/fhir+json; fhirVersion=4.0', 'application/json; charset="utf-8"']) {
+  for (const type of [
+    'application/json',
+    'Application/JSON; charset=UTF-8',
+    'application/fhir+json; fhirVersion=4.0',
+    'application/json; charset="utf-8"'
+  ]) {
     t.equal((await send({ 'content-type': type, 'content-encoding': 'identity' })).statusCode, 201, type)
   }
 })
@@ -90,9 +118,11 @@ t.test('a body of the limit is read, and one byte more is not', async t => {
   const send = (payload: string) => inject({ method: 'POST', url: '/v1/patients', headers, payload })
   t.equal((await send(patient.padEnd(2_048))).statusCode, 201)
   t.match((await send(patient.padEnd(2_049))).json(), { code: 'PAYLOAD_TOO_LARGE', meta: { status: 413 } })
-  const chunked = await exchangeRaw(url,
+  const chunked = await exchangeRaw(
+    url,
     `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`,
-    `801\r\n${patient.padEnd(0x801)}\r\n0\r\n\r\n`)
+    `801\r\n${patient.padEnd(0x801)}\r\n0\r\n\r\n`
+  )
   t.match(answersIn(chunked)[0]!.body, { code: 'PAYLOAD_TOO_LARGE' })
   t.equal(await written(), 1)
 })
@@ -109,10 +139,20 @@ t.test('a path that cannot be decoded, or holds what no id has, is refused in th
   const get = (path: string) => inject({ url: path, headers: { 'x-api-key': secret } })
   for (const path of ['/v1/patients/%', '/v1/patients/%zz', '/v1/patients/%ff', '/%c0%ae']) {
     const response = await get(path)
-    t.match(response.json(), { data: null, code: 'BAD_REQUEST', meta: { status: 400, requestId: /.+/, timestamp: /Z$/ } }, path)
+    t.match(
+      response.json(),
+      { data: null, code: 'BAD_REQUEST', meta: { status: 400, requestId: /.+/, timestamp: /Z$/ } },
+      path
+    )
     t.equal(response.headers['x-request-id'], response.json().meta.requestId)
   }
-  for (const path of ['/v1/patients/..%2f..%2fhealth', '/v1/patients/%00', `/v1/patients/${'x'.repeat(5_000)}`, '/v1/patients/%2541', '/v1/patients/a%20b']) {
+  for (const path of [
+    '/v1/patients/..%2f..%2fhealth',
+    '/v1/patients/%00',
+    `/v1/patients/${'x'.repeat(5_000)}`,
+    '/v1/patients/%2541',
+    '/v1/patients/a%20b'
+  ]) {
     t.equal((await get(path)).statusCode, 404, path.slice(0, 40))
   }
 })
@@ -120,8 +160,16 @@ t.test('a path that cannot be decoded, or holds what no id has, is refused in th
 t.test('two keys are none, however they are sent', async t => {
   const { gateway, secret } = await gatewayWithKey(t)
   const other = await gateway.createKey()
-  const send = (...headers: string[]) => exchangeRaw(gateway.url, ['GET /v1/patients HTTP/1.1', 'host: h', 'connection: close', ...headers, '', ''].join('\r\n'))
-  for (const headers of [[`x-api-key: ${secret}`, `X-API-KEY: ${secret}`], [`x-api-key: ${secret}`, `x-api-key: ${other.secret}`], [`x-api-key: ${secret}, ${secret}`]]) {
+  const send = (...headers: string[]) =>
+    exchangeRaw(
+      gateway.url,
+      ['GET /v1/patients HTTP/1.1', 'host: h', 'connection: close', ...headers, '', ''].join('\r\n')
+    )
+  for (const headers of [
+    [`x-api-key: ${secret}`, `X-API-KEY: ${secret}`],
+    [`x-api-key: ${secret}`, `x-api-key: ${other.secret}`],
+    [`x-api-key: ${secret}, ${secret}`]
+  ]) {
     const [answer] = answersIn(await send(...headers))
     t.equal(answer!.status, 401)
     t.match(answer!.body, { code: 'INVALID_KEY_FORMAT' })
@@ -130,41 +178,74 @@ t.test('two keys are none, however they are sent', async t => {
   t.equal(answersIn(await send(`x-api-key: ${secret}`))[0]!.status, 200)
 })
 
-t.test('what is not HTTP, or can be read in two ways, is answered once in the envelope and the connection ends', async t => {
-  const { gateway: { url }, secret, written } = await gatewayWithKey(t)
-  const head = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\n`
-  const smuggled = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
-  const cases: Array<[string, string | Buffer]> = [
-    ['no HTTP at all', 'hello\r\n\r\n'],
-    ['TLS on a plain port', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
-    ['Content-Length and Transfer-Encoding', `${head}content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
-    ['Transfer-Encoding and Content-Length', `${head}transfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n${smuggled}`],
-    ['two Content-Lengths', `${head}content-length: 4\r\ncontent-length: 43\r\n\r\n${patient}`],
-    ['a Content-Length that is no number', `${head}content-length: 4x\r\n\r\n${patient}`],
-    ['a negative Content-Length', `${head}content-length: -1\r\n\r\n${patient}`],
-    ['a Transfer-Encoding that does not end in chunked', `${head}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
-    ['a chunk of no size', `${head}transfer-encoding: chunked\r\n\r\nzz\r\n${patient}\r\n0\r\n\r\n`],
-    ['a folded header', `${head}x-a: b\r\n c: d\r\ncontent-length: 0\r\n\r\n`],
-    ['a space before the colon', `${head}content-length : 43\r\n\r\n${patient}`],
-    ['a NUL in a header', `${head}x-a: \0\r\n\r\n`],
-    ['headers of 20 KiB', `${head}x-a: ${'a'.repeat(20_480)}\r\n\r\n`],
-    ['a URL of 20 KiB', `GET /v1/patients?${'a'.repeat(20_480)} HTTP/1.1\r\nhost: h\r\n\r\n`],
-    ['a method that is none', 'FETCH /v1/patients HTTP/1.1\r\nhost: h\r\n\r\n']
-  ]
-  for (const [name, bytes] of cases) {
-    const answers = answersIn(await exchangeRaw(url, bytes))
-    t.equal(answers.length, 1, name)
-    t.equal(answers[0]?.status, 400)
-    t.equal(answers[0]?.headers.connection, 'close')
-    t.match(answers[0]?.body, { data: null, code: 'BAD_REQUEST', issues: [], meta: { status: 400, requestId: answers[0]?.headers['x-request-id'], timestamp: answers[0]?.headers['x-timestamp'], rateLimitTotal: null } })
+t.test(
+  'what is not HTTP, or can be read in two ways, is answered once in the envelope and the connection ends',
+  async t => {
+    const {
+      gateway: { url },
+      secret,
+      written
+    } = await gatewayWithKey(t)
+    const head = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\n`
+    const smuggled = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
+    const cases: Array<[string, string | Buffer]> = [
+      ['no HTTP at all', 'hello\r\n\r\n'],
+      ['TLS on a plain port', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
+      [
+        'Content-Length and Transfer-Encoding',
+        `${head}content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`
+      ],
+      [
+        'Transfer-Encoding and Content-Length',
+        `${head}transfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n${smuggled}`
+      ],
+      ['two Content-Lengths', `${head}content-length: 4\r\ncontent-length: 43\r\n\r\n${patient}`],
+      ['a Content-Length that is no number', `${head}content-length: 4x\r\n\r\n${patient}`],
+      ['a negative Content-Length', `${head}content-length: -1\r\n\r\n${patient}`],
+      [
+        'a Transfer-Encoding that does not end in chunked',
+        `${head}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`
+      ],
+      ['a chunk of no size', `${head}transfer-encoding: chunked\r\n\r\nzz\r\n${patient}\r\n0\r\n\r\n`],
+      ['a folded header', `${head}x-a: b\r\n c: d\r\ncontent-length: 0\r\n\r\n`],
+      ['a space before the colon', `${head}content-length : 43\r\n\r\n${patient}`],
+      ['a NUL in a header', `${head}x-a: \0\r\n\r\n`],
+      ['headers of 20 KiB', `${head}x-a: ${'a'.repeat(20_480)}\r\n\r\n`],
+      ['a URL of 20 KiB', `GET /v1/patients?${'a'.repeat(20_480)} HTTP/1.1\r\nhost: h\r\n\r\n`],
+      ['a method that is none', 'FETCH /v1/patients HTTP/1.1\r\nhost: h\r\n\r\n']
+    ]
+    for (const [name, bytes] of cases) {
+      const answers = answersIn(await exchangeRaw(url, bytes))
+      t.equal(answers.length, 1, name)
+      t.equal(answers[0]?.status, 400)
+      t.equal(answers[0]?.headers.connection, 'close')
+      t.match(answers[0]?.body, {
+        data: null,
+        code: 'BAD_REQUEST',
+        issues: [],
+        meta: {
+          status: 400,
+          requestId: answers[0]?.headers['x-request-id'],
+          timestamp: answers[0]?.headers['x-timestamp'],
+          rateLimitTotal: null
+        }
+      })
+    }
+    t.equal(await written(), 0)
   }
-  t.equal(await written(), 0)
-})
+)
 
 t.test('a request names one host', async t => {
   const { gateway: { url }, secret } = await gatewayWithKey(t)
   const ask = async (version: string, ...headers: string[]) =>
-    answersIn(await exchangeRaw(url, [`GET /v1/patients HTTP/${version}`, `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')))[0]!
+    answersIn(
+      await exchangeRaw(
+        url,
+        [`GET /v1/patients HTTP/${version}`, `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join(
+          '\r\n'
+        )
+      )
+    )[0]!
   t.match((await ask('1.1')).body, { data: null, code: 'BAD_REQUEST', meta: { status: 400 } })
   t.match((await ask('1.1', 'host: a', 'Host: b')).body, { data: null, code: 'BAD_REQUEST' })
   t.equal((await ask('1.1', 'host: a')).status, 200)
@@ -182,7 +263,10 @@ t.test('what follows a request that is still being answered never looks like its
 t.test('a client that leaves in the middle of its body has written nothing, and the next one is served', async t => {
   const { gateway: { url, inject, logged }, secret, written } = await gatewayWithKey(t)
   await new Promise<void>(resolve => {
-    const leaving = request(`${url}/v1/patients`, { method: 'POST', headers: { 'x-api-key': secret, 'content-type': 'application/json', 'content-length': '43' } })
+    const leaving = request(`${url}/v1/patients`, {
+      method: 'POST',
+      headers: { 'x-api-key': secret, 'content-type': 'application/json', 'content-length': '43' }
+    })
     leaving.on('error', () => resolve())
     leaving.write(patient.slice(0, 20), () => setTimeout(() => leaving.destroy(), 50))
     leaving.on('close', () => resolve())
@@ -194,8 +278,14 @@ t.test('a client that leaves in the middle of its body has written nothing, and 
 
 t.test('HEAD is GET without a body, on refusals too', async t => {
   const { gateway: { url }, secret } = await gatewayWithKey(t)
-  const head = (path: string, key: string) => exchangeRaw(url, `HEAD ${path} HTTP/1.1\r\nhost: h\r\nx-api-key: ${key}\r\nconnection: close\r\n\r\n`)
-  for (const [path, key, status] of [['/v1/patients', secret, 200], ['/v1/patients/none', secret, 404], ['/v1/nothing', secret, 404], ['/v1/patients', 'x', 401]] as const) {
+  const head = (path: string, key: string) =>
+    exchangeRaw(url, `HEAD ${path} HTTP/1.1\r\nhost: h\r\nx-api-key: ${key}\r\nconnection: close\r\n\r\n`)
+  for (const [path, key, status] of [
+    ['/v1/patients', secret, 200],
+    ['/v1/patients/none', secret, 404],
+    ['/v1/nothing', secret, 404],
+    ['/v1/patients', 'x', 401]
+  ] as const) {
     const text = await head(path, key)
     t.match(text, `HTTP/1.1 ${status} `)
     t.ok(text.endsWith('\r\n\r\n'), `${path}: nothing after the head`)

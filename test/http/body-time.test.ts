@@ -22,7 +22,9 @@ test('a body that does not come in time ends its request, and one that is stream
     const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
     const said: string[] = []
     socket.on('data', data => said.push(String(data)))
-    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: 4\r\n\r\nab`)
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: 4\r\n\r\nab`
+    )
     if (finish) setTimeout(() => socket.write('cd'), 400)
     await once(socket, 'close')
     return said.join('')

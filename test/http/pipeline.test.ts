@@ -19,19 +19,38 @@ import { until } from '../harness/until.js'
 t.test('a path below /v1 that no route has is authenticated before it is not found', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  for (const url of ['/v1', '/v1/', '/v1/nothing', '/v1/patients/1/2', '/v1/Patients', '/v1/patients/', '/v1//patients', '/v1/patients;x=1']) {
+  for (const url of [
+    '/v1',
+    '/v1/',
+    '/v1/nothing',
+    '/v1/patients/1/2',
+    '/v1/Patients',
+    '/v1/patients/',
+    '/v1//patients',
+    '/v1/patients;x=1'
+  ]) {
     const unknown = await inject(url)
     t.match(unknown.json(), { data: null, code: 'UNAUTHORIZED', meta: { status: 401 } }, url)
     const known = await inject({ url, headers: { 'x-api-key': secret } })
     t.match(known.json(), { data: null, code: 'NOT_FOUND', meta: { status: 404 } }, url)
   }
-  t.match((await inject('/nothing')).json(), { data: null, code: 'NOT_FOUND', meta: { status: 404, rateLimitTotal: null } })
+  t.match((await inject('/nothing')).json(), {
+    data: null,
+    code: 'NOT_FOUND',
+    meta: { status: 404, rateLimitTotal: null }
+  })
 })
 
 t.test('a method that a path does not have is 405 with those that it has', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const ask = (method: string, url: string) => inject({ method: method as 'GET', url, headers: { 'x-api-key': secret, 'content-type': 'text/xml' }, payload: '<x/>' })
+  const ask = (method: string, url: string) =>
+    inject({
+      method: method as 'GET',
+      url,
+      headers: { 'x-api-key': secret, 'content-type': 'text/xml' },
+      payload: '<x/>'
+    })
   const cases: Array<[string, string, string]> = [
     ['PUT', '/v1/patients', 'GET, HEAD, POST'],
     ['DELETE', '/v1/patients?x=1', 'GET, HEAD, POST'],
@@ -54,7 +73,12 @@ t.test('a key does what its scopes allow, on paths that are not there too', asyn
   const { inject, createKey } = await startGateway(t)
   const status = async (scopes: ReadonlyArray<'read' | 'write' | '*'>, method: string, url: string) => {
     const { secret } = await createKey({ scopes })
-    const response = await inject({ method: method as 'GET', url, headers: { 'x-api-key': secret }, ...(method === 'POST' ? { payload: { firstName: 'A', lastName: 'B' } } : {}) })
+    const response = await inject({
+      method: method as 'GET',
+      url,
+      headers: { 'x-api-key': secret },
+      ...(method === 'POST' ? { payload: { firstName: 'A', lastName: 'B' } } : {})
+    })
     return response.statusCode
   }
   t.equal(await status(['read'], 'GET', '/v1/patients'), 200)
@@ -75,7 +99,11 @@ t.test('a request that means another method than it has is refused, with a key a
     for (const headers of [{ [name]: 'DELETE' }, { [name]: '', 'x-api-key': secret }]) {
       for (const url of ['/v1/patients', '/health', '/nothing']) {
         const response = await inject({ method: 'POST', url, headers })
-        t.match(response.json(), { data: null, code: 'METHOD_OVERRIDE_REJECTED', meta: { status: 400 } }, `${name} ${url}`)
+        t.match(
+          response.json(),
+          { data: null, code: 'METHOD_OVERRIDE_REJECTED', meta: { status: 400 } },
+          `${name} ${url}`
+        )
       }
     }
   }
@@ -93,7 +121,12 @@ t.test('no answer invites a browser, and none that a key opens may be stored', a
   ]
   t.strictSame(responses.map(({ statusCode }) => statusCode), [200, 405, 405, 401])
   for (const { headers } of [...responses, await inject('/health'), await inject('/v1/metadata')]) {
-    t.strictSame(Object.keys(headers).filter(name => name.startsWith('access-control') || name === 'server' || name === 'x-powered-by'), [])
+    t.strictSame(
+      Object.keys(headers).filter(
+        name => name.startsWith('access-control') || name === 'server' || name === 'x-powered-by'
+      ),
+      []
+    )
     t.equal(headers['x-content-type-options'], 'nosniff')
   }
   for (const { headers } of responses) t.equal(headers['cache-control'], 'no-store')
@@ -102,8 +135,17 @@ t.test('no answer invites a browser, and none that a key opens may be stored', a
 t.test('an answer comes as JSON or not at all', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const status = async (accept: string) => (await inject({ url: '/v1/patients', headers: { 'x-api-key': secret, accept } })).statusCode
-  for (const accept of ['*/*', 'application/*', 'application/json', 'application/fhir+json', 'text/html, application/json;q=0.1', 'application/xml, */*;q=0.1', '']) {
+  const status = async (accept: string) =>
+    (await inject({ url: '/v1/patients', headers: { 'x-api-key': secret, accept } })).statusCode
+  for (const accept of [
+    '*/*',
+    'application/*',
+    'application/json',
+    'application/fhir+json',
+    'text/html, application/json;q=0.1',
+    'application/xml, */*;q=0.1',
+    ''
+  ]) {
     t.equal(await status(accept), 200, accept)
   }
   for (const accept of ['text/html', 'application/xml', 'application/json;q=0', 'application/fhir+xml', 'nonsense']) {
@@ -114,7 +156,10 @@ t.test('an answer comes as JSON or not at all', async t => {
 t.test('the metadata need no key, and come bare for a client that would rather have FHIR', async t => {
   const { inject } = await startGateway(t)
   const enveloped = await inject('/v1/metadata')
-  t.match(enveloped.json(), { data: { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', rest: [{ mode: 'server' }] }, meta: { status: 200, rateLimitTotal: null } })
+  t.match(enveloped.json(), {
+    data: { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', rest: [{ mode: 'server' }] },
+    meta: { status: 200, rateLimitTotal: null }
+  })
   const bare = await inject({ url: '/v1/metadata', headers: { accept: 'application/fhir+json' } })
   t.equal(bare.headers['content-type'], 'application/fhir+json; charset=utf-8')
   t.strictSame(bare.json(), enveloped.json().data)
@@ -127,8 +172,18 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
   const headers = { 'x-api-key': secret, authorization: 'Bearer s3cret', cookie: 'a=s3cret', 'x-request-id': 'mine' }
   await inject({ url: '/v1/patients/s3cret-id?_x=s3cret', headers })
   await inject({ url: '/v1/patients?lastName=s3cret', headers })
-  await inject({ method: 'POST', url: '/v1/patients', headers, payload: { firstName: 's3cret', lastName: 's3cret', unknown: 's3cret' } })
-  await inject({ method: 'POST', url: '/v1/patients', headers: { ...headers, 'content-type': 'application/json' }, payload: '{s3cret' })
+  await inject({
+    method: 'POST',
+    url: '/v1/patients',
+    headers,
+    payload: { firstName: 's3cret', lastName: 's3cret', unknown: 's3cret' }
+  })
+  await inject({
+    method: 'POST',
+    url: '/v1/patients',
+    headers: { ...headers, 'content-type': 'application/json' },
+    payload: '{s3cret'
+  })
   await inject({ url: '/v1/s3cret/%', headers })
   await inject({ url: '/v1/patients', headers: { 'x-api-key': `${secret}x` } })
   await inject({ url: '/s3cret', headers })
@@ -137,12 +192,37 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
   t.notMatch(JSON.stringify(lines), secret)
   const answered = lines.filter(({ msg }) => msg === 'answered')
   t.match(answered[0], { requestId: 'mine', method: 'GET', route: '/v1/patients/:id', status: 400, keyId, tenantId })
-  t.strictSame(Object.keys(answered[0]!).sort(), ['hostname', 'keyId', 'level', 'method', 'ms', 'msg', 'pid', 'requestId', 'route', 'status', 'tenantId', 'time'])
+  t.strictSame(Object.keys(answered[0]!).sort(), [
+    'hostname',
+    'keyId',
+    'level',
+    'method',
+    'ms',
+    'msg',
+    'pid',
+    'requestId',
+    'route',
+    'status',
+    'tenantId',
+    'time'
+  ])
 })
 
 /** The pipeline around one route that does what the test says. */
-async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply: FastifyReply) => unknown, options: Partial<GatewayOptions> = {}) {
-  const caller: Caller = { keyId: 'k', keyName: 'k', tenantId: 't', plan: 'pro', overage: true, mode: 'test', scopes: ['*'] }
+async function gatewayAround (
+  t: Test,
+  handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
+  options: Partial<GatewayOptions> = {}
+) {
+  const caller: Caller = {
+    keyId: 'k',
+    keyName: 'k',
+    tenantId: 't',
+    plan: 'pro',
+    overage: true,
+    mode: 'test',
+    scopes: ['*']
+  }
   const app = await buildGateway({
     now: () => new Date(0),
     version: '1',
@@ -162,7 +242,11 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     bodyBytes: 1_024,
     fhir: async () => {},
     fhirOptions: async () => {},
-    routes: [async scope => { scope.get('/probe', async (request, reply) => handler(request, reply)) }],
+    routes: [
+      async scope => {
+        scope.get('/probe', async (request, reply) => handler(request, reply))
+      }
+    ],
     ...options
   })
   t.after(() => app.close())
@@ -176,7 +260,10 @@ t.test('a route that logs its request shows neither its URL nor its key', async 
     request.log.info({ req: request, res: reply, headers: request.headers, err: new SyntaxError('s3cret') }, 'seen')
     return 1
   }, { logger: pino(logOptions('info'), sink) })
-  await app.inject({ url: '/v1/probe?name=s3cret', headers: { 'x-api-key': 's3cret', cookie: 's3cret', authorization: 's3cret' } })
+  await app.inject({
+    url: '/v1/probe?name=s3cret',
+    headers: { 'x-api-key': 's3cret', cookie: 's3cret', authorization: 's3cret' }
+  })
   t.match(lines.join(''), '"msg":"seen"')
   t.notMatch(lines.join(''), 's3cret')
 })
@@ -221,29 +308,35 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
   while (!requested.includes('fast')) await pause(5)
   release()
   await Promise.all([closed, once(socket, 'close')])
-  t.match(answersIn(text), [{ status: 200, body: { data: { slow: true } } }, { status: 200, headers: { connection: 'close' }, body: { data: { fast: true } } }])
+  t.match(answersIn(text), [
+    { status: 200, body: { data: { slow: true } } },
+    { status: 200, headers: { connection: 'close' }, body: { data: { fast: true } } }
+  ])
 })
 
-t.test('/health/ready is 503 as long as anything stands against it, and from the moment at which the process is to end', async t => {
-  let isInTheWay = false
-  const readiness = new Readiness()
-  readiness.addBlocker(() => false)
-  readiness.addBlocker(() => isInTheWay)
-  const { app } = await gatewayAround(t, () => 1, { readiness })
-  const ask = async () => {
-    const response = await app.inject('/health/ready')
-    t.equal(response.headers['cache-control'], 'no-store')
-    return response.statusCode
+t.test(
+  '/health/ready is 503 as long as anything stands against it, and from the moment at which the process is to end',
+  async t => {
+    let isInTheWay = false
+    const readiness = new Readiness()
+    readiness.addBlocker(() => false)
+    readiness.addBlocker(() => isInTheWay)
+    const { app } = await gatewayAround(t, () => 1, { readiness })
+    const ask = async () => {
+      const response = await app.inject('/health/ready')
+      t.equal(response.headers['cache-control'], 'no-store')
+      return response.statusCode
+    }
+    t.equal(await ask(), 200)
+    isInTheWay = true
+    t.equal(await ask(), 503)
+    isInTheWay = false
+    t.equal(await ask(), 200)
+    readiness.beginShutdown()
+    t.equal(await ask(), 503)
+    t.equal((await app.inject('/v1/probe')).statusCode, 200)
   }
-  t.equal(await ask(), 200)
-  isInTheWay = true
-  t.equal(await ask(), 503)
-  isInTheWay = false
-  t.equal(await ask(), 200)
-  readiness.beginShutdown()
-  t.equal(await ask(), 503)
-  t.equal((await app.inject('/v1/probe')).statusCode, 200)
-})
+)
 
 t.test('/health is 200 as long as the process can answer, and degraded with any of its checks', async t => {
   let time = 0
@@ -263,7 +356,12 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
     status: 'degraded',
     version: '1.2.3',
     uptimeSeconds: 90,
-    checks: { good: { status: 'ok', ageSeconds: 3 }, bad: { status: 'degraded' }, broken: { status: 'degraded' }, slow: { status: 'degraded' } }
+    checks: {
+      good: { status: 'ok', ageSeconds: 3 },
+      bad: { status: 'degraded' },
+      broken: { status: 'degraded' },
+      slow: { status: 'degraded' }
+    }
   })
   t.notMatch(response.body, 's3cret')
   await app.inject('/health')
@@ -275,25 +373,43 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
   t.equal((await healthy.inject('/health')).json().data.status, 'ok')
 })
 
-t.test('the whole service is healthy on its sandboxes, and starts, says so and answers while a datastore is down', async t => {
-  const { inject } = await startGateway(t)
-  // On a busy machine a second may be too short for an answer; it is asked again after some.
-  const whenTestIsOk = async (ask: typeof inject) => await until(async () => (await ask('/health')).json().data.checks.testDatastore.status === 'ok')
-  await whenTestIsOk(inject)
-  t.match((await inject('/health')).json().data, { status: 'ok', checks: { keys: { status: 'ok' }, testDatastore: { status: 'ok' }, liveDatastore: { status: 'ok' } } })
-  const down = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
-  const health = await down.inject('/health')
-  const withDedicated = await startGateway(t, { config: { datastores: { hospital: { url: 'http://127.0.0.1:9' } }, routing: { dedicated: { 'org-1': 'hospital' } } } })
-  await whenTestIsOk(withDedicated.inject)
-  const shown = await withDedicated.inject('/health')
-  t.match(shown.json().data, { status: 'degraded', checks: { testDatastore: { status: 'ok' }, dedicatedDatastores: { status: 'degraded' } } })
-  t.notMatch(shown.body, /hospital|org-1/, 'whose datastores there are is nobody\'s business')
-  t.equal(health.statusCode, 200)
-  t.match(health.json().data, { status: 'degraded', checks: { keys: { status: 'ok' }, testDatastore: { status: 'degraded' } } })
-  const { secret } = await down.createKey()
-  const response = await down.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
-  t.equal(response.statusCode, 503)
-  t.match(response.json(), { code: 'BACKEND_UNAVAILABLE', meta: { rateLimitTotal: 1000 } })
-  t.match(response.headers['retry-after'], /^\d+$/)
-  t.notMatch(response.body, '127.0.0.1')
-})
+t.test(
+  'the whole service is healthy on its sandboxes, and starts, says so and answers while a datastore is down',
+  async t => {
+    const { inject } = await startGateway(t)
+    // On a busy machine a second may be too short for an answer; it is asked again after some.
+    const whenTestIsOk = async (ask: typeof inject) =>
+      await until(async () => (await ask('/health')).json().data.checks.testDatastore.status === 'ok')
+    await whenTestIsOk(inject)
+    t.match((await inject('/health')).json().data, {
+      status: 'ok',
+      checks: { keys: { status: 'ok' }, testDatastore: { status: 'ok' }, liveDatastore: { status: 'ok' } }
+    })
+    const down = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
+    const health = await down.inject('/health')
+    const withDedicated = await startGateway(t, {
+      config: {
+        datastores: { hospital: { url: 'http://127.0.0.1:9' } },
+        routing: { dedicated: { 'org-1': 'hospital' } }
+      }
+    })
+    await whenTestIsOk(withDedicated.inject)
+    const shown = await withDedicated.inject('/health')
+    t.match(shown.json().data, {
+      status: 'degraded',
+      checks: { testDatastore: { status: 'ok' }, dedicatedDatastores: { status: 'degraded' } }
+    })
+    t.notMatch(shown.body, /hospital|org-1/, "whose datastores there are is nobody's business")
+    t.equal(health.statusCode, 200)
+    t.match(health.json().data, {
+      status: 'degraded',
+      checks: { keys: { status: 'ok' }, testDatastore: { status: 'degraded' } }
+    })
+    const { secret } = await down.createKey()
+    const response = await down.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
+    t.equal(response.statusCode, 503)
+    t.match(response.json(), { code: 'BACKEND_UNAVAILABLE', meta: { rateLimitTotal: 1000 } })
+    t.match(response.headers['retry-after'], /^\d+$/)
+    t.notMatch(response.body, '127.0.0.1')
+  }
+)

@@ -12,7 +12,14 @@ import { ExactNumber } from '../../src/json/json.js'
 import { failureOf } from '../tenant-guard/guarded.js'
 
 const hourMs = 3_600_000
-const request: IdempotentRequest = { tenantId: 't', mode: 'test', key: 'patient-4711-secret', method: 'POST', route: 'patients', body: { lastName: 'Byron-secret' } }
+const request: IdempotentRequest = {
+  tenantId: 't',
+  mode: 'test',
+  key: 'patient-4711-secret',
+  method: 'POST',
+  route: 'patients',
+  body: { lastName: 'Byron-secret' }
+}
 
 function opened (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-keyed-'))
@@ -26,7 +33,8 @@ function opened (t: Test) {
   })
   return {
     clock,
-    claimed: <T> (work: (claim: IdempotencyClaim) => Promise<T> | T, changes: Partial<IdempotentRequest> = {}) => requests.perform({ ...request, ...changes }, async claim => await work(claim)),
+    claimed: <T>(work: (claim: IdempotencyClaim) => Promise<T> | T, changes: Partial<IdempotentRequest> = {}) =>
+      requests.perform({ ...request, ...changes }, async claim => await work(claim)),
     reopen: () => {
       requests.close()
       requests = open()
@@ -47,7 +55,10 @@ function opened (t: Test) {
       database.close()
       return count
     },
-    bytes: () => readdirSync(directory).map(name => readFileSync(join(directory, name), 'latin1')).join('')
+    bytes: () =>
+      readdirSync(directory)
+        .map(name => readFileSync(join(directory, name), 'latin1'))
+        .join('')
   }
 }
 
@@ -68,7 +79,12 @@ t.test('what was found out about a request outlasts the process', async t => {
     claim.finish({ id: '7', version: '4' })
   })
   reopen()
-  await claimed(claim => t.strictSame([claim.result, claim.firstSeenAt.toISOString()], [{ id: '7', version: '4' }, '2026-03-14T12:00:00.000Z']))
+  await claimed(claim =>
+    t.strictSame(
+      [claim.result, claim.firstSeenAt.toISOString()],
+      [{ id: '7', version: '4' }, '2026-03-14T12:00:00.000Z']
+    )
+  )
   await claimed(claim => claim.finish({ id: '8' }), { key: 'unversioned' })
   await claimed(claim => t.strictSame(claim.result, { id: '8' }), { key: 'unversioned' })
 })
@@ -87,12 +103,17 @@ t.test('a claim is let go of however the work ends', async t => {
 
 t.test('a request is forgotten after 24 hours, and expired ones do not pile up', async t => {
   const { clock, claimed, rows, reopen } = opened(t)
-  for (let number = 0; number < 50; number++) await claimed(claim => claim.finish({ id: '1' }), { key: `old-${number}` })
+  for (let number = 0; number < 50; number++) {
+    await claimed(claim => claim.finish({ id: '1' }), { key: `old-${number}` })
+  }
   clock.ms += 24 * hourMs - 1
   await claimed(claim => t.ok(claim.result), { key: 'old-0' })
   t.equal(rows(), 50)
   clock.ms += 1
-  await claimed(claim => t.strictSame([claim.result, claim.firstSeenAt.getTime()], [undefined, clock.ms]), { key: 'old-49', body: 'another' })
+  await claimed(claim => t.strictSame([claim.result, claim.firstSeenAt.getTime()], [undefined, clock.ms]), {
+    key: 'old-49',
+    body: 'another'
+  })
   t.ok(Number(rows()) < 50, 'some go with each new one')
   for (let number = 0; number < 3; number++) await claimed(() => {}, { key: `new-${number}` })
   t.equal(rows(), 4)
@@ -109,41 +130,76 @@ t.test('neither a key nor anything of a record is stored', async t => {
 })
 
 t.test('two requests are one when all that decides what is done is equal', async t => {
-  const same = (changes: Partial<IdempotentRequest>): boolean => fingerprintOf({ ...request, ...changes }) === fingerprintOf(request)
+  const same = (changes: Partial<IdempotentRequest>): boolean =>
+    fingerprintOf({ ...request, ...changes }) === fingerprintOf(request)
   t.ok(same({ body: { lastName: 'Byron-secret' } }))
-  for (const changes of [{ method: 'PATCH' }, { route: 'persons' }, { id: '1' }, { ifMatch: 'W/"1"' }, { key: 'x' }, { body: { lastName: 'X' } }, { body: [request.body] }, { body: undefined }]) t.notOk(same(changes))
+  for (const changes of [
+    { method: 'PATCH' },
+    { route: 'persons' },
+    { id: '1' },
+    { ifMatch: 'W/"1"' },
+    { key: 'x' },
+    { body: { lastName: 'X' } },
+    { body: [request.body] },
+    { body: undefined }
+  ]) { t.notOk(same(changes)) }
   const numbers = ['1', '1.0', '1.00', '1e0'].map(text => digest({ value: new ExactNumber(text) }))
   t.equal(new Set(numbers).size, 4, 'numbers count by their text')
   fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.infiniteStream(fc.integer()), (body, random) => {
-    const shuffled = Object.fromEntries(Object.entries(body).map(entry => [random.next().value, entry] as const).sort(([a], [b]) => a - b).map(([, entry]) => entry))
+    const shuffled = Object.fromEntries(
+      Object.entries(body)
+        .map(entry => [random.next().value, entry] as const)
+        .sort(([a], [b]) => a - b)
+        .map(([, entry]) => entry)
+    )
     return digest(body) === digest(shuffled)
   }))
-  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => (digest(a) === digest(b)) === isDeepStrictEqual(asSent(a), asSent(b))))
+  fc.assert(
+    fc.property(
+      fc.jsonValue(),
+      fc.jsonValue(),
+      (a, b) => (digest(a) === digest(b)) === isDeepStrictEqual(asSent(a), asSent(b))
+    )
+  )
 })
 
 t.test('a key is one header', async t => {
   t.equal(readIdempotencyKey(['Host', 'x', 'IDEMPOTENCY-key', 'abc']), 'abc')
   t.equal(readIdempotencyKey(['X-Other', 'Idempotency-Key']), undefined)
-  for (const headers of [['idempotency-key', ''], ['idempotency-key', 'a', 'Idempotency-Key', 'a'], ['idempotency-key', 'a\tb'], ['idempotency-key', 'é']]) {
+  for (const headers of [
+    ['idempotency-key', ''],
+    ['idempotency-key', 'a', 'Idempotency-Key', 'a'],
+    ['idempotency-key', 'a\tb'],
+    ['idempotency-key', 'é']
+  ]) {
     t.throws(() => readIdempotencyKey(headers), { code: 'BAD_REQUEST' })
   }
 })
 
 const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-t.test('while nothing can be noted down nothing is done, in words that say so, and what was done is answered', async t => {
-  const { claimed, refuse } = opened(t)
-  const nothing = { code: 'BACKEND_UNAVAILABLE', message: /^Nothing was done/, headers: { 'retry-after': '5' } }
-  const letInsert = refuse('INSERT')
-  t.match(await failureOf(claimed(() => t.fail('it is not performed'))), nothing)
-  letInsert()
-  const letUpdate = refuse('UPDATE')
-  t.match(await failureOf(claimed(claim => claim.intend({ version: '1', content: 'c' }))), nothing)
-  t.equal(await claimed(claim => { claim.finish({ id: '7' }); return 'answered' }), 'answered')
-  letUpdate()
-  await claimed(claim => {
-    t.strictSame([claim.result, claim.intent], [undefined, undefined])
-    claim.finish({ id: '7' })
-  })
-  await claimed(claim => t.strictSame(claim.result, { id: '7' }))
-})
+t.test(
+  'while nothing can be noted down nothing is done, in words that say so, and what was done is answered',
+  async t => {
+    const { claimed, refuse } = opened(t)
+    const nothing = { code: 'BACKEND_UNAVAILABLE', message: /^Nothing was done/, headers: { 'retry-after': '5' } }
+    const letInsert = refuse('INSERT')
+    t.match(await failureOf(claimed(() => t.fail('it is not performed'))), nothing)
+    letInsert()
+    const letUpdate = refuse('UPDATE')
+    t.match(await failureOf(claimed(claim => claim.intend({ version: '1', content: 'c' }))), nothing)
+    t.equal(
+      await claimed(claim => {
+        claim.finish({ id: '7' })
+        return 'answered'
+      }),
+      'answered'
+    )
+    letUpdate()
+    await claimed(claim => {
+      t.strictSame([claim.result, claim.intent], [undefined, undefined])
+      claim.finish({ id: '7' })
+    })
+    await claimed(claim => t.strictSame(claim.result, { id: '7' }))
+  }
+)

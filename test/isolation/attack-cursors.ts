@@ -4,15 +4,24 @@ import { tenantSystem } from '../harness/fhir-server.js'
 import type { TestGateway } from '../harness/gateway.js'
 import type { Names } from './attacks/attack.js'
 
-interface Parts { readonly gateway: TestGateway, readonly keys: Names, readonly names: Names, readonly test: FhirServer }
+interface Parts {
+  readonly gateway: TestGateway
+  readonly keys: Names
+  readonly names: Names
+  readonly test: FhirServer
+}
 
 /** Real cursors of everybody and everything, and what becomes of them when somebody meddles. */
 export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise<Names> {
   const next = async (who: string, path: string): Promise<string> => {
     const response = await gateway.inject({ method: 'GET', url: `/v1/${path}`, headers: { 'x-api-key': keys[who]! } })
     const { link = [], data } = JSON.parse(response.body)
-    const cursor = data?.cursor ?? /_cursor=([^&]+)/.exec(link.find(({ relation }: { relation: string }) => relation === 'next')?.url ?? '')?.[1]
-    if (typeof cursor !== 'string') throw new Error(`no cursor at ${path}: ${response.statusCode} ${response.body.slice(0, 500)}`)
+    const cursor =
+      data?.cursor ??
+      /_cursor=([^&]+)/.exec(link.find(({ relation }: { relation: string }) => relation === 'next')?.url ?? '')?.[1]
+    if (typeof cursor !== 'string') {
+      throw new Error(`no cursor at ${path}: ${response.statusCode} ${response.body.slice(0, 500)}`)
+    }
     return cursor
   }
   const cursor = await next('attacker', 'fhir/Patient?_count=1')
@@ -30,14 +39,19 @@ export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise
     cutCursor: cursor.slice(0, -4),
     longCursor: `${cursor}AAAA`,
     paddedCursor: `${cursor}=`,
-    forgedCursor: Buffer.from(JSON.stringify({ link: `Patient?_id=${names.theirs}`, count: 1, expires: 9e15 })).toString('base64url'),
+    forgedCursor: Buffer.from(
+      JSON.stringify({ link: `Patient?_id=${names.theirs}`, count: 1, expires: 9e15 })
+    ).toString('base64url'),
     theirPages: await pagesOf(test, names.theirTenant!)
   }
 }
 
 /** The server's own token for the next page of the other's records: whoever has it may read on. */
 async function pagesOf (server: FhirServer, tenantId: string): Promise<string> {
-  const { body } = await server.send('GET', `Patient?_tag=${encodeURIComponent(`${tenantSystem}|${tenantId}`)}&_count=1`)
+  const { body } = await server.send(
+    'GET',
+    `Patient?_tag=${encodeURIComponent(`${tenantSystem}|${tenantId}`)}&_count=1`
+  )
   const next = body.link?.find(({ relation }: { relation: string }) => relation === 'next')?.url ?? ''
   return /_getpages=([^&]+)/.exec(next)?.[1] ?? randomUUID()
 }

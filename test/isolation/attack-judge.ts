@@ -4,14 +4,47 @@ import type { Call, Outcome } from './attack-sender.js'
 import { publicUrl, type AttackWorld } from './attack-world.js'
 
 /** What a datastore says of itself, and where it is; names as words of their own, since a cursor has any letters. */
-const insides = /\bHAPI\b|hapi-?fhir|\bJetty\b|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
+const insides =
+  /\bHAPI\b|hapi-?fhir|\bJetty\b|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
 
 const answerHeaders = new Set([
-  'allow', 'cache-control', 'connection', 'content-disposition', 'content-location', 'content-length', 'content-security-policy', 'content-type', 'date', 'etag', 'keep-alive', 'last-modified', 'location', 'retry-after', 'vary', 'www-authenticate',
-  'x-content-type-options', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id', 'x-timestamp'
+  'allow',
+  'cache-control',
+  'connection',
+  'content-disposition',
+  'content-location',
+  'content-length',
+  'content-security-policy',
+  'content-type',
+  'date',
+  'etag',
+  'keep-alive',
+  'last-modified',
+  'location',
+  'retry-after',
+  'vary',
+  'www-authenticate',
+  'x-content-type-options',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-request-id',
+  'x-timestamp'
 ])
 
-const callHeaders = new Set(['accept', 'authorization', 'cache-control', 'connection', 'content-length', 'content-type', 'host', 'if-match', 'if-none-exist', 'prefer', 'x-request-id'])
+const callHeaders = new Set([
+  'accept',
+  'authorization',
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'if-match',
+  'if-none-exist',
+  'prefer',
+  'x-request-id'
+])
 
 /** What is wrong with the answer to one request; empty when nothing is. */
 export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): string[] {
@@ -20,36 +53,65 @@ export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): s
   const shows = (text: string): boolean => readings.some(reading => reading.includes(text))
   const allowed = [attack.status].flat()
   return [
-    ...allowed.includes(outcome.status) ? [] : [`answered ${outcome.status} in place of ${allowed.join(' or ')}: ${outcome.text.slice(0, 300)}`],
-    ...secretsFor(world, attack, outcome).filter(shows).map(secret => `shows ${nameOf(world, secret)}`),
-    ...shows(world.names.backend!) && !percentDecoded(outcome.sent).includes(world.names.backend!) ? ['shows the URL of the datastore'] : [],
-    ...insides.test(whole) ? [`shows the inside: ${insides.exec(whole)![0]}`] : [],
-    ...(attack.shows ?? []).filter(text => !shows(text)).map(text => `lacks ${nameOf(world, text)}: ${outcome.text.slice(0, 300)}`),
+    ...(allowed.includes(outcome.status)
+      ? []
+      : [`answered ${outcome.status} in place of ${allowed.join(' or ')}: ${outcome.text.slice(0, 300)}`]),
+    ...secretsFor(world, attack, outcome)
+      .filter(shows)
+      .map(secret => `shows ${nameOf(world, secret)}`),
+    ...(shows(world.names.backend!) && !percentDecoded(outcome.sent).includes(world.names.backend!)
+      ? ['shows the URL of the datastore']
+      : []),
+    ...(insides.test(whole) ? [`shows the inside: ${insides.exec(whole)![0]}`] : []),
+    ...(attack.shows ?? [])
+      .filter(text => !shows(text))
+      .map(text => `lacks ${nameOf(world, text)}: ${outcome.text.slice(0, 300)}`),
     ...(attack.hides ?? []).filter(shows).map(text => `shows ${nameOf(world, text)}`),
-    ...Object.keys(outcome.headers).filter(name => !answerHeaders.has(name)).map(name => `has the header ${name}`),
-    ...['location', 'content-location'].filter(name => !(outcome.headers[name] ?? publicUrl).startsWith(publicUrl)).map(name => `leads elsewhere by ${name}`),
+    ...Object.keys(outcome.headers)
+      .filter(name => !answerHeaders.has(name))
+      .map(name => `has the header ${name}`),
+    ...['location', 'content-location']
+      .filter(name => !(outcome.headers[name] ?? publicUrl).startsWith(publicUrl))
+      .map(name => `leads elsewhere by ${name}`),
     ...outcome.calls.flatMap(call => wrongWith(world, attack, call))
   ]
 }
 
-/** What the sender itself named is no secret to it; that it is not confirmed either, the comparison with an unknown name shows. */
+/**
+ * What the sender itself named is no secret to it; that it is not confirmed either, the comparison with an unknown name
+ * shows.
+ */
 function secretsFor ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: Outcome): readonly string[] {
   if (as === 'victim') return []
   const said = percentDecoded(sent)
-  return secrets.filter(secret => !sent.includes(secret) && !said.includes(secret) && !(as === 'live' && [names.liveMark, names.liveOnly, names.liveTwo].includes(secret)))
+  return secrets.filter(
+    secret =>
+      !sent.includes(secret) &&
+      !said.includes(secret) &&
+      !(as === 'live' && [names.liveMark, names.liveOnly, names.liveTwo].includes(secret))
+  )
 }
 
-/** What is wrong with a request to the datastore: every search has the sender's tag, and no header is the sender's own. */
+/**
+ * What is wrong with a request to the datastore: every search has the sender's tag, and no header is the sender's own.
+ */
 function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, headers, body }: Call): string[] {
   const tag = `_tag=${tenantSystem}|${as === 'victim' ? names.theirTenant : names.ownTenant}`
   const decoded = percentDecoded(path)
-  const isSearch = /^\/fhir\/[A-Z][A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
+  const isSearch =
+    /^\/fhir\/[A-Z][A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
   return [
-    ...isSearch && !decoded.includes(tag) ? [`searches without the tag: ${method} ${decoded}`] : [],
-    ...isSearch && method === 'POST' && !percentDecoded(body).includes(tag) ? [`searches by form without the tag in the form: ${decoded}`] : [],
-    ...headers['if-none-exist'] !== undefined && !percentDecoded(headers['if-none-exist']).includes(tag) ? ['creates on a condition without the tag'] : [],
-    ...Object.entries(headers).filter(([name, value]) => !callHeaders.has(name) || value.includes('evil.example')).map(([name]) => `sends the datastore the header ${name}`),
-    ...path.includes('evil.example') ? ['sends the datastore a foreign address'] : []
+    ...(isSearch && !decoded.includes(tag) ? [`searches without the tag: ${method} ${decoded}`] : []),
+    ...(isSearch && method === 'POST' && !percentDecoded(body).includes(tag)
+      ? [`searches by form without the tag in the form: ${decoded}`]
+      : []),
+    ...(headers['if-none-exist'] !== undefined && !percentDecoded(headers['if-none-exist']).includes(tag)
+      ? ['creates on a condition without the tag']
+      : []),
+    ...Object.entries(headers)
+      .filter(([name, value]) => !callHeaders.has(name) || value.includes('evil.example'))
+      .map(([name]) => `sends the datastore the header ${name}`),
+    ...(path.includes('evil.example') ? ['sends the datastore a foreign address'] : [])
   ]
 }
 
@@ -59,7 +121,11 @@ export function said ({ status, headers, text, calls }: Outcome, variant: string
   if (status === 201 || text.includes('"status":"201 ')) return `${calls.length} calls [${status}]`
   const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
   const steady = Object.entries(others).filter(([name]) => !name.startsWith('x-ratelimit-')).sort()
-  const plain = JSON.stringify([status, steady, text.replace(/"(?:requestId|timestamp|rateLimit\w+)":(?:"[^"]*"|\d+|null)/g, '')])
+  const plain = JSON.stringify([
+    status,
+    steady,
+    text.replace(/"(?:requestId|timestamp|rateLimit\w+)":(?:"[^"]*"|\d+|null)/g, '')
+  ])
   return `${calls.length} calls ${variant === '' ? plain : plain.replaceAll(variant, '(named)')}`
 }
 
@@ -68,7 +134,9 @@ function nameOf ({ names }: AttackWorld, text: string): string {
 }
 
 function unescaped (text: string): string {
-  return text.replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16))).replaceAll('\\/', '/')
+  return text
+    .replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+    .replaceAll('\\/', '/')
 }
 
 function percentDecoded (text: string): string {

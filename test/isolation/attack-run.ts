@@ -1,7 +1,7 @@
 /**
- * The attacks without a test runner: prints each finding. `--first` stops at the first one; names of sections choose among
- * them, or with `--all` say which come first; `--hapi` names a FHIR server in place of the sandbox. Ends with 1 when there
- * was a finding, with 2 when the attacks could not be sent.
+ * The attacks without a test runner: prints each finding. `--first` stops at the first one; names of sections choose
+ * among them, or with `--all` say which come first; `--hapi` names a FHIR server in place of the sandbox. Ends with 1
+ * when there was a finding, with 2 when the attacks could not be sent.
  */
 import { parseArgs } from 'node:util'
 import { attackWorld } from './attacks.js'
@@ -11,13 +11,18 @@ import { sandboxStores } from './sandbox-stores.js'
 import type { AttackWorld, Stores } from './attack-world.js'
 import { handOverOnHapi } from './failover.js'
 
-const options = { first: { type: 'boolean', default: false }, all: { type: 'boolean', default: false }, hapi: { type: 'string' } } as const
+const options = {
+  first: { type: 'boolean', default: false },
+  all: { type: 'boolean', default: false },
+  hapi: { type: 'string' }
+} as const
 const { values: { first, all, hapi }, positionals } = parseArgs({ options, allowPositionals: true })
 const closers: Array<() => unknown> = []
 const t = { after: (close: () => unknown) => { closers.unshift(close) } } as never
 
 async function * findings (world: AttackWorld): AsyncGenerator<Finding> {
-  const others = all || positionals.length === 0 ? Object.keys(attacks).filter(name => !positionals.includes(name)) : []
+  const others =
+    all || positionals.length === 0 ? Object.keys(attacks).filter(name => !positionals.includes(name)) : []
   for (const name of [...positionals, ...others]) {
     const section = attacks[name]!
     const before = await untouchableState(world)
@@ -37,7 +42,9 @@ async function run (): Promise<number> {
   for await (const { attack, problems } of findings(await attackWorld(t, await stores()))) {
     if (problems.length === 0) continue
     found++
-    console.log(`${attack.row}: ${attack.send.slice(0, 120)}\n  ${problems.map(problem => problem.slice(0, 400)).join('\n  ')}`)
+    console.log(
+      `${attack.row}: ${attack.send.slice(0, 120)}\n  ${problems.map(problem => problem.slice(0, 400)).join('\n  ')}`
+    )
     if (first) break
   }
   return found

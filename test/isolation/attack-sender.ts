@@ -5,7 +5,12 @@ import type { AttackWorld } from './attack-world.js'
 import { probePath } from '../../src/backends/http-backend.js'
 
 /** A request that the gateway sent to a datastore. */
-export interface Call { readonly method: string, readonly path: string, readonly headers: Readonly<Record<string, string>>, readonly body: string }
+export interface Call {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
 
 /** What came of a request, as its sender sees it, and what the gateway asked of its datastore for it. */
 export interface Outcome {
@@ -26,7 +31,10 @@ export async function sendAttack ({ gateway, keys }: AttackWorld, attack: Attack
   return { sent: sent.toString(), status: answer.status, headers: answer.headers, text: answer.text, calls }
 }
 
-function bytesOf ({ send, headers = [], body, http = '1.1' }: Attack, { key, requestId }: { readonly key: string | undefined, readonly requestId: string }): Buffer {
+function bytesOf (
+  { send, headers = [], body, http = '1.1' }: Attack,
+  { key, requestId }: { readonly key: string | undefined; readonly requestId: string }
+): Buffer {
   const [, method = '', target = ''] = /^(\S+) ?(.*)$/s.exec(send) ?? []
   const content = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
   // A line that begins with `!` stands in place of the one that is always sent.
@@ -34,11 +42,13 @@ function bytesOf ({ send, headers = [], body, http = '1.1' }: Attack, { key, req
   const has = (name: string): boolean => headers.some(line => line.toLowerCase().startsWith(`${name}:`))
   const lines = [
     `${method} ${target.startsWith('!') ? target.slice(1) : `/v1/fhir${target}`} HTTP/${http}`,
-    ...own('host') ? [] : ['host: gateway.test'],
-    ...own('x-request-id') ? [] : [`x-request-id: ${requestId}`],
-    ...key === undefined ? [] : [`x-api-key: ${key}`],
-    ...content === undefined || has('content-type') ? [] : ['content-type: application/fhir+json'],
-    ...content === undefined || has('content-length') || has('transfer-encoding') ? [] : [`content-length: ${Buffer.byteLength(content)}`],
+    ...(own('host') ? [] : ['host: gateway.test']),
+    ...(own('x-request-id') ? [] : [`x-request-id: ${requestId}`]),
+    ...(key === undefined ? [] : [`x-api-key: ${key}`]),
+    ...(content === undefined || has('content-type') ? [] : ['content-type: application/fhir+json']),
+    ...(content === undefined || has('content-length') || has('transfer-encoding')
+      ? []
+      : [`content-length: ${Buffer.byteLength(content)}`]),
     ...headers.map(line => line.replace(/^!/, '')),
     'connection: close'
   ]
@@ -47,16 +57,30 @@ function bytesOf ({ send, headers = [], body, http = '1.1' }: Attack, { key, req
 
 const created = 'undici:request:create'
 
-interface Created { readonly request: { readonly method: string, readonly path: string, readonly headers: string | readonly string[], readonly body: unknown } }
+interface Created {
+  readonly request: {
+    readonly method: string
+    readonly path: string
+    readonly headers: string | readonly string[]
+    readonly body: unknown
+  }
+}
 
 /** Runs something and tells which requests this process's HTTP client made meanwhile. */
-export async function watched<T> (work: () => Promise<T>): Promise<{ readonly result: T, readonly calls: readonly Call[] }> {
+export async function watched<T> (
+  work: () => Promise<T>
+): Promise<{ readonly result: T; readonly calls: readonly Call[] }> {
   const calls: Call[] = []
   const note = (message: unknown): void => {
     const { method, path, headers, body } = (message as Created).request
     // The gateway looks after its datastores by itself, and asks now and then what they can do, whatever is sent to it.
     if (path.endsWith(`/${probePath}`) || path.endsWith('/metadata')) return
-    calls.push({ method, path, headers: headersIn(headers), body: typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString() : '' })
+    calls.push({
+      method,
+      path,
+      headers: headersIn(headers),
+      body: typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString() : ''
+    })
   }
   diagnostics.subscribe(created, note)
   try {
@@ -67,8 +91,12 @@ export async function watched<T> (work: () => Promise<T>): Promise<{ readonly re
 }
 
 function headersIn (headers: string | readonly string[]): Record<string, string> {
-  const pairs = typeof headers === 'string'
-    ? headers.split('\r\n').filter(line => line !== '').map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()] as const)
-    : Array.from({ length: headers.length / 2 }, (_, i) => [headers[2 * i]!, headers[2 * i + 1]!] as const)
+  const pairs =
+    typeof headers === 'string'
+      ? headers
+        .split('\r\n')
+        .filter(line => line !== '')
+        .map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()] as const)
+      : Array.from({ length: headers.length / 2 }, (_, i) => [headers[2 * i]!, headers[2 * i + 1]!] as const)
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }

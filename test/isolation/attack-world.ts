@@ -35,27 +35,79 @@ export interface AttackWorld {
 const newId = (): string => `x${randomBytes(15).toString('hex')}`
 const newMark = (): string => `Mk${randomBytes(12).toString('hex')}`
 
-const idNames = ['own', 'ownEdit', 'ownDelete', 'ownGone', 'theirs', 'theirsTwo', 'theirsGone', 'liveOnly', 'liveTwo', 'untagged', 'twoTags', 'lookalike', 'crossing', 'intruder', 'beyond', 'inherited', 'unknown']
-const markNames = ['ownMark', 'theirMark', 'liveMark', 'beyondMark', 'untaggedMark', 'twoTagsMark', 'lookalikeMark', 'intruderCode', 'hiddenMark', 'nobodysMark']
+const idNames = [
+  'own',
+  'ownEdit',
+  'ownDelete',
+  'ownGone',
+  'theirs',
+  'theirsTwo',
+  'theirsGone',
+  'liveOnly',
+  'liveTwo',
+  'untagged',
+  'twoTags',
+  'lookalike',
+  'crossing',
+  'intruder',
+  'beyond',
+  'inherited',
+  'unknown'
+]
+const markNames = [
+  'ownMark',
+  'theirMark',
+  'liveMark',
+  'beyondMark',
+  'untaggedMark',
+  'twoTagsMark',
+  'lookalikeMark',
+  'intruderCode',
+  'hiddenMark',
+  'nobodysMark'
+]
 
 export async function makeAttackWorld (gateway: TestGateway, stores: Stores): Promise<AttackWorld> {
   const owner = await gateway.createKey()
   const victim = await gateway.createKey()
-  const ofOwner = async (request: object): Promise<string> => (await gateway.createKey({ tenantId: owner.tenantId, ...request })).secret
-  const keys = { attacker: owner.secret, victim: victim.secret, reader: await ofOwner({ scopes: ['read'] }), writer: await ofOwner({ scopes: ['write'] }), live: await ofOwner({ mode: 'live' }) }
-  const made = Object.fromEntries([...idNames.map(name => [name, newId()]), ...markNames.map(name => [name, newMark()])])
+  const ofOwner = async (request: object): Promise<string> =>
+    (await gateway.createKey({ tenantId: owner.tenantId, ...request })).secret
+  const keys = {
+    attacker: owner.secret,
+    victim: victim.secret,
+    reader: await ofOwner({ scopes: ['read'] }),
+    writer: await ofOwner({ scopes: ['write'] }),
+    live: await ofOwner({ mode: 'live' })
+  }
+  const made = Object.fromEntries([
+    ...idNames.map(name => [name, newId()]),
+    ...markNames.map(name => [name, newMark()])
+  ])
   const [test, live] = [fhirServer(stores.testUrl), fhirServer(stores.liveUrl)]
   const tenants = { own: tagOf(owner.tenantId), theirs: tagOf(victim.tenantId) }
   const plot = new Plot(made, tenants)
   await plant(plot, { test, live, handOver: stores.handOver })
   await remember(gateway, { key: keys.attacker, id: made.own! })
-  const names = { ...made, ...spellingsOf(made), ownTenant: owner.tenantId, theirTenant: victim.tenantId, ownKey: keys.attacker, ownKeyAsLive: keys.attacker.replace('_test_', '_live_'), ownData: dataOf(made.ownMark!), backend: stores.testUrl }
+  const names = {
+    ...made,
+    ...spellingsOf(made),
+    ownTenant: owner.tenantId,
+    theirTenant: victim.tenantId,
+    ownKey: keys.attacker,
+    ownKeyAsLive: keys.attacker.replace('_test_', '_live_'),
+    ownData: dataOf(made.ownMark!),
+    backend: stores.testUrl
+  }
   return {
     kind: stores.kind,
     gateway,
-    names: { ...names, ...await cursorsOf({ gateway, keys, names, test }) },
+    names: { ...names, ...(await cursorsOf({ gateway, keys, names, test })) },
     keys,
-    secrets: [...secretNames.map(name => made[name]!), ...secretMarks.map(name => dataOf(made[name]!)), victim.tenantId],
+    secrets: [
+      ...secretNames.map(name => made[name]!),
+      ...secretMarks.map(name => dataOf(made[name]!)),
+      victim.tenantId
+    ],
     test,
     untouchable: plot.untouchable
   }
@@ -63,15 +115,36 @@ export async function makeAttackWorld (gateway: TestGateway, stores: Stores): Pr
 
 const secretMarks = ['theirMark', 'liveMark', 'beyondMark', 'untaggedMark', 'twoTagsMark', 'lookalikeMark']
 /** Without `beyond`, to which a record of the attacker's refers. */
-const secretNames = [...secretMarks, 'hiddenMark', 'intruderCode', 'theirs', 'theirsTwo', 'theirsGone', 'liveOnly', 'liveTwo', 'untagged', 'twoTags', 'lookalike', 'intruder']
+const secretNames = [
+  ...secretMarks,
+  'hiddenMark',
+  'intruderCode',
+  'theirs',
+  'theirsTwo',
+  'theirsGone',
+  'liveOnly',
+  'liveTwo',
+  'untagged',
+  'twoTags',
+  'lookalike',
+  'intruder'
+]
 
 /** What is where, before anything is sent. */
 class Plot {
   readonly untouchable: string[] = []
-  constructor (readonly names: Names, readonly tenants: { readonly own: Planting['tags'][number], readonly theirs: Planting['tags'][number] }) {}
+  constructor (
+    readonly names: Names,
+    readonly tenants: { readonly own: Planting['tags'][number]; readonly theirs: Planting['tags'][number] }
+  ) {}
 
   of (id: string, mark: string, tags: Planting['tags']): Planting {
-    return { id: this.names[id]!, mark: this.names[mark]!, tags, ...mark === 'theirMark' && { hidden: this.names.hiddenMark! } }
+    return {
+      id: this.names[id]!,
+      mark: this.names[mark]!,
+      tags,
+      ...(mark === 'theirMark' && { hidden: this.names.hiddenMark! })
+    }
   }
 }
 
@@ -90,42 +163,86 @@ async function plant (plot: Plot, { test, live, handOver }: Ground): Promise<voi
     ...planted(plot.of('beyond', 'beyondMark', [theirs]), ['Practitioner', 'Patient']),
     ...planted(plot.of('untagged', 'untaggedMark', [])),
     ...planted(plot.of('twoTags', 'twoTagsMark', [own, theirs]), doubtful),
-    ...planted(plot.of('lookalike', 'lookalikeMark', [own, { ...theirs, system: tenantSystem.toUpperCase() }]), doubtful),
+    ...planted(
+      plot.of('lookalike', 'lookalikeMark', [own, { ...theirs, system: tenantSystem.toUpperCase() }]),
+      doubtful
+    ),
     crossed(plot.of('crossing', 'ownMark', [own]), plot.names.beyond!, plot.names.beyond!),
     crossed(plot.of('intruder', 'intruderCode', [theirs]), plot.names.own!, plot.names.theirs!)
   ]
   await inOne(test, 'PUT', records)
-  await inOne(test, 'PUT', records.filter(({ resourceType, id }) => resourceType === 'Patient' && [plot.names.ownEdit, plot.names.theirs].includes(id)).map(record => ({ ...record, gender: 'other' })))
+  await inOne(
+    test,
+    'PUT',
+    records
+      .filter(
+        ({ resourceType, id }) => resourceType === 'Patient' && [plot.names.ownEdit, plot.names.theirs].includes(id)
+      )
+      .map(record => ({ ...record, gender: 'other' }))
+  )
   const gone = [plot.names.ownGone, plot.names.theirsGone]
   await inOne(test, 'DELETE', records.filter(({ id }) => gone.includes(id)))
   await handOver(test, ...former(plot))
-  await inOne(live, 'PUT', [...planted(plot.of('liveOnly', 'liveMark', [own])), ...planted(plot.of('liveTwo', 'liveMark', [own]), ['Practitioner', 'Patient'])])
-  const harmed = records.filter(({ meta }) => !(meta?.tag as Planting['tags']).some(({ system, code }) => system === own.system && code === own.code))
-  plot.untouchable.push(...[...harmed, ...records.filter(({ id }) => [plot.names.twoTags, plot.names.lookalike].includes(id))].map(({ resourceType, id }) => `${resourceType}/${id}`))
+  await inOne(live, 'PUT', [
+    ...planted(plot.of('liveOnly', 'liveMark', [own])),
+    ...planted(plot.of('liveTwo', 'liveMark', [own]), ['Practitioner', 'Patient'])
+  ])
+  const harmed = records.filter(
+    ({ meta }) =>
+      !(meta?.tag as Planting['tags']).some(({ system, code }) => system === own.system && code === own.code)
+  )
+  plot.untouchable.push(
+    ...[...harmed, ...records.filter(({ id }) => [plot.names.twoTags, plot.names.lookalike].includes(id))].map(
+      ({ resourceType, id }) => `${resourceType}/${id}`
+    )
+  )
 }
 
-/** Records that carry the attacker's tag and another one; a search finds them, so there are none of the types that most rows search. */
+/**
+ * Records that carry the attacker's tag and another one; a search finds them, so there are none of the types that most
+ * rows search.
+ */
 const doubtful: readonly PlantedType[] = ['Flag']
 
 function former (plot: Plot): [FhirResource, FhirResource] {
-  const [before, after] = [plot.of('inherited', 'theirMark', [plot.tenants.theirs]), plot.of('inherited', 'ownMark', [plot.tenants.own])].map(planting => planted(planting, ['Basic'])[0]!)
+  const [before, after] = [
+    plot.of('inherited', 'theirMark', [plot.tenants.theirs]),
+    plot.of('inherited', 'ownMark', [plot.tenants.own])
+  ].map(planting => planted(planting, ['Basic'])[0]!)
   return [before!, after!]
 }
 
 async function inOne (server: FhirServer, method: 'PUT' | 'DELETE', records: readonly FhirResource[]): Promise<void> {
   const order = (record: FhirResource): number => plantedTypes.indexOf(record.resourceType as PlantedType)
   const sorted = records.toSorted((a, b) => method === 'PUT' ? order(a) - order(b) : order(b) - order(a))
-  const entry = sorted.map(record => ({ ...method === 'PUT' && { resource: record }, request: { method, url: `${record.resourceType}/${record.id}` } }))
+  const entry = sorted.map(record => ({
+    ...(method === 'PUT' && { resource: record }),
+    request: { method, url: `${record.resourceType}/${record.id}` }
+  }))
   const { status, body } = await server.send('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
   if (status !== 200) throw new Error(`nothing was planted: ${status} ${JSON.stringify(body).slice(0, 2_000)}`)
 }
 
-/** The gateway has seen the attacker's records before, as in any real minute; else the first answer costs it a look more than the next. */
-async function remember (gateway: TestGateway, { key, id }: { readonly key: string, readonly id: string }): Promise<void> {
-  for (const type of plantedTypes) await gateway.inject({ method: 'GET', url: `/v1/fhir/${type}/${id}`, headers: { 'x-api-key': key } })
+/**
+ * The gateway has seen the attacker's records before, as in any real minute; else the first answer costs it a look more
+ * than the next.
+ */
+async function remember (
+  gateway: TestGateway,
+  { key, id }: { readonly key: string; readonly id: string }
+): Promise<void> {
+  for (const type of plantedTypes) {
+    await gateway.inject({ method: 'GET', url: `/v1/fhir/${type}/${id}`, headers: { 'x-api-key': key } })
+  }
 }
 
 function spellingsOf ({ own = '', theirs = '' }: Names): Names {
-  const encoded = (text: string, percent: string): string => [...text].map(char => `${percent}${char.charCodeAt(0).toString(16)}`).join('')
-  return { ownEncoded: encoded(own, '%'), theirsEncoded: encoded(theirs, '%'), ownEncodedTwice: encoded(own, '%25'), theirsEncodedTwice: encoded(theirs, '%25') }
+  const encoded = (text: string, percent: string): string =>
+    [...text].map(char => `${percent}${char.charCodeAt(0).toString(16)}`).join('')
+  return {
+    ownEncoded: encoded(own, '%'),
+    theirsEncoded: encoded(theirs, '%'),
+    ownEncodedTwice: encoded(own, '%25'),
+    theirsEncodedTwice: encoded(theirs, '%25')
+  }
 }

@@ -8,11 +8,17 @@ import { runAttack, untouchableState, wrongWithOwn } from './run-attacks.js'
 
 /** A gateway with two organizations in one FHIR server, where everything that can be planted is. */
 export async function attackWorld (t: Pick<Test, 'after'>, stores: Stores): Promise<AttackWorld> {
-  const gateway = await startGateway(t as Test, { environment: { FHIR_TEST_URL: stores.testUrl, FHIR_LIVE_URL: stores.liveUrl, PUBLIC_URL: publicUrl }, plans: unlimitedPlans })
+  const gateway = await startGateway(t as Test, {
+    environment: { FHIR_TEST_URL: stores.testUrl, FHIR_LIVE_URL: stores.liveUrl, PUBLIC_URL: publicUrl },
+    plans: unlimitedPlans
+  })
   return makeAttackWorld(gateway, stores)
 }
 
-/** Sends every attack of the table and demands of each answer, of the log and of the datastore that nothing of another's shows or changes. */
+/**
+ * Sends every attack of the table and demands of each answer, of the log and of the datastore that nothing of another's
+ * shows or changes.
+ */
 export async function attackAll (t: Test, stores: Stores, sections = attacks): Promise<void> {
   const world = await attackWorld(t, stores)
   for (const [name, section] of Object.entries(sections)) {
@@ -26,5 +32,9 @@ export async function attackAll (t: Test, stores: Stores, sections = attacks): P
       t.ok(builtIns() === shared, 'what all tenants share in the process is as it was')
     })
   }
-  t.strictSame(await wrongWithOwn(world), [], 'what the attacker stored is the attacker\'s alone and leads to nothing else')
+  t.strictSame(
+    await wrongWithOwn(world),
+    [],
+    "what the attacker stored is the attacker's alone and leads to nothing else"
+  )
 }

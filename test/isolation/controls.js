@@ -1,7 +1,8 @@
 /* eslint no-template-curly-in-string: off -- the texts are program text of the gateway */
 /**
  * Every control that keeps tenants apart, and how to switch it off in the built program: texts that stand there exactly
- * once, and what takes their place. `sections` of the attacks are sent first; `on: 'hapi'` needs the real server to show it.
+ * once, and what takes their place. `sections` of the attacks are sent first; `on: 'hapi'` needs the real server to
+ * show it.
  * @typedef {{ file: string, find: string, replace: string }} Patch
  * @typedef {{ control: string, patches: Patch[], sections: string[], on?: 'hapi', ci?: boolean }} Control
  */
@@ -10,72 +11,360 @@
 const patch = (file, find, replace) => ({ file, find, replace })
 
 /** @returns {Control} */
-const control = (name, sections, patches, more = {}) => ({ control: name, sections, patches: [patches].flat(), ...more })
+const control = (name, sections, patches, more = {}) => ({
+  control: name,
+  sections,
+  patches: [patches].flat(),
+  ...more
+})
 
 const guard = name => `tenant-guard/${name}.js`
 
 /** @type {Control[]} */
 export const controls = [
-  control('tag on a search', ['searches'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])", 'encodeParameters([...page, ...shape])'), { ci: true }),
-  control('tag in the form of a search', ['form searches'], patch(guard('restrict'), 'form: [requested, own].filter', 'form: [requested].filter'), { ci: true }),
-  control('tag in the URL of a search by form', ['form searches'], patch(guard('restrict'), 'path: `${type}/_search?${own}`', 'path: `${type}/_search`'), { ci: true }),
-  control('tag on the condition of a create', ['conditions'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)]])]", "'']"), { ci: true }),
-  control('tags that a client may ask for', ['searches'], patch(guard('restrict'), "if (base === '_tag')", 'if (false)')),
-  control('check of what is read', ['reads'], patch(guard('reads/read-record'), 'const record = verifyAndRememberOwned(context, json(response), request)', 'const record = json(response)'), { ci: true }),
-  control('check of an earlier version', ['reads'], patch(guard('reads/vread'), 'verifyAndRememberOwned(context, jsonOf(response), { type, id })', 'jsonOf(response)')),
-  control('check of matches', ['searches'], patch(guard('reads/fhir-search'), 'return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined', 'return true'), { ci: true }),
-  control('check of what comes along', ['joins'], patch(guard('reads/fhir-search'), "return entry.search?.mode === 'include' &&", "return entry.search?.mode === 'include' ||"), { ci: true }),
-  control('total without matches that are not shown', ['searches'], patch(guard('reads/fhir-search'), 'const counted = isOwn ? bundle.total : undefined', 'const counted = bundle.total')),
-  control('check of versions in a history', ['reads'], patch(guard('reads/history'), 'verifyAndRememberOwned(context, resource, request) !== undefined', 'true'), { ci: true }),
-  control('check of the record of a history', ['reads'], patch(guard('reads/history'), 'await readMeta(context, type, id)', '')),
-  control('check of the patient of $everything', ['operations'], patch(guard('operations/everything'), 'await readMeta(context, type, id)', '')),
-  control('check of entries of $everything', ['operations'], patch(guard('operations/everything'), "return typeof resourceType === 'string' &&", "return typeof resourceType === 'string' ||"), { on: 'hapi' }),
-  control('check of the answer to a write', ['conditions'], patch(guard('writes/writes'), 'verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type, id })', 'jsonOf(response, uncertainOutcomeMessage)')),
-  control('check of what criteria find', ['conditions'], patch(guard('writes/single-match'), 'found.matches.map(match => verifyAndRememberOwned(context, match, { type }))', 'found.matches')),
-  control('check of owners that are looked up', ['references'], patch(guard('fetch-owned'), '.map(match => verifyAndRememberOwned(context, match, { type }))', '')),
-  control('owner in the memory of owners', ['reads', 'references'], patch(guard('ownership'), '=== tenant;', '!== undefined;'), { ci: true }),
-  control('references of a write', ['references'], patch(guard('writes/writes'), 'if (refused.length > 0)', 'if (false)'), { ci: true }),
-  control('references of a transaction', ['bundles'], patch(guard('bundles/transaction-references'), 'if (refused.length > 0)', 'if (false)')),
-  control('references in contained resources', ['references'], patch(guard('writes/references'), 'step(key, element[key], within)', "if (key !== 'contained') step(key, element[key], within)")),
-  control('references in uris and canonicals', ['references'], patch(guard('writes/references'), 'else if (uriElements.has(key))', 'else if (false)')),
-  control('one reading of a reference', ['references'], patch(guard('writes/references'), 'return isTenantType(type) && isId(id) && (history === undefined || isVersioned) ?', 'return isTenantType(type) && isId(id) ?')),
-  control('tags that a client may store', ['writes'], patch(guard('writes/stamp'), 'labels.filter(label => !isTenantSystem(label.system, tenant))', 'labels'), { ci: true }),
-  control('lookalikes of the tenant system', ['writes'], patch(guard('tenant'), ".normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()", '')),
-  control('tags without a system', ['writes'], patch(guard('writes/stamp'), 'tag.filter(hasSystem)', 'tag'), { on: 'hapi' }),
-  control('words of tags', ['writes'], patch(guard('writes/stamp'), '_userSelected, ...coding }) {\n    return coding;', '_userSelected, ...coding }) {\n    return { ...coding, ...display && { display } };'), { on: 'hapi' }),
-  control('the tenant\'s own tag', ['writes'], patch(guard('writes/stamp'), '[...tags, { system: tenant.system, code: tenant.id }]', 'tags')),
-  control('extensions of the datastore', ['binaries'], patch(guard('writes/stamp'), '!serverExtension.test(url)', 'true')),
-  control('owner before an update', ['writes'], patch(guard('writes/writes'), 'if (!(await filterOwned(context, [record])).has(record))', 'if (false)'), { ci: true }),
-  control('owner before a delete', ['writes'], patch(guard('writes/writes'), 'const stored = await readMeta(context, type, id)', 'const stored = { meta: {} }'), { ci: true }),
-  control('owners of the records of a transaction', ['bundles'], patch(guard('bundles/transaction'), 'if (missing.length > 0)', 'if (false)')),
-  control('If-Match of an update', ['writes'], patch(guard('writes/writes'), "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT'", "};\n    const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT'")),
-  control('If-Match of a delete', ['writes'], patch(guard('writes/writes'), 'if (version !== undefined && version !== stored.meta.versionId)', 'if (false)'), { on: 'hapi' }),
-  control('headers that go to the datastore', ['headers'], [
-    patch('backends/http-backend.js', 'if (!mayBeSent.has(name))', 'if (false)'),
-    patch(guard('tenant-context'), 'return backend.send({ ...request, headers: { ...request.headers,', 'return backend.send({ ...request, headers: { ...globalThis.clientHeaders, ...request.headers,'),
-    patch('bootstrap/guarded-stores.js', 'return request => tenantGuard(', "return request => (globalThis.clientHeaders = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard(")
-  ], { ci: true }),
-  control('tenant of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode,', '[version, mode,'), { ci: true }),
-  control('mode and datastore of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode, datastore,', '[version, tenant,')),
+  control(
+    'tag on a search',
+    ['searches'],
+    patch(
+      guard('restrict'),
+      "encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])",
+      'encodeParameters([...page, ...shape])'
+    ),
+    { ci: true }
+  ),
+  control(
+    'tag in the form of a search',
+    ['form searches'],
+    patch(guard('restrict'), 'form: [requested, own].filter', 'form: [requested].filter'),
+    { ci: true }
+  ),
+  control(
+    'tag in the URL of a search by form',
+    ['form searches'],
+    patch(guard('restrict'), 'path: `${type}/_search?${own}`', 'path: `${type}/_search`'),
+    { ci: true }
+  ),
+  control(
+    'tag on the condition of a create',
+    ['conditions'],
+    patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)]])]", "'']"),
+    { ci: true }
+  ),
+  control(
+    'tags that a client may ask for',
+    ['searches'],
+    patch(guard('restrict'), "if (base === '_tag')", 'if (false)')
+  ),
+  control(
+    'check of what is read',
+    ['reads'],
+    patch(
+      guard('reads/read-record'),
+      'const record = verifyAndRememberOwned(context, json(response), request)',
+      'const record = json(response)'
+    ),
+    { ci: true }
+  ),
+  control(
+    'check of an earlier version',
+    ['reads'],
+    patch(guard('reads/vread'), 'verifyAndRememberOwned(context, jsonOf(response), { type, id })', 'jsonOf(response)')
+  ),
+  control(
+    'check of matches',
+    ['searches'],
+    patch(
+      guard('reads/fhir-search'),
+      'return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined',
+      'return true'
+    ),
+    { ci: true }
+  ),
+  control(
+    'check of what comes along',
+    ['joins'],
+    patch(
+      guard('reads/fhir-search'),
+      "return entry.search?.mode === 'include' &&",
+      "return entry.search?.mode === 'include' ||"
+    ),
+    { ci: true }
+  ),
+  control(
+    'total without matches that are not shown',
+    ['searches'],
+    patch(
+      guard('reads/fhir-search'),
+      'const counted = isOwn ? bundle.total : undefined',
+      'const counted = bundle.total'
+    )
+  ),
+  control(
+    'check of versions in a history',
+    ['reads'],
+    patch(guard('reads/history'), 'verifyAndRememberOwned(context, resource, request) !== undefined', 'true'),
+    { ci: true }
+  ),
+  control(
+    'check of the record of a history',
+    ['reads'],
+    patch(guard('reads/history'), 'await readMeta(context, type, id)', '')
+  ),
+  control(
+    'check of the patient of $everything',
+    ['operations'],
+    patch(guard('operations/everything'), 'await readMeta(context, type, id)', '')
+  ),
+  control(
+    'check of entries of $everything',
+    ['operations'],
+    patch(
+      guard('operations/everything'),
+      "return typeof resourceType === 'string' &&",
+      "return typeof resourceType === 'string' ||"
+    ),
+    { on: 'hapi' }
+  ),
+  control(
+    'check of the answer to a write',
+    ['conditions'],
+    patch(
+      guard('writes/writes'),
+      'verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type, id })',
+      'jsonOf(response, uncertainOutcomeMessage)'
+    )
+  ),
+  control(
+    'check of what criteria find',
+    ['conditions'],
+    patch(
+      guard('writes/single-match'),
+      'found.matches.map(match => verifyAndRememberOwned(context, match, { type }))',
+      'found.matches'
+    )
+  ),
+  control(
+    'check of owners that are looked up',
+    ['references'],
+    patch(guard('fetch-owned'), '.map(match => verifyAndRememberOwned(context, match, { type }))', '')
+  ),
+  control(
+    'owner in the memory of owners',
+    ['reads', 'references'],
+    patch(guard('ownership'), '=== tenant;', '!== undefined;'),
+    { ci: true }
+  ),
+  control(
+    'references of a write',
+    ['references'],
+    patch(guard('writes/writes'), 'if (refused.length > 0)', 'if (false)'),
+    { ci: true }
+  ),
+  control(
+    'references of a transaction',
+    ['bundles'],
+    patch(guard('bundles/transaction-references'), 'if (refused.length > 0)', 'if (false)')
+  ),
+  control(
+    'references in contained resources',
+    ['references'],
+    patch(
+      guard('writes/references'),
+      'step(key, element[key], within)',
+      "if (key !== 'contained') step(key, element[key], within)"
+    )
+  ),
+  control(
+    'references in uris and canonicals',
+    ['references'],
+    patch(guard('writes/references'), 'else if (uriElements.has(key))', 'else if (false)')
+  ),
+  control(
+    'one reading of a reference',
+    ['references'],
+    patch(
+      guard('writes/references'),
+      'return isTenantType(type) && isId(id) && (history === undefined || isVersioned) ?',
+      'return isTenantType(type) && isId(id) ?'
+    )
+  ),
+  control(
+    'tags that a client may store',
+    ['writes'],
+    patch(guard('writes/stamp'), 'labels.filter(label => !isTenantSystem(label.system, tenant))', 'labels'),
+    { ci: true }
+  ),
+  control(
+    'lookalikes of the tenant system',
+    ['writes'],
+    patch(guard('tenant'), ".normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()", '')
+  ),
+  control('tags without a system', ['writes'], patch(guard('writes/stamp'), 'tag.filter(hasSystem)', 'tag'), {
+    on: 'hapi'
+  }),
+  control(
+    'words of tags',
+    ['writes'],
+    patch(
+      guard('writes/stamp'),
+      '_userSelected, ...coding }) {\n    return coding;',
+      '_userSelected, ...coding }) {\n    return { ...coding, ...display && { display } };'
+    ),
+    { on: 'hapi' }
+  ),
+  control(
+    "the tenant's own tag",
+    ['writes'],
+    patch(guard('writes/stamp'), '[...tags, { system: tenant.system, code: tenant.id }]', 'tags')
+  ),
+  control(
+    'extensions of the datastore',
+    ['binaries'],
+    patch(guard('writes/stamp'), '!serverExtension.test(url)', 'true')
+  ),
+  control(
+    'owner before an update',
+    ['writes'],
+    patch(guard('writes/writes'), 'if (!(await filterOwned(context, [record])).has(record))', 'if (false)'),
+    { ci: true }
+  ),
+  control(
+    'owner before a delete',
+    ['writes'],
+    patch(guard('writes/writes'), 'const stored = await readMeta(context, type, id)', 'const stored = { meta: {} }'),
+    { ci: true }
+  ),
+  control(
+    'owners of the records of a transaction',
+    ['bundles'],
+    patch(guard('bundles/transaction'), 'if (missing.length > 0)', 'if (false)')
+  ),
+  control(
+    'If-Match of an update',
+    ['writes'],
+    patch(
+      guard('writes/writes'),
+      "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT'",
+      "};\n    const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT'"
+    )
+  ),
+  control(
+    'If-Match of a delete',
+    ['writes'],
+    patch(guard('writes/writes'), 'if (version !== undefined && version !== stored.meta.versionId)', 'if (false)'),
+    { on: 'hapi' }
+  ),
+  control(
+    'headers that go to the datastore',
+    ['headers'],
+    [
+      patch('backends/http-backend.js', 'if (!mayBeSent.has(name))', 'if (false)'),
+      patch(
+        guard('tenant-context'),
+        'return backend.send({ ...request, headers: { ...request.headers,',
+        'return backend.send({ ...request, headers: { ...globalThis.clientHeaders, ...request.headers,'
+      ),
+      patch(
+        'bootstrap/guarded-stores.js',
+        'return request => tenantGuard(',
+        "return request => (globalThis.clientHeaders = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard("
+      )
+    ],
+    { ci: true }
+  ),
+  control('tenant of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode,', '[version, mode,'), {
+    ci: true
+  }),
+  control(
+    'mode and datastore of a cursor',
+    ['cursors'],
+    patch(guard('cursor'), '[version, tenant, mode, datastore,', '[version, tenant,')
+  ),
   control('type of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'route])')),
   control('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'type])')),
-  control('seal of a cursor', ['cursors'], patch(guard('cursor'), '[decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]', '[decipher.update(bytes.subarray(nonceBytes, -tagBytes))]')),
-  control('one spelling of a cursor', ['cursors'], patch(guard('cursor'), "if (bytes.toString('base64url') !== cursor || ", 'if (')),
-  control('joins in two steps', ['joins'], patch(guard('reads/chaining'), "const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? chained(context, join) : referring(context, type, join))", "const conditions = joins.map(({ direction, types, reference, condition: [name, value] }) => [direction === 'chain' ? `${reference}:${types[0]}.${name}` : `_has:${types[0]}:${reference}:${name}`, value])"), { on: 'hapi' }),
-  control('criteria without joins and paging', ['conditions'], patch('api/passthrough/search-request.js', 'if (parameters.length === 0 || !isPlain)', 'if (false)')),
-  control('one spelling of a path', ['paths'], [
-    patch('api/passthrough/fhir-request.js', '|| !/^[A-Za-z0-9\\-._$*]+$/.test(segment)', ''),
-    patch('api/passthrough/interaction-of.js', '/^[A-Za-z0-9\\-.]+$/.test(segment)', "segment !== ''"),
-    patch(guard('policy'), "if (on === 'record' && !isId(id))", 'if (false)')
-  ]),
-  control('types that all share', ['shared'], patch(guard('policy'), 'if (sharedTypes.has(interaction.type))', 'if (false)'), { ci: true }),
-  control('scope of a key', ['http'], patch('api/passthrough/allowed.js', "if (scopes !== 'entries')", 'if (false)'), { ci: true }),
-  control('scope of an entry of a batch', ['bundles'], patch('api/passthrough/allowed.js', 'requireScopes(caller, entry.interaction);', '')),
+  control(
+    'seal of a cursor',
+    ['cursors'],
+    patch(
+      guard('cursor'),
+      '[decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]',
+      '[decipher.update(bytes.subarray(nonceBytes, -tagBytes))]'
+    )
+  ),
+  control(
+    'one spelling of a cursor',
+    ['cursors'],
+    patch(guard('cursor'), "if (bytes.toString('base64url') !== cursor || ", 'if (')
+  ),
+  control(
+    'joins in two steps',
+    ['joins'],
+    patch(
+      guard('reads/chaining'),
+      "const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? chained(context, join) : referring(context, type, join))",
+      "const conditions = joins.map(({ direction, types, reference, condition: [name, value] }) => [direction === 'chain' ? `${reference}:${types[0]}.${name}` : `_has:${types[0]}:${reference}:${name}`, value])"
+    ),
+    { on: 'hapi' }
+  ),
+  control(
+    'criteria without joins and paging',
+    ['conditions'],
+    patch('api/passthrough/search-request.js', 'if (parameters.length === 0 || !isPlain)', 'if (false)')
+  ),
+  control(
+    'one spelling of a path',
+    ['paths'],
+    [
+      patch('api/passthrough/fhir-request.js', '|| !/^[A-Za-z0-9\\-._$*]+$/.test(segment)', ''),
+      patch('api/passthrough/interaction-of.js', '/^[A-Za-z0-9\\-.]+$/.test(segment)', "segment !== ''"),
+      patch(guard('policy'), "if (on === 'record' && !isId(id))", 'if (false)')
+    ]
+  ),
+  control(
+    'types that all share',
+    ['shared'],
+    patch(guard('policy'), 'if (sharedTypes.has(interaction.type))', 'if (false)'),
+    { ci: true }
+  ),
+  control('scope of a key', ['http'], patch('api/passthrough/allowed.js', "if (scopes !== 'entries')", 'if (false)'), {
+    ci: true
+  }),
+  control(
+    'scope of an entry of a batch',
+    ['bundles'],
+    patch('api/passthrough/allowed.js', 'requireScopes(caller, entry.interaction);', '')
+  ),
   control('one key', ['http'], patch('keys/authenticate.js', 'secrets.length === 1 ?', 'secrets.length >= 1 ?')),
-  control('URLs of the datastore', ['reads'], patch(guard('public-urls'), 'return text.includes(backend.baseUrl) ?', 'return false ?')),
-  control('links to pages', ['searches'], patch(guard('reads/page-links'), 'url: `${url}?_cursor=${cursor}`', 'url: `${url}?_cursor=${cursor}&at=${next}`')),
-  control('errors in own words', ['writes'], patch(guard('writes/writes'), "message: 'Other records still refer to this one. Delete or change them first.'", 'message: response.body'), { on: 'hapi' }),
-  control('one reading of JSON', ['writes'], patch('envelope/body.js', 'return parseStrict(body, budget)', 'return JSON.parse(body)'), { ci: true }),
-  control('no content encoding', ['writes', 'searches'], patch('envelope/body.js', 'if (encoding === undefined ||', 'if (true ||')),
+  control(
+    'URLs of the datastore',
+    ['reads'],
+    patch(guard('public-urls'), 'return text.includes(backend.baseUrl) ?', 'return false ?')
+  ),
+  control(
+    'links to pages',
+    ['searches'],
+    patch(guard('reads/page-links'), 'url: `${url}?_cursor=${cursor}`', 'url: `${url}?_cursor=${cursor}&at=${next}`')
+  ),
+  control(
+    'errors in own words',
+    ['writes'],
+    patch(
+      guard('writes/writes'),
+      "message: 'Other records still refer to this one. Delete or change them first.'",
+      'message: response.body'
+    ),
+    { on: 'hapi' }
+  ),
+  control(
+    'one reading of JSON',
+    ['writes'],
+    patch('envelope/body.js', 'return parseStrict(body, budget)', 'return JSON.parse(body)'),
+    { ci: true }
+  ),
+  control(
+    'no content encoding',
+    ['writes', 'searches'],
+    patch('envelope/body.js', 'if (encoding === undefined ||', 'if (true ||')
+  ),
   control('UTF-8 alone', ['writes'], patch('envelope/body.js', 'if (charsets.every(', 'if (true || charsets.every('))
 ]

@@ -6,7 +6,10 @@ import type { Stores } from './attack-world.js'
 export const handOverOnHapi: Stores['handOver'] = async (server, former, latter) => {
   const record = `${former.resourceType}/${former.id}`
   await require(server, 'PUT', record, former)
-  await require(server, 'POST', `${record}/$meta-delete`, { resourceType: 'Parameters', parameter: [{ name: 'meta', valueMeta: { tag: former.meta?.tag } }] })
+  await require(server, 'POST', `${record}/$meta-delete`, {
+    resourceType: 'Parameters',
+    parameter: [{ name: 'meta', valueMeta: { tag: former.meta?.tag } }]
+  })
   await require(server, 'PUT', record, latter)
 }
 
@@ -16,10 +19,15 @@ export const handOverInSandbox = (file: string): Stores['handOver'] => async (se
   await require(server, 'PUT', record, { ...latter, code: { text: 'before' } })
   await require(server, 'PUT', record, latter)
   const db = new Database(file)
-  const find = db.prepare('SELECT v.rowid AS row, v.text AS text FROM version v JOIN resource r ON r.pk = v.pk WHERE r.type = ? AND r.id = ? AND v.version = 1')
+  const find = db.prepare(
+    'SELECT v.rowid AS row, v.text AS text FROM version v JOIN resource r ON r.pk = v.pk WHERE r.type = ? AND r.id = ? AND v.version = 1'
+  )
   const { row, text } = find.get(former.resourceType, former.id) as { row: number, text: string }
   const { meta } = JSON.parse(text)
-  db.prepare('UPDATE version SET text = ? WHERE rowid = ?').run(JSON.stringify({ ...former, meta: { ...meta, tag: former.meta?.tag } }), row)
+  db.prepare('UPDATE version SET text = ? WHERE rowid = ?').run(
+    JSON.stringify({ ...former, meta: { ...meta, tag: former.meta?.tag } }),
+    row
+  )
   db.close()
 }
 

@@ -2,7 +2,16 @@ import type { Test } from 'tap'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
-import { fhirBase, formType, linkTo, observation, patient, sender, type Answer, type Fhir } from '../passthrough/fixture.js'
+import {
+  fhirBase,
+  formType,
+  linkTo,
+  observation,
+  patient,
+  sender,
+  type Answer,
+  type Fhir
+} from '../passthrough/fixture.js'
 
 /** An organization, with the ids that its responses are freed of to be compared with another's. */
 interface Organization {
@@ -16,36 +25,90 @@ const identifier = [{ system: 'urn:mrn', value: '7' }]
 const padding = Array.from({ length: 100 }, (_, at) => `${at}`.padStart(64, 'f')).join(',')
 
 const searches = (first: string): readonly string[] => [
-  'Patient?family=Byron', 'Patient?family=Byron&_count=2', 'Patient?family=Byron&_count=2&_sort=birthdate', 'Patient?family=Byron&_total=accurate&_count=2', 'Patient?identifier=urn:mrn%7C7',
-  'Patient?family=Lovelace', `Patient?family=Byron,${padding}`, `Patient?family=Lovelace,${padding}`, 'Patient?family=Byron&_revinclude=Observation:patient', 'Observation?code=29463-7&_include=Observation:subject',
-  'Observation?subject:Patient.family=Byron', 'Observation?subject:Patient.family=Lovelace', `Observation?subject:Patient.family=Byron,${padding}`, 'Patient?_has:Observation:patient:code=29463-7', 'Patient?_has:Observation:patient:code=8867-4',
-  `Observation?patient=${first}`, `Patient/${first}/Observation`, `Patient/${first}/Observation?code=8867-4`, `Patient/${first}/_history`
+  'Patient?family=Byron',
+  'Patient?family=Byron&_count=2',
+  'Patient?family=Byron&_count=2&_sort=birthdate',
+  'Patient?family=Byron&_total=accurate&_count=2',
+  'Patient?identifier=urn:mrn%7C7',
+  'Patient?family=Lovelace',
+  `Patient?family=Byron,${padding}`,
+  `Patient?family=Lovelace,${padding}`,
+  'Patient?family=Byron&_revinclude=Observation:patient',
+  'Observation?code=29463-7&_include=Observation:subject',
+  'Observation?subject:Patient.family=Byron',
+  'Observation?subject:Patient.family=Lovelace',
+  `Observation?subject:Patient.family=Byron,${padding}`,
+  'Patient?_has:Observation:patient:code=29463-7',
+  'Patient?_has:Observation:patient:code=8867-4',
+  `Observation?patient=${first}`,
+  `Patient/${first}/Observation`,
+  `Patient/${first}/Observation?code=8867-4`,
+  `Patient/${first}/_history`
 ]
 
-const simple: readonly string[] = ['patients?lastName=Byron', 'patients?lastName=Byron&count=2', 'patients?lastName=Lovelace', 'observations?code=http://loinc.org%7C29463-7', 'patients']
+const simple: readonly string[] = [
+  'patients?lastName=Byron',
+  'patients?lastName=Byron&count=2',
+  'patients?lastName=Lovelace',
+  'observations?code=http://loinc.org%7C29463-7',
+  'patients'
+]
 
 /**
- * Every way of reading answers an organization with matches that are not its alone, because they carry another tag as well, to the byte
- * as one without them.
+ * Every way of reading answers an organization with matches that are not its alone, because they carry another tag as
+ * well, to the byte as one without them.
  */
 export async function compareForeignMatches (t: Test, url: string): Promise<void> {
-  const gateway = await startGateway(t, { fhirUrl: url, plans: unlimitedPlans, config: { publicUrl: new URL(fhirBase).origin } })
+  const gateway = await startGateway(t, {
+    fhirUrl: url,
+    plans: unlimitedPlans,
+    config: { publicUrl: new URL(fhirBase).origin }
+  })
   const server = fhirServer(url)
   const [mixed, alone] = [await organization(gateway, server, true), await organization(gateway, server, false)]
-  const same = async (name: string, ask: (one: Organization) => Promise<string>) => t.equal(await ask(mixed), await ask(alone), name)
+  const same = async (name: string, ask: (one: Organization) => Promise<string>) =>
+    t.equal(await ask(mixed), await ask(alone), name)
 
   for (const [at, path] of searches('{first}').entries()) {
     await same(path.slice(0, 90), one => pages(one, searches(one.ids[0]!)[at]!))
     const [type, query] = path.split('?')
-    if (query !== undefined && !type!.includes('/')) await same(`by form: ${path.slice(0, 90)}`, async one => plain(one, await one.fhir('POST', `/${type}/_search`, searches(one.ids[0]!)[at]!.split('?')[1], formType)))
+    if (query !== undefined && !type!.includes('/')) {
+      await same(`by form: ${path.slice(0, 90)}`, async one =>
+        plain(one, await one.fhir('POST', `/${type}/_search`, searches(one.ids[0]!)[at]!.split('?')[1], formType))
+      )
+    }
   }
-  for (const path of simple) await same(path, async one => plain(one, await one.gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': one.secret } })))
+  for (const path of simple) {
+    await same(path, async one =>
+      plain(one, await one.gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': one.secret } }))
+    )
+  }
   const { checks } = (await gateway.inject({ url: '/health' })).json().data
-  t.match(checks.testDatastore, { status: 'degraded', isolation: 'incident' }, 'the health says that the first line of defence does not hold')
+  t.match(
+    checks.testDatastore,
+    { status: 'degraded', isolation: 'incident' },
+    'the health says that the first line of defence does not hold'
+  )
 
-  await same('If-None-Exist', async one => plain(one, await one.fhir('POST', '/Patient', patient(), { 'if-none-exist': 'identifier=urn:mrn%7C7' })))
-  for (const [criteria, body] of [['identifier=urn:mrn%7C7', patient({ identifier })], [`identifier=urn:mrn%7C7&family=Byron,${padding}`, patient({ identifier })]] as const) await same(`update by ${criteria.slice(0, 90)}`, async one => plain(one, await one.fhir('PUT', `/Patient?${criteria}`, body)))
-  await same('PATCH by criteria', async one => plain(one, await one.fhir('PATCH', '/Patient?identifier=urn:mrn%7C7', [{ op: 'add', path: '/gender', value: 'female' }], { 'content-type': 'application/json-patch+json' })))
+  await same('If-None-Exist', async one =>
+    plain(one, await one.fhir('POST', '/Patient', patient(), { 'if-none-exist': 'identifier=urn:mrn%7C7' }))
+  )
+  for (const [criteria, body] of [
+    ['identifier=urn:mrn%7C7', patient({ identifier })],
+    [`identifier=urn:mrn%7C7&family=Byron,${padding}`, patient({ identifier })]
+  ] as const) {
+    await same(`update by ${criteria.slice(0, 90)}`, async one =>
+      plain(one, await one.fhir('PUT', `/Patient?${criteria}`, body))
+    )
+  }
+  await same('PATCH by criteria', async one =>
+    plain(
+      one,
+      await one.fhir('PATCH', '/Patient?identifier=urn:mrn%7C7', [{ op: 'add', path: '/gender', value: 'female' }], {
+        'content-type': 'application/json-patch+json'
+      })
+    )
+  )
   await same('DELETE by criteria', async one => plain(one, await one.fhir('DELETE', '/Patient?identifier=urn:mrn%7C7')))
 }
 
@@ -54,7 +117,10 @@ async function organization (gateway: TestGateway, server: FhirServer, isMixed: 
   const own = [{ system: tenantSystem, code: tenantId }]
   const ids: string[] = []
   const store = async (resource: object, tag: object[] = own): Promise<string> => {
-    const { body } = await server.send('POST', (resource as { resourceType: string }).resourceType, { ...resource, meta: { tag } })
+    const { body } = await server.send('POST', (resource as { resourceType: string }).resourceType, {
+      ...resource,
+      meta: { tag }
+    })
     ids.push(body.id)
     return body.id
   }
@@ -64,14 +130,22 @@ async function organization (gateway: TestGateway, server: FhirServer, isMixed: 
     if (!isMixed) return
     const other = await store(patient({ identifier, birthDate: '1815-12-11', name: [{ family }] }), both)
     await store(observation(`Patient/${other}`), both)
-    await store(observation(`Patient/${first}`, { code: { coding: [{ system: 'http://loinc.org', code: '8867-4' }] } }), both)
+    await store(
+      observation(`Patient/${first}`, { code: { coding: [{ system: 'http://loinc.org', code: '8867-4' }] } }),
+      both
+    )
   }
   await between('Byron')
   await store(patient({ birthDate: '1815-12-12', identifier }))
   await between('Lovelace')
   await store(patient({ birthDate: '1815-12-13' }))
   await store(observation(`Patient/${first}`))
-  return { fhir: sender(gateway, secret), secret, gateway, ids: isMixed ? ids.filter((_, at) => [0, 4, 8, 9].includes(at)) : ids }
+  return {
+    fhir: sender(gateway, secret),
+    secret,
+    gateway,
+    ids: isMixed ? ids.filter((_, at) => [0, 4, 8, 9].includes(at)) : ids
+  }
 }
 
 /** All pages of a search. */
@@ -86,8 +160,20 @@ async function pages (one: Organization, path: string): Promise<string> {
 }
 
 /** A response without what differs from organization to organization. */
-function plain ({ ids }: Organization, answer: { readonly status?: number, readonly statusCode?: number, readonly text?: string, readonly body?: string }): string {
-  const text = ids.reduce((text, id, at) => text.replaceAll(new RegExp(`(?<![\\w-])${id}(?![\\w-])`, 'g'), `{${at}}`), answer.text ?? answer.body ?? '')
-  const steady = text.replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, '{time}').replace(/(_cursor=|"cursor":")[\w-]+/g, '$1').replace(/"requestId":"[^"]*"/g, '').replace(/"rateLimit\w+":\d+/g, '').replace(/"source":"[^"]*"/g, '').replace(/org-[a-z2-7]{26}/g, '{tenant}')
+function plain (
+  { ids }: Organization,
+  answer: { readonly status?: number; readonly statusCode?: number; readonly text?: string; readonly body?: string }
+): string {
+  const text = ids.reduce(
+    (text, id, at) => text.replaceAll(new RegExp(`(?<![\\w-])${id}(?![\\w-])`, 'g'), `{${at}}`),
+    answer.text ?? answer.body ?? ''
+  )
+  const steady = text
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, '{time}')
+    .replace(/(_cursor=|"cursor":")[\w-]+/g, '$1')
+    .replace(/"requestId":"[^"]*"/g, '')
+    .replace(/"rateLimit\w+":\d+/g, '')
+    .replace(/"source":"[^"]*"/g, '')
+    .replace(/org-[a-z2-7]{26}/g, '{tenant}')
   return `${answer.status ?? answer.statusCode} ${steady}`
 }

@@ -14,11 +14,46 @@ export interface Group {
 const ofPatient = { to: 'patients', required: true }
 
 export const groups: readonly Group[] = [
-  { path: 'patients', type: 'Patient', text: 'lastName', filter: 'lastName', references: { generalPractitionerId: { to: 'practitioners' } }, others: { firstName: 'Ada' } },
-  { path: 'practitioners', type: 'Practitioner', text: 'lastName', filter: 'name', references: {}, others: { firstName: 'Grace' } },
-  { path: 'encounters', type: 'Encounter', text: 'reasonCode', filter: 'reasonCode:text', references: { patientId: ofPatient, practitionerId: { to: 'practitioners' } }, others: {} },
-  { path: 'observations', type: 'Observation', text: 'code', filter: 'code:text', references: { patientId: ofPatient, encounterId: { to: 'encounters' } }, others: { valueString: 'x' } },
-  { path: 'consents', type: 'Consent', text: 'category', filter: 'category:text', references: { patientId: ofPatient }, others: { scope: 'patient-privacy' } },
+  {
+    path: 'patients',
+    type: 'Patient',
+    text: 'lastName',
+    filter: 'lastName',
+    references: { generalPractitionerId: { to: 'practitioners' } },
+    others: { firstName: 'Ada' }
+  },
+  {
+    path: 'practitioners',
+    type: 'Practitioner',
+    text: 'lastName',
+    filter: 'name',
+    references: {},
+    others: { firstName: 'Grace' }
+  },
+  {
+    path: 'encounters',
+    type: 'Encounter',
+    text: 'reasonCode',
+    filter: 'reasonCode:text',
+    references: { patientId: ofPatient, practitionerId: { to: 'practitioners' } },
+    others: {}
+  },
+  {
+    path: 'observations',
+    type: 'Observation',
+    text: 'code',
+    filter: 'code:text',
+    references: { patientId: ofPatient, encounterId: { to: 'encounters' } },
+    others: { valueString: 'x' }
+  },
+  {
+    path: 'consents',
+    type: 'Consent',
+    text: 'category',
+    filter: 'category:text',
+    references: { patientId: ofPatient },
+    others: { scope: 'patient-privacy' }
+  },
   { path: 'medications', type: 'Medication', text: 'code', filter: 'code:text', references: {}, others: {} }
 ]
 
@@ -54,7 +89,13 @@ export class Records {
   }
 
   isReferredTo ({ group, id }: Known): boolean {
-    return this.all.some(other => !other.isDeleted && Object.entries(other.group.references).some(([field, { to }]) => to === group.path && other.fields[field] === id))
+    return this.all.some(
+      other =>
+        !other.isDeleted &&
+        Object.entries(other.group.references).some(
+          ([field, { to }]) => to === group.path && other.fields[field] === id
+        )
+    )
   }
 
   add (record: Known): void {

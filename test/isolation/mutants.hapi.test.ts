@@ -7,7 +7,11 @@ import { realBackend } from '../harness/backend.js'
 t.setTimeout(900_000)
 t.test('the attacks find it when a control that keeps tenants apart is switched off', async t => {
   t.setTimeout(900_000)
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'mutants.js'), '--ci', `--hapi=${realBackend().url}`], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'mutants.js'), '--ci', `--hapi=${realBackend().url}`],
+    { stdio: ['ignore', 'pipe', 'pipe'] }
+  )
   t.after(() => { child.kill() })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', text => { said += text })

@@ -1,7 +1,7 @@
 /**
- * `npm run mutants [-- --ci] [--only words] [--hapi URL]`: switches one control after the other off in a copy of the built
- * program and sends the attacks to it. Each must be found: a control whose absence no attack shows is no control, or the
- * attacks are no test of it.
+ * `npm run mutants [-- --ci] [--only words] [--hapi URL]`: switches one control after the other off in a copy of the
+ * built program and sends the attacks to it. Each must be found: a control whose absence no attack shows is no control,
+ * or the attacks are no test of it.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,11 @@ import pLimit from 'p-limit'
 import { controls } from './controls.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const options = { ci: { type: 'boolean', default: false }, only: { type: 'string' }, hapi: { type: 'string', default: process.env.TEST_FHIR_URL } }
+const options = {
+  ci: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  hapi: { type: 'string', default: process.env.TEST_FHIR_URL }
+}
 const { values: { ci, only, hapi } } = parseArgs({ options })
 const mutantsAtOnce = 2
 
@@ -27,7 +31,10 @@ try {
 
 async function run () {
   const built = build()
-  const chosen = controls.filter(({ control, on, ci: isQuick = false }) => (!ci || isQuick) && (only === undefined || control.includes(only)) && (on === undefined || hapi !== undefined))
+  const chosen = controls.filter(
+    ({ control, on, ci: isQuick = false }) =>
+      (!ci || isQuick) && (only === undefined || control.includes(only)) && (on === undefined || hapi !== undefined)
+  )
   const left = controls.filter(({ on }) => on === 'hapi' && hapi === undefined).length
   if (chosen.length === 0) throw new Error('no control was chosen')
   for (const control of chosen) for (const patch of control.patches) patched(built, control, patch)
@@ -37,7 +44,9 @@ async function run () {
   const runs = [...healthy, ...chosen].map(control => limit(() => tried(built, control)))
   const rows = await Promise.all(runs)
   const wrong = rows.filter(({ isRight }) => !isRight).length
-  console.log(`\n${chosen.length} controls switched off, ${rows.filter(({ isRight }) => isRight).length - healthy.length} found${ci || left === 0 ? '' : `; ${left} need --hapi`}`)
+  console.log(
+    `\n${chosen.length} controls switched off, ${rows.filter(({ isRight }) => isRight).length - healthy.length} found${ci || left === 0 ? '' : `; ${left} need --hapi`}`
+  )
   return wrong === 0 ? 0 : 1
 }
 
@@ -45,7 +54,11 @@ async function run () {
 function build () {
   const built = join(folder, 'built')
   const output = ['--outDir', built, '--noEmit', 'false', '--noCheck', '--incremental', 'false']
-  execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'test'), ...output], { stdio: 'inherit' })
+  execFileSync(
+    process.execPath,
+    [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'test'), ...output],
+    { stdio: 'inherit' }
+  )
   return built
 }
 
@@ -59,22 +72,30 @@ function patched (built, { control }, { file, find, replace }) {
 
 async function tried (built, control) {
   const copy = mkdtempSync(join(folder, 'mutant-'))
-  for (const part of ['src', 'test/isolation', 'test/harness']) cpSync(join(built, part), join(copy, part), { recursive: true })
+  for (const part of ['src', 'test/isolation', 'test/harness']) {
+    cpSync(join(built, part), join(copy, part), { recursive: true })
+  }
   // What the build copies, and the package as it is.
-  for (const part of ['src/control-plane/dashboard/assets', 'config', 'package.json']) cpSync(join(root, part), join(copy, part), { recursive: true })
+  for (const part of ['src/control-plane/dashboard/assets', 'config', 'package.json']) {
+    cpSync(join(root, part), join(copy, part), { recursive: true })
+  }
   for (const patch of control.patches) writeFileSync(join(copy, 'src', patch.file), patched(copy, control, patch))
   const { code, said } = await attacked(copy, control)
   rmSync(copy, { recursive: true, force: true })
   const isHealthy = control.patches.length === 0
   const isRight = code === (isHealthy ? 0 : 1)
   const verdict = code === 0 ? (isHealthy ? 'green' : 'GREEN') : code === 1 ? (isHealthy ? 'RED' : 'red') : 'BROKEN'
-  console.log(`${verdict.padEnd(7)}${control.control.padEnd(45)}${verdict === 'red' ? said.split('\n')[0].slice(0, 90) : said.slice(0, 600)}`)
+  console.log(
+    `${verdict.padEnd(7)}${control.control.padEnd(45)}${verdict === 'red' ? said.split('\n')[0].slice(0, 90) : said.slice(0, 600)}`
+  )
   return { isRight }
 }
 
 async function attacked (copy, { sections, on }) {
   const args = ['--first', '--all', ...on === 'hapi' ? [`--hapi=${hapi}`] : [], ...sections]
-  const child = spawn(process.execPath, [join(copy, 'test/isolation/attack-run.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [join(copy, 'test/isolation/attack-run.js'), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', text => { said += text })
   const [code] = await once(child, 'close')

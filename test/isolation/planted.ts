@@ -14,7 +14,19 @@ export interface Planting {
 export const tagOf = (code: string, system = tenantSystem): Planting['tags'][number] => ({ system, code })
 
 /** The types of which there is one record under each id; they refer to each other. */
-export const plantedTypes = ['Practitioner', 'Organization', 'Patient', 'Encounter', 'Observation', 'Flag', 'List', 'Questionnaire', 'Binary', 'Bundle', 'Basic'] as const
+export const plantedTypes = [
+  'Practitioner',
+  'Organization',
+  'Patient',
+  'Encounter',
+  'Observation',
+  'Flag',
+  'List',
+  'Questionnaire',
+  'Binary',
+  'Bundle',
+  'Basic'
+] as const
 
 export type PlantedType = typeof plantedTypes[number]
 
@@ -22,7 +34,13 @@ export type PlantedType = typeof plantedTypes[number]
 export function planted (planting: Planting, types: readonly PlantedType[] = plantedTypes): FhirResource[] {
   return types.map(type => {
     const { contained: _, ...content } = { contained: [], ...contentOf(planting)[type] }
-    return { resourceType: type, id: planting.id, meta: { tag: [...planting.tags, { system: 'urn:ward', code: planting.mark }] }, ...commonOf(type, planting), ...content } as FhirResource
+    return {
+      resourceType: type,
+      id: planting.id,
+      meta: { tag: [...planting.tags, { system: 'urn:ward', code: planting.mark }] },
+      ...commonOf(type, planting),
+      ...content
+    } as FhirResource
   })
 }
 
@@ -40,14 +58,48 @@ function contentOf ({ id, mark }: Planting): Record<PlantedType, object> {
   return {
     Practitioner: { identifier: [{ system: 'urn:npi', value: mark }], active: true, name },
     Organization: { identifier: [{ system: 'urn:org', value: mark }], name: mark },
-    Patient: { identifier: [{ system: 'urn:mrn', value: mark }], active: true, name, birthDate: '1990-03-14', generalPractitioner: [{ reference: `Practitioner/${id}` }] },
+    Patient: {
+      identifier: [{ system: 'urn:mrn', value: mark }],
+      active: true,
+      name,
+      birthDate: '1990-03-14',
+      generalPractitioner: [{ reference: `Practitioner/${id}` }]
+    },
     Encounter: { status: 'finished', class: { code: 'AMB' }, subject },
-    Observation: { status: 'final', code: { coding: [{ system: 'urn:codes', code: 'lab' }, { system: 'urn:marks', code: mark }], text: mark }, subject, encounter: { reference: `Encounter/${id}` }, performer: [{ reference: `Practitioner/${id}` }], valueString: mark },
+    Observation: {
+      status: 'final',
+      code: {
+        coding: [
+          { system: 'urn:codes', code: 'lab' },
+          { system: 'urn:marks', code: mark }
+        ],
+        text: mark
+      },
+      subject,
+      encounter: { reference: `Encounter/${id}` },
+      performer: [{ reference: `Practitioner/${id}` }],
+      valueString: mark
+    },
     Flag: { status: 'active', code: { text: mark } },
-    List: { status: 'current', mode: 'working', title: mark, subject, entry: [{ item: { reference: `Observation/${id}` } }] },
-    Questionnaire: { url: `http://q.example/${mark}`, status: 'active', title: mark, item: [{ linkId: mark, text: mark, type: 'string', required: true }] },
+    List: {
+      status: 'current',
+      mode: 'working',
+      title: mark,
+      subject,
+      entry: [{ item: { reference: `Observation/${id}` } }]
+    },
+    Questionnaire: {
+      url: `http://q.example/${mark}`,
+      status: 'active',
+      title: mark,
+      item: [{ linkId: mark, text: mark, type: 'string', required: true }]
+    },
     Binary: { contentType: 'text/plain', data: dataOf(mark) },
-    Bundle: { type: 'collection', identifier: { system: 'urn:bundle', value: mark }, entry: [{ resource: { resourceType: 'Basic', code: { text: mark } } }] },
+    Bundle: {
+      type: 'collection',
+      identifier: { system: 'urn:bundle', value: mark },
+      entry: [{ resource: { resourceType: 'Basic', code: { text: mark } } }]
+    },
     Basic: { code: { text: mark } }
   }
 }
@@ -55,6 +107,12 @@ function contentOf ({ id, mark }: Planting): Record<PlantedType, object> {
 /** An Observation about one patient by another one's practitioner: what no gateway would have stored. */
 export function crossed ({ id, mark, tags }: Planting, subject: string, performer: string): FhirResource {
   return {
-    resourceType: 'Observation', id, meta: { tag: [...tags] }, status: 'final', code: { coding: [{ system: 'urn:codes', code: mark }] }, subject: { reference: `Patient/${subject}` }, performer: [{ reference: `Practitioner/${performer}` }]
+    resourceType: 'Observation',
+    id,
+    meta: { tag: [...tags] },
+    status: 'final',
+    code: { coding: [{ system: 'urn:codes', code: mark }] },
+    subject: { reference: `Patient/${subject}` },
+    performer: [{ reference: `Practitioner/${performer}` }]
   } as unknown as FhirResource
 }

@@ -23,23 +23,34 @@ export async function runAttack (world: AttackWorld, attack: Attack): Promise<Fi
   const [first, ...others] = outcomes
   for (const { variant, outcome } of others) {
     const [a, b] = [said(first!.outcome, first!.variant), said(outcome, variant)]
-    if (a !== b) problems.push(`${kindOf(world, variant)}tells itself from ${kindOf(world, first!.variant)}${b} in place of ${a}`)
+    if (a !== b) {
+      problems.push(`${kindOf(world, variant)}tells itself from ${kindOf(world, first!.variant)}${b} in place of ${a}`)
+    }
   }
   problems.push(...wrongInLog(world, attack, outcomes.map(({ id }) => id)))
   return { attack, problems }
 }
 
-const kindOf = ({ names }: AttackWorld, variant: string): string => variant === '' ? '' : `${Object.entries(names).find(([, value]) => value === variant)?.[0]}: `
+const kindOf = ({ names }: AttackWorld, variant: string): string =>
+  variant === '' ? '' : `${Object.entries(names).find(([, value]) => value === variant)?.[0]}: `
 
 /** The log names nobody's records and no other tenant; an incident stands in it only where the row says so. */
-function wrongInLog ({ gateway, names, secrets }: AttackWorld, { as, incident }: Attack, ids: readonly string[]): string[] {
+function wrongInLog (
+  { gateway, names, secrets }: AttackWorld,
+  { as, incident }: Attack,
+  ids: readonly string[]
+): string[] {
   if (as === 'victim') return []
   // The other's own requests may well name it.
   const lines = gateway.linesSince().filter(line => !line.includes(`"tenantId":"${names.theirTenant}"`))
   const own = [names.own!, names.ownEdit!, names.ownMark!, names.ownKey!]
   return lines.flatMap(line => [
-    ...[...secrets, ...own].filter(text => withoutRequestId(line).includes(text)).map(text => `the log shows ${Object.entries(names).find(([, value]) => value === text)?.[0] ?? 'a secret'}`),
-    ...line.includes('"incident"') && incident !== true && ids.some(id => line.includes(`"${id}"`)) ? ['an incident is reported'] : []
+    ...[...secrets, ...own]
+      .filter(text => withoutRequestId(line).includes(text))
+      .map(text => `the log shows ${Object.entries(names).find(([, value]) => value === text)?.[0] ?? 'a secret'}`),
+    ...(line.includes('"incident"') && incident !== true && ids.some(id => line.includes(`"${id}"`))
+      ? ['an incident is reported']
+      : [])
   ])
 }
 
@@ -50,25 +61,65 @@ const withoutRequestId = (line: string): string => line.replace(/"requestId":"[^
 export async function untouchableState ({ test, untouchable, names }: AttackWorld): Promise<string> {
   const histories = await Promise.all(untouchable.map(async record => {
     const { status, body } = await test.send('GET', `${record}/_history?_count=100`)
-    return printJson([record, status, (body.entry ?? []).map(({ resource, request }: Record<string, unknown>) => [resource, request])])
+    return printJson([
+      record,
+      status,
+      (body.entry ?? []).map(({ resource, request }: Record<string, unknown>) => [resource, request])
+    ])
   }))
-  const tagged = await Promise.all(['Patient', 'Observation', 'Flag', 'Basic'].map(async type => (await test.tagged(names.theirTenant!, type)).map(({ id, meta }) => `${type}/${id}/${meta.versionId}`).sort()))
+  const tagged = await Promise.all(
+    ['Patient', 'Observation', 'Flag', 'Basic'].map(async type =>
+      (await test.tagged(names.theirTenant!, type)).map(({ id, meta }) => `${type}/${id}/${meta.versionId}`).sort()
+    )
+  )
   return [...histories, ...tagged.flat()].join('\n')
 }
 
-/** What the attacker wrote during the attacks: each record has one tag of the tenant system, its own, and holds no id of another's. */
+/**
+ * What the attacker wrote during the attacks: each record has one tag of the tenant system, its own, and holds no id of
+ * another's.
+ */
 export async function wrongWithOwn ({ test, names, secrets }: AttackWorld): Promise<string[]> {
   const known = new Set([names.crossing, names.twoTags, names.lookalike])
-  const types = ['Patient', 'Practitioner', 'Observation', 'Encounter', 'Flag', 'List', 'Basic', 'Bundle', 'Binary', 'QuestionnaireResponse', 'Provenance', 'Group', 'Task', 'DocumentReference', 'Media', 'Composition']
+  const types = [
+    'Patient',
+    'Practitioner',
+    'Observation',
+    'Encounter',
+    'Flag',
+    'List',
+    'Basic',
+    'Bundle',
+    'Binary',
+    'QuestionnaireResponse',
+    'Provenance',
+    'Group',
+    'Task',
+    'DocumentReference',
+    'Media',
+    'Composition'
+  ]
   const stored = (await Promise.all(types.map(type => test.tagged(names.ownTenant!, type)))).flat()
   return stored.filter(({ id }) => !known.has(id)).flatMap(record => {
     const place = `${record.resourceType}/${record.id}`
-    const marks = (record.meta.tag ?? []).filter(({ system }) => system?.trim().toLowerCase() === 'urn:clinigate:tenant')
+    const marks = (record.meta.tag ?? []).filter(
+      ({ system }) => system?.trim().toLowerCase() === 'urn:clinigate:tenant'
+    )
     // A uri that begins otherwise is a text like any other, which no server follows to a record.
-    const references = [...printJson(record).matchAll(/"(?:reference|(?:url|questionnaire)(?=":"(?:[A-Z]\w+\/|http:\/\/127)))":"([^"]*)"/g)].map(([, text]) => text!)
+    const references = [
+      ...printJson(record).matchAll(
+        /"(?:reference|(?:url|questionnaire)(?=":"(?:[A-Z]\w+\/|http:\/\/127)))":"([^"]*)"/g
+      )
+    ].map(([, text]) => text!)
     return [
-      ...marks.length === 1 && marks[0]!.code === names.ownTenant ? [] : [`${place} carries ${JSON.stringify(marks)}`],
-      ...references.filter(text => secrets.some(secret => text.endsWith(`/${secret}`) && text !== `http://q.example/${names.theirMark}`)).map(text => `${place} refers to ${text}`)
+      ...(marks.length === 1 && marks[0]!.code === names.ownTenant
+        ? []
+        : [`${place} carries ${JSON.stringify(marks)}`]),
+      ...references
+        .filter(text =>
+          secrets.some(secret => text.endsWith(`/${secret}`) && text !== `http://q.example/${names.theirMark}`)
+        )
+        .map(text => `${place} refers to ${text}`)
     ]
   })
 }

@@ -11,7 +11,10 @@ import { handOverInSandbox } from './failover.js'
 export async function sandboxStores (t: Pick<Test, 'after'>, manners: Partial<ServerBehaviour> = {}): Promise<Stores> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-attacks-'))
   const file = join(folder, 'sandbox.db')
-  const [test, live] = [await startSandbox({ file, now: () => new Date(), manners }), await startSandbox({ file: ':memory:', now: () => new Date() })]
+  const [test, live] = [
+    await startSandbox({ file, now: () => new Date(), manners }),
+    await startSandbox({ file: ':memory:', now: () => new Date() })
+  ]
   t.after(async () => {
     await Promise.all([test.close(), live.close()])
     rmSync(folder, { recursive: true })

@@ -9,5 +9,9 @@ t.setTimeout((Number(seconds) + 120) * 1000)
 
 t.test('two tenants acting at random on the real FHIR server see nothing of each other', async t => {
   const live = await startTestSandbox(t)
-  await actAtRandom(t, { testUrl: realBackend().url, liveUrl: live.url }, { seconds: Number(seconds), seed: Number(seed) })
+  await actAtRandom(
+    t,
+    { testUrl: realBackend().url, liveUrl: live.url },
+    { seconds: Number(seconds), seed: Number(seed) }
+  )
 })

@@ -31,19 +31,35 @@ interface World {
 const kinds = ['create', 'create', 'create', 'read', 'write', 'refer', 'delete', 'find', 'page', 'include'] as const
 
 /** One thing that somebody does; the numbers choose among everything that anybody has seen. */
-interface Step { readonly kind: typeof kinds[number], readonly who: number, readonly group: number, readonly pick: number, readonly more: number, readonly variant: number }
+interface Step {
+  readonly kind: (typeof kinds)[number]
+  readonly who: number
+  readonly group: number
+  readonly pick: number
+  readonly more: number
+  readonly variant: number
+}
 
 const step: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom(...kinds), who: fc.nat(3), group: fc.nat(groups.length - 1), pick: fc.nat(9999), more: fc.nat(9999), variant: fc.nat(3)
+  kind: fc.constantFrom(...kinds),
+  who: fc.nat(3),
+  group: fc.nat(groups.length - 1),
+  pick: fc.nat(9999),
+  more: fc.nat(9999),
+  variant: fc.nat(3)
 })
 
 /**
- * Two organizations, each with keys of both modes, act at random with ids and cursors of anybody. Each answer must be what
- * the model of the actor's own records says and hold nothing of anybody else, and after each step a part of somebody's
- * state is compared with its model. In the end the servers hold what the models hold, each record with its one tag.
+ * Two organizations, each with keys of both modes, act at random with ids and cursors of anybody. Each answer must be
+ * what the model of the actor's own records says and hold nothing of anybody else, and after each step a part of
+ * somebody's state is compared with its model. In the end the servers hold what the models hold, each record with its
+ * one tag.
  */
 export async function actAtRandom (t: Test, { testUrl, liveUrl }: Servers, { seconds, seed }: Effort): Promise<void> {
-  const gateway = await startGateway(t, { environment: { FHIR_TEST_URL: testUrl, FHIR_LIVE_URL: liveUrl }, plans: unlimitedPlans })
+  const gateway = await startGateway(t, {
+    environment: { FHIR_TEST_URL: testUrl, FHIR_LIVE_URL: liveUrl },
+    plans: unlimitedPlans
+  })
   const until = performance.now() + seconds * 1000
   let taken = 0
   // However slow the machine is, a world is lived through.
@@ -61,15 +77,26 @@ export async function actAtRandom (t: Test, { testUrl, liveUrl }: Servers, { sec
   const bothModes = async (): Promise<Actor[]> => {
     const test = await clientOf(gateway)
     const live = await clientOf(gateway, { tenantId: test.tenantId, mode: 'live' })
-    return [[test, testUrl] as const, [live, liveUrl] as const].map(([client, url]) => ({ client, server: fhirServer(url), marker: `Mark${randomUUID().replaceAll('-', '')}`, records: new Records() }))
+    return [[test, testUrl] as const, [live, liveUrl] as const].map(([client, url]) => ({
+      client,
+      server: fhirServer(url),
+      marker: `Mark${randomUUID().replaceAll('-', '')}`,
+      records: new Records()
+    }))
   }
   const property = () => fc.asyncProperty(fc.array(step, { minLength: stepsOfAWorld, maxLength: stepsOfAWorld }), live)
   await Promise.all(Array.from({ length: worldsAtOnce }, async (_, i) => {
     // A failure is not shrunk, since the servers go on from where they are.
-    for (let world = i; !isOver(); world += worldsAtOnce) await fc.assert(property(), { seed: seed + world, numRuns: 1, endOnFailure: true })
+    for (let world = i; !isOver(); world += worldsAtOnce) {
+      await fc.assert(property(), { seed: seed + world, numRuns: 1, endOnFailure: true })
+    }
   }))
   t.comment(`${taken} steps`)
-  t.strictSame(gateway.logged().filter(({ incident }) => incident !== undefined), [], 'no server gave what it should not')
+  t.strictSame(
+    gateway.logged().filter(({ incident }) => incident !== undefined),
+    [],
+    'no server gave what it should not'
+  )
 }
 
 async function perform (world: World, { kind, who, group, pick, more, variant }: Step): Promise<void> {
@@ -88,7 +115,12 @@ async function perform (world: World, { kind, who, group, pick, more, variant }:
   return kind === 'refer' ? refer(act, chosen) : remove(act, chosen)
 }
 
-interface Act { readonly world: World, readonly actor: Actor, readonly variant: number, readonly other: Known | undefined }
+interface Act {
+  readonly world: World
+  readonly actor: Actor
+  readonly variant: number
+  readonly other: Known | undefined
+}
 
 /** A new record whose references lead to anything that anybody has seen. */
 async function create (act: Act, group: Group, known: readonly Known[], more: number): Promise<void> {
@@ -99,7 +131,9 @@ async function create (act: Act, group: Group, known: readonly Known[], more: nu
     return required || (more + i) % 2 === 0 ? [[field, target]] : []
   }))
   const fields = { ...group.others, ...references, [group.text]: actor.marker }
-  const isAllowed = Object.entries(references).every(([field, id]) => actor.records.has(group.references[field]!.to, id))
+  const isAllowed = Object.entries(references).every(([field, id]) =>
+    actor.records.has(group.references[field]!.to, id)
+  )
   const { data } = await send(act, isAllowed ? 201 : 422, 'POST', group.path, fields)
   if (isAllowed) actor.records.add({ group, id: data.id, fields, version: data.versionId })
 }
@@ -107,7 +141,14 @@ async function create (act: Act, group: Group, known: readonly Known[], more: nu
 async function read (act: Act, chosen: Known): Promise<void> {
   const own = act.actor.records.get(chosen)
   const headers: Record<string, string> = act.variant === 0 ? { 'if-none-match': 'W/"999"' } : {}
-  const { data } = await send(act, own === undefined ? 404 : 200, act.variant === 1 && own === undefined ? 'HEAD' : 'GET', pathOf(chosen), undefined, headers)
+  const { data } = await send(
+    act,
+    own === undefined ? 404 : 200,
+    act.variant === 1 && own === undefined ? 'HEAD' : 'GET',
+    pathOf(chosen),
+    undefined,
+    headers
+  )
   if (own !== undefined) requireSame(data, own)
 }
 
@@ -119,7 +160,10 @@ async function include (act: Act, chosen: Known): Promise<void> {
   const query = '_revinclude=Encounter:subject&_revinclude=Observation:patient&_revinclude=Consent:patient'
   const { data } = await send(act, isOwn ? 200 : 404, 'GET', `${pathOf(chosen)}?${query}`)
   if (!isOwn) return
-  const expected = [chosen.id, ...records.all.filter(({ isDeleted, fields }) => !isDeleted && fields.patientId === chosen.id).map(({ id }) => id)]
+  const expected = [
+    chosen.id,
+    ...records.all.filter(({ isDeleted, fields }) => !isDeleted && fields.patientId === chosen.id).map(({ id }) => id)
+  ]
   requireEqual(data.entry.map(({ resource }: any) => resource.id).sort(), expected.sort(), 'what refers to a patient')
 }
 
@@ -129,19 +173,29 @@ async function write (act: Act, chosen: Known): Promise<void> {
   const { group } = chosen
   const isStale = act.variant === 2
   const body = act.variant === 0 ? [{ op: 'replace', path: `/${group.text}`, value: text }] : { [group.text]: text }
-  const { data } = await send(act, own === undefined ? 404 : isStale ? 412 : 200, 'PATCH', pathOf(chosen), body, isStale ? { 'if-match': 'W/"999"' } : {})
+  const { data } = await send(
+    act,
+    own === undefined ? 404 : isStale ? 412 : 200,
+    'PATCH',
+    pathOf(chosen),
+    body,
+    isStale ? { 'if-match': 'W/"999"' } : {}
+  )
   if (own !== undefined && !isStale) act.actor.records.change(own, { [group.text]: text }, data.versionId)
 }
 
 /** Leads a reference of a record to anything that anybody has seen. */
 async function refer (act: Act, chosen: Known): Promise<void> {
-  const [field, { to, required } = { to: '', required: true }] = Object.entries(chosen.group.references)[act.variant] ?? []
+  const [field, { to, required } = { to: '', required: true }] =
+    Object.entries(chosen.group.references)[act.variant] ?? []
   if (field === undefined || act.other === undefined) return
   const { records } = act.actor
   const own = records.get(chosen)
   const value = act.other.group.path === to || required ? act.other.id : null
   const isAllowed = value === null || records.has(to, value)
-  const { data } = await send(act, own === undefined ? 404 : isAllowed ? 200 : 422, 'PATCH', pathOf(chosen), { [field]: value })
+  const { data } = await send(act, own === undefined ? 404 : isAllowed ? 200 : 422, 'PATCH', pathOf(chosen), {
+    [field]: value
+  })
   if (own !== undefined && isAllowed) records.change(own, { [field]: value ?? undefined }, data.versionId)
 }
 
@@ -150,7 +204,14 @@ async function remove (act: Act, chosen: Known): Promise<void> {
   const own = records.get(chosen)
   const isStale = act.variant === 3
   const status = own === undefined ? 404 : isStale ? 412 : records.isReferredTo(own) ? 409 : 200
-  const { data } = await send(act, status, 'DELETE', pathOf(chosen), undefined, isStale ? { 'if-match': 'W/"999"' } : {})
+  const { data } = await send(
+    act,
+    status,
+    'DELETE',
+    pathOf(chosen),
+    undefined,
+    isStale ? { 'if-match': 'W/"999"' } : {}
+  )
   if (status !== 200) return
   requireEqual(data, { id: chosen.id, deleted: true }, 'what a delete says')
   records.remove(chosen)
@@ -164,7 +225,9 @@ async function find (act: Act, group: Group, chosen: Known | undefined): Promise
     const { data } = await send(act, 200, 'GET', `${group.path}?${query}`)
     requireEqual(data.total, expected.length, `total of ${group.path}?${query.split('=')[0]}`)
     requireEqual(data.data.length, Math.min(expected.length, 2), 'length of the page')
-    if (data.data.some(({ id }: Known) => !expected.some(record => record.id === id))) throw new Error('a search finds what does not match')
+    if (data.data.some(({ id }: Known) => !expected.some(record => record.id === id))) {
+      throw new Error('a search finds what does not match')
+    }
     if (data.cursor !== undefined) world.cursors.push({ owner: actor, group, cursor: data.cursor })
   }
   if (variant === 0) await search('count=2', own)
@@ -175,7 +238,12 @@ async function find (act: Act, group: Group, chosen: Known | undefined): Promise
   if (chosen === undefined) return
   if (variant === 2) await search(`count=2&id=${chosen.id}`, own.filter(({ id }) => id === chosen.id))
   const [field] = Object.entries(group.references).find(([, { to }]) => to === chosen.group.path) ?? []
-  if (variant === 3 && field !== undefined) await search(`count=2&${field}=${chosen.id}`, own.filter(({ fields }) => fields[field] === chosen.id))
+  if (variant === 3 && field !== undefined) {
+    await search(
+      `count=2&${field}=${chosen.id}`,
+      own.filter(({ fields }) => fields[field] === chosen.id)
+    )
+  }
 }
 
 async function page (act: Act, pick: number): Promise<void> {
@@ -191,14 +259,28 @@ async function page (act: Act, pick: number): Promise<void> {
 }
 
 /** Sends a request, and refuses another status and an answer that holds anything of anybody else anywhere. */
-async function send ({ world, actor }: Pick<Act, 'world' | 'actor'>, status: number, ...[method, path, body, headers]: Parameters<Client['send']>): Promise<Answer> {
+async function send (
+  { world, actor }: Pick<Act, 'world' | 'actor'>,
+  status: number,
+  ...[method, path, body, headers]: Parameters<Client['send']>
+): Promise<Answer> {
   const answer = await actor.client.send(method, path, body, headers)
-  if (answer.status !== status) throw new Error(`${method} ${path} is answered ${answer.status} in place of ${status}: ${answer.text}`)
+  if (answer.status !== status) {
+    throw new Error(`${method} ${path} is answered ${answer.status} in place of ${status}: ${answer.text}`)
+  }
   const everything = JSON.stringify(answer.headers) + answer.text
   const others = world.actors.filter(other => other !== actor)
-  const leaks = others.filter(({ marker, client }) => everything.includes(marker) || (client.tenantId !== actor.client.tenantId && everything.includes(client.tenantId)))
+  const leaks = others.filter(
+    ({ marker, client }) =>
+      everything.includes(marker) || (client.tenantId !== actor.client.tenantId && everything.includes(client.tenantId))
+  )
   const { meta: _, ...said } = answer.body ?? {}
-  const texts = new Set([...textsIn(said), ...Object.values(answer.headers).flatMap(value => String(value).split('/'))].flatMap(text => [text, text.split('/')[1] ?? text]))
+  const texts = new Set(
+    [...textsIn(said), ...Object.values(answer.headers).flatMap(value => String(value).split('/'))].flatMap(text => [
+      text,
+      text.split('/')[1] ?? text
+    ])
+  )
   const shown = others.flatMap(({ records }) => records.all).filter(({ id }) => texts.has(id))
   if (leaks.length + shown.length > 0) throw new Error(`${method} ${path} shows something of another: ${everything}`)
   return answer
@@ -232,8 +314,18 @@ function requireEqual (actual: unknown, expected: unknown, what: string): void {
 async function requireSameOnServer ({ client, server, records }: Actor): Promise<void> {
   for (const group of groups) {
     const stored = await server.tagged(client.tenantId, group.type)
-    requireEqual(stored.map(({ id, meta }) => `${id}/${meta.versionId}`).sort(), records.of(group).map(({ id, version }) => `${id}/${version}`).sort(), `the ${group.type}s of a tenant on the server`)
-    const tags = stored.flatMap(({ meta }) => meta.tag ?? []).filter(({ system }) => system === tenantSystem).map(({ code }) => code)
+    requireEqual(
+      stored.map(({ id, meta }) => `${id}/${meta.versionId}`).sort(),
+      records
+        .of(group)
+        .map(({ id, version }) => `${id}/${version}`)
+        .sort(),
+      `the ${group.type}s of a tenant on the server`
+    )
+    const tags = stored
+      .flatMap(({ meta }) => meta.tag ?? [])
+      .filter(({ system }) => system === tenantSystem)
+      .map(({ code }) => code)
     requireEqual(tags, stored.map(() => client.tenantId), 'the tags')
   }
 }

@@ -3,25 +3,45 @@ import { tenantSystem } from '../harness/fhir-server.js'
 import { fhirBase, isRefused, observation, patient, stored } from '../passthrough/fixture.js'
 import { bulk, idsIn, recordsIn, type ExportWorld } from './exporting.js'
 
-const group = (...members: object[]) => ({ resourceType: 'Group', type: 'person', actual: true, ...members.length > 0 && { member: members } })
+const group = (...members: object[]) => ({
+  resourceType: 'Group',
+  type: 'person',
+  actual: true,
+  ...(members.length > 0 && { member: members })
+})
 const member = (id: string | undefined, more = {}) => ({ entity: { reference: `Patient/${id}` }, ...more })
 const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
 
-/** What an export must be, whichever FHIR server is behind the gateway: http://hl7.org/fhir/uv/bulkdata/STU2/export.html */
+/**
+ * What an export must be, whichever FHIR server is behind the gateway:
+ * http://hl7.org/fhir/uv/bulkdata/STU2/export.html
+ */
 export async function exportContract (t: Test, world: ExportWorld): Promise<void> {
-  await t.test('an export holds all of the organization\'s records, each once, and nobody else\'s', t => whole(t, world))
-  await t.test('the address of an export tells how far it is, then has the manifest, and is gone after a DELETE', t => lifeOf(t, world))
-  await t.test('only what was changed since is exported, and nothing between two exports is lost', t => since(t, world))
+  await t.test("an export holds all of the organization's records, each once, and nobody else's", t => whole(t, world))
+  await t.test('the address of an export tells how far it is, then has the manifest, and is gone after a DELETE', t =>
+    lifeOf(t, world)
+  )
+  await t.test('only what was changed since is exported, and nothing between two exports is lost', t =>
+    since(t, world)
+  )
   await t.test('several filters of one type are alternatives, and no record comes twice', t => filters(t, world))
   await t.test('a filter narrows its type alone, and its values go on as they were meant', t => values(t, world))
-  await t.test('elements that are wanted come with those that are mandatory, marked as a part', t => elements(t, world))
-  await t.test('records are exported as they are stored: numbers, texts, tags and the gateway\'s own URLs', t => asStored(t, world))
-  await t.test('at Patient level come the records of any patient\'s compartment, and no others', t => ofPatients(t, world))
+  await t.test('elements that are wanted come with those that are mandatory, marked as a part', t =>
+    elements(t, world)
+  )
+  await t.test("records are exported as they are stored: numbers, texts, tags and the gateway's own URLs", t =>
+    asStored(t, world)
+  )
+  await t.test("at Patient level come the records of any patient's compartment, and no others", t =>
+    ofPatients(t, world)
+  )
   await t.test('at Group level come the records of the members that are the organization\'s', t => ofGroup(t, world))
   await t.test('a group that is unknown, deleted or another\'s is one and the same 404', t => noGroup(t, world))
   await t.test('the parameters of a POST are those of a GET', t => byPost(t, world))
   await t.test('what an export does not take is refused, and nothing is begun', t => refusals(t, world))
-  await t.test('with lenient handling an export leaves out what is unknown, but never what narrows it', t => lenient(t, world))
+  await t.test('with lenient handling an export leaves out what is unknown, but never what narrows it', t =>
+    lenient(t, world)
+  )
   await t.test('an export needs a key that may read', t => scopes(t, world))
   await t.test('one call exports simple records or FHIR', t => oneCall(t, world))
   await t.test('a mistake in that call is told with its field, and no value is repeated', t => errors(t, world))
@@ -30,16 +50,41 @@ export async function exportContract (t: Test, world: ExportWorld): Promise<void
 async function whole (t: Test, world: ExportWorld): Promise<void> {
   const [own, other] = [await world.join(), await world.join()]
   const ids: string[] = []
-  for (let at = 0; at < 4; at++) ids.push(...await world.direct.storeAll(own.tenantId, Array.from({ length: 300 }, () => patient())))
-  const [mine, theirs] = [await stored(own, observation(`Patient/${ids[0]}`), { resourceType: 'Binary', contentType: 'text/plain', data: 'aGk=' } as { resourceType: string }), await stored(other, patient())]
+  for (let at = 0; at < 4; at++) {
+    ids.push(
+      ...(await world.direct.storeAll(
+        own.tenantId,
+        Array.from({ length: 300 }, () => patient())
+      ))
+    )
+  }
+  const [mine, theirs] = [
+    await stored(own, observation(`Patient/${ids[0]}`), {
+      resourceType: 'Binary',
+      contentType: 'text/plain',
+      data: 'aGk='
+    } as { resourceType: string }),
+    await stored(other, patient())
+  ]
   const { manifest, lines } = await own.exported('/$export')
   t.strictSame(idsIn(lines.Patient), ids.sort())
-  t.strictSame(manifest.output.map(({ type, count }: any) => [type, count]), [['Binary', 1], ['Observation', 1], ['Patient', 1_200]])
+  t.strictSame(
+    manifest.output.map(({ type, count }: any) => [type, count]),
+    [
+      ['Binary', 1],
+      ['Observation', 1],
+      ['Patient', 1_200]
+    ]
+  )
   t.strictSame([idsIn(lines.Observation), idsIn(lines.Binary)], [[mine[0]], [mine[1]]])
   const foreign = await other.exported('/$export')
   t.strictSame(foreign.manifest.output.map(({ type, count }: any) => [type, count]), [['Patient', 1]])
   t.strictSame(idsIn(foreign.lines.Patient), theirs)
-  t.strictSame((await (await world.join()).exported('/$export')).manifest.output, [], 'an organization without records has an empty export')
+  t.strictSame(
+    (await (await world.join()).exported('/$export')).manifest.output,
+    [],
+    'an organization without records has an empty export'
+  )
 }
 
 async function lifeOf (t: Test, { join }: ExportWorld): Promise<void> {
@@ -55,15 +100,24 @@ async function lifeOf (t: Test, { join }: ExportWorld): Promise<void> {
   t.match(done.headers, { 'content-type': /^application\/json/, expires: /GMT$/ })
   t.ok(Date.parse(done.headers.expires!) > Date.now())
   t.strictSame(Object.keys(done.resource), ['transactionTime', 'request', 'requiresAccessToken', 'output', 'error'])
-  t.match(done.resource, { request: `${fhirBase}/$export?_type=Patient,Observation&_outputFormat=ndjson`, requiresAccessToken: true, error: [] })
+  t.match(done.resource, {
+    request: `${fhirBase}/$export?_type=Patient,Observation&_outputFormat=ndjson`,
+    requiresAccessToken: true,
+    error: []
+  })
   const [{ type, count, url }, ...more] = done.resource.output
   t.strictSame([type, count, more], ['Patient', 1, []])
   const file = `/${new URL(url).pathname.split('/').slice(2).join('/')}`
   t.equal(recordsIn((await own.simple('GET', file)).text).length, 1)
-  for (const [method, path] of [['GET', place], ['DELETE', place]] as const) isRefused(t, await other.send(method, path), { status: 404, code: 'not-found' }, 'another\'s')
+  for (const [method, path] of [
+    ['GET', place],
+    ['DELETE', place]
+  ] as const) { isRefused(t, await other.send(method, path), { status: 404, code: 'not-found' }, "another's") }
   t.equal((await other.simple('GET', file)).status, 404)
   t.match(await own.send('DELETE', place), { status: 202, resource: { resourceType: 'OperationOutcome' } })
-  for (const method of ['GET', 'DELETE']) isRefused(t, await own.send(method, place), { status: 404, code: 'not-found' }, method)
+  for (const method of ['GET', 'DELETE']) {
+    isRefused(t, await own.send(method, place), { status: 404, code: 'not-found' }, method)
+  }
   t.equal((await own.simple('GET', file)).status, 404)
   const cancelled = await own.begin('/$export')
   t.equal((await own.send('DELETE', cancelled)).status, 202)
@@ -76,7 +130,9 @@ async function since (t: Test, { join }: ExportWorld): Promise<void> {
   const { manifest, lines } = await own.exported('/$export?_type=Patient,Observation')
   t.strictSame(idsIn(lines.Patient), [before])
   const [after] = await stored(own, patient(), observation(`Patient/${before}`))
-  const later = await own.exported(`/$export?_type=Patient,Observation&_since=${encodeURIComponent(manifest.transactionTime)}`)
+  const later = await own.exported(
+    `/$export?_type=Patient,Observation&_since=${encodeURIComponent(manifest.transactionTime)}`
+  )
   t.strictSame(idsIn(later.lines.Patient), [after])
   t.equal(later.lines.Observation!.length, 1)
   t.strictSame((await own.exported('/$export?_since=2999-01-01T00:00:00%2B01:00')).manifest.output, [])
@@ -87,14 +143,41 @@ async function filters (t: Test, { join }: ExportWorld): Promise<void> {
   const [ada] = await stored(own, patient({ gender: 'female' }), patient({ gender: 'male' }))
   const status = (status: string, more = {}) => observation(`Patient/${ada}`, { status, ...more })
   const coded = { code: { coding: [{ system: 'http://loinc.org', code: '8867-4' }] } }
-  const [final, amended, both, , finalCoded] = await stored(own, status('final'), status('amended'), status('amended', coded), status('preliminary'), status('final', coded))
-  const exported = async (...filters: string[]) => idsIn((await own.exported(`/$export?_type=Patient,Observation&${filters.map(filter => `_typeFilter=${encodeURIComponent(filter)}`).join('&')}`)).lines.Observation)
-  t.strictSame(await exported('Observation?status=final', 'Observation?status=amended'), [final, amended, both, finalCoded].sort())
+  const [final, amended, both, , finalCoded] = await stored(
+    own,
+    status('final'),
+    status('amended'),
+    status('amended', coded),
+    status('preliminary'),
+    status('final', coded)
+  )
+  const exported = async (...filters: string[]) =>
+    idsIn(
+      (
+        await own.exported(
+          `/$export?_type=Patient,Observation&${filters.map(filter => `_typeFilter=${encodeURIComponent(filter)}`).join('&')}`
+        )
+      ).lines.Observation
+    )
+  t.strictSame(
+    await exported('Observation?status=final', 'Observation?status=amended'),
+    [final, amended, both, finalCoded].sort()
+  )
   t.strictSame(await exported('Observation?status=final', 'Observation?code=8867-4'), [final, both, finalCoded].sort())
-  t.strictSame(await exported('Observation?status=final&code=8867-4', 'Observation?status=amended&code=8867-4'), [both, finalCoded].sort())
-  t.strictSame(await exported('Observation?status=final,Observation?code=8867-4'), [final, both, finalCoded].sort(), 'joined by a comma')
+  t.strictSame(
+    await exported('Observation?status=final&code=8867-4', 'Observation?status=amended&code=8867-4'),
+    [both, finalCoded].sort()
+  )
+  t.strictSame(
+    await exported('Observation?status=final,Observation?code=8867-4'),
+    [final, both, finalCoded].sort(),
+    'joined by a comma'
+  )
   t.strictSame(await exported('Observation?status=cancelled'), [])
-  t.strictSame(await exported(`Observation?subject=Patient/${ada}&code=8867-4`, `Observation?subject=${fhirBase}/Patient/nobody`), [both, finalCoded].sort())
+  t.strictSame(
+    await exported(`Observation?subject=Patient/${ada}&code=8867-4`, `Observation?subject=${fhirBase}/Patient/nobody`),
+    [both, finalCoded].sort()
+  )
 }
 
 async function values (t: Test, { join }: ExportWorld): Promise<void> {
@@ -103,7 +186,8 @@ async function values (t: Test, { join }: ExportWorld): Promise<void> {
   const [comma] = await stored(own, named('Byron, Ada'), named('Byron'), named('Patient?family=Byron'))
   await stored(other, named('Byron'))
   await stored(own, observation(`Patient/${comma}`))
-  const exported = async (query: string) => await own.exported(`/$export?_type=Patient,Observation&_typeFilter=${encodeURIComponent(`Patient?${query}`)}`)
+  const exported = async (query: string) =>
+    await own.exported(`/$export?_type=Patient,Observation&_typeFilter=${encodeURIComponent(`Patient?${query}`)}`)
   const { lines } = await exported(`family=${encodeURIComponent('Byron\\, Ada')}`)
   t.strictSame([idsIn(lines.Patient), lines.Observation!.length], [[comma], 1])
   const many = await exported(`family:exact=${encodeURIComponent('Patient?family=Byron,Byron')}`)
@@ -113,12 +197,28 @@ async function values (t: Test, { join }: ExportWorld): Promise<void> {
 
 async function elements (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada] = await stored(own, patient({ birthDate: '1815-12-10', _birthDate: { extension: [{ url: 'http://x.example/a', valueString: 'b' }] }, gender: 'female' }))
+  const [ada] = await stored(
+    own,
+    patient({
+      birthDate: '1815-12-10',
+      _birthDate: { extension: [{ url: 'http://x.example/a', valueString: 'b' }] },
+      gender: 'female'
+    })
+  )
   await stored(own, observation(`Patient/${ada}`, { valueInteger: 3, note: [{ text: 'x' }] }))
   const { lines } = await own.exported('/$export?_type=Patient,Observation&_elements=birthDate,Observation.value')
   t.strictSame(Object.keys(lines.Patient![0]).sort(), ['_birthDate', 'birthDate', 'id', 'meta', 'resourceType'])
-  t.strictSame(Object.keys(lines.Observation![0]).sort(), ['code', 'id', 'meta', 'resourceType', 'status', 'valueInteger'])
-  for (const [record] of Object.values(lines)) t.match(record.meta.tag, [{ system: tenantSystem, code: own.tenantId }, { code: 'SUBSETTED' }])
+  t.strictSame(Object.keys(lines.Observation![0]).sort(), [
+    'code',
+    'id',
+    'meta',
+    'resourceType',
+    'status',
+    'valueInteger'
+  ])
+  for (const [record] of Object.values(lines)) {
+    t.match(record.meta.tag, [{ system: tenantSystem, code: own.tenantId }, { code: 'SUBSETTED' }])
+  }
   const one = await own.exported('/$export?_type=Patient,Observation&_elements=Patient.gender')
   t.strictSame(Object.keys(one.lines.Patient![0]).sort(), ['gender', 'id', 'meta', 'resourceType'])
   t.strictSame(one.lines.Observation![0].note, [{ text: 'x' }], 'what is said of one type leaves the others whole')
@@ -138,12 +238,37 @@ async function asStored (t: Test, { join }: ExportWorld): Promise<void> {
 
 async function ofPatients (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada, , controlService] = await stored(own, patient(), { resourceType: 'Organization', name: 'Ward' } as { resourceType: string }, { resourceType: 'Practitioner', name: [{ family: 'x' }] } as { resourceType: string })
-  const [ofAda, byAda] = await stored(own, observation(`Patient/${ada}`), { resourceType: 'Observation', status: 'final', code: { text: 'x' }, performer: [{ reference: `Patient/${ada}` }] } as { resourceType: string }, { resourceType: 'Observation', status: 'final', code: { text: 'x' }, performer: [{ reference: `Practitioner/${controlService}` }] } as { resourceType: string })
+  const [ada, , controlService] = await stored(
+    own,
+    patient(),
+    { resourceType: 'Organization', name: 'Ward' } as { resourceType: string },
+    { resourceType: 'Practitioner', name: [{ family: 'x' }] } as { resourceType: string }
+  )
+  const [ofAda, byAda] = await stored(
+    own,
+    observation(`Patient/${ada}`),
+    {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'x' },
+      performer: [{ reference: `Patient/${ada}` }]
+    } as { resourceType: string },
+    {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'x' },
+      performer: [{ reference: `Practitioner/${controlService}` }]
+    } as { resourceType: string }
+  )
   const { manifest, lines } = await own.exported('/Patient/$export')
   t.strictSame(manifest.output.map(({ type, count }: any) => [type, count]), [['Observation', 2], ['Patient', 1]])
   t.strictSame(idsIn(lines.Observation), [ofAda, byAda].sort())
-  isRefused(t, await own.send('GET', '/Patient/$export?_type=Patient,Organization', undefined, bulk), 400, 'a type that is in no compartment of a patient')
+  isRefused(
+    t,
+    await own.send('GET', '/Patient/$export?_type=Patient,Organization', undefined, bulk),
+    400,
+    'a type that is in no compartment of a patient'
+  )
 }
 
 async function ofGroup (t: Test, world: ExportWorld): Promise<void> {
@@ -152,16 +277,33 @@ async function ofGroup (t: Test, world: ExportWorld): Promise<void> {
   await stored(other, observation(`Patient/${foreign}`))
   const [ada, bo, left, out] = await stored(own, patient(), patient(), patient(), patient())
   const both = observation(`Patient/${ada}`, { performer: [{ reference: `Patient/${bo}` }] })
-  const wanted = await stored(own, both, observation(`Patient/${bo}`), observation(`Patient/${out}`, { performer: [{ reference: `Patient/${ada}` }] }))
+  const wanted = await stored(
+    own,
+    both,
+    observation(`Patient/${bo}`),
+    observation(`Patient/${out}`, { performer: [{ reference: `Patient/${ada}` }] })
+  )
   await stored(own, observation(`Patient/${out}`), observation(`Patient/${left}`))
   // As another system might have stored it.
-  const { id } = await world.direct.store(own.tenantId, group(member(ada), member(bo), member(left, { inactive: true }), member(foreign)))
+  const { id } = await world.direct.store(
+    own.tenantId,
+    group(member(ada), member(bo), member(left, { inactive: true }), member(foreign))
+  )
   const { manifest, lines } = await own.exported(`/Group/${id}/$export?_type=Patient,Observation,Group`)
   t.strictSame(idsIn(lines.Patient), [ada, bo].sort())
   t.strictSame(idsIn(lines.Observation), wanted.toSorted())
   t.strictSame(idsIn(lines.Group), [id])
   t.equal(manifest.output.length, 3)
-  t.strictSame(idsIn((await own.exported(`/Group/${id}/$export?_typeFilter=${encodeURIComponent(`Observation?performer=Patient/${bo}`)}&_type=Observation`)).lines.Observation), [wanted[0]])
+  t.strictSame(
+    idsIn(
+      (
+        await own.exported(
+          `/Group/${id}/$export?_typeFilter=${encodeURIComponent(`Observation?performer=Patient/${bo}`)}&_type=Observation`
+        )
+      ).lines.Observation
+    ),
+    [wanted[0]]
+  )
   const [empty] = await stored(own, group() as { resourceType: string })
   t.strictSame((await own.exported(`/Group/${empty}/$export`)).manifest.output, [])
 }
@@ -171,7 +313,9 @@ async function noGroup (t: Test, { join }: ExportWorld): Promise<void> {
   const [foreign] = await stored(other, group() as { resourceType: string })
   const [deleted] = await stored(own, group() as { resourceType: string })
   await own.send('DELETE', `/Group/${deleted}`)
-  const answers = await Promise.all(['nobody', foreign, deleted, 'x'.repeat(65)].map(id => own.send('GET', `/Group/${id}/$export`, undefined, bulk)))
+  const answers = await Promise.all(
+    ['nobody', foreign, deleted, 'x'.repeat(65)].map(id => own.send('GET', `/Group/${id}/$export`, undefined, bulk))
+  )
   for (const answer of answers) {
     isRefused(t, answer, { status: 404, code: 'not-found' }, 'no group')
     t.equal(answer.text, answers[0]!.text)
@@ -181,30 +325,83 @@ async function noGroup (t: Test, { join }: ExportWorld): Promise<void> {
 async function byPost (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const [ada] = await stored(own, patient({ gender: 'female' }), patient({ gender: 'male' }))
-  const body = parameters({ name: '_type', valueString: 'Patient' }, { name: '_typeFilter', valueString: 'Patient?gender=female' }, { name: '_outputFormat', valueString: 'application/fhir+ndjson' }, { name: '_since', valueInstant: '2020-01-01T00:00:00+01:00' })
+  const body = parameters(
+    { name: '_type', valueString: 'Patient' },
+    { name: '_typeFilter', valueString: 'Patient?gender=female' },
+    { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
+    { name: '_since', valueInstant: '2020-01-01T00:00:00+01:00' }
+  )
   t.strictSame(idsIn((await own.exported('/$export', body)).lines.Patient), [ada])
   t.strictSame(idsIn((await own.exported('/Patient/$export', body)).lines.Patient), [ada])
-  for (const body of [patient(), [], parameters({ name: '_type' }), parameters({ valueString: 'x' }), parameters({ name: '_type', valueString: 'Patient', valueCode: 'x' }), parameters({ name: '_since', valueInteger: 3 }), { resourceType: 'Parameters', parameter: {} }, parameters({ name: 'patient', valueReference: { reference: 'Patient/1' } })]) {
+  for (const body of [
+    patient(),
+    [],
+    parameters({ name: '_type' }),
+    parameters({ valueString: 'x' }),
+    parameters({ name: '_type', valueString: 'Patient', valueCode: 'x' }),
+    parameters({ name: '_since', valueInteger: 3 }),
+    { resourceType: 'Parameters', parameter: {} },
+    parameters({ name: 'patient', valueReference: { reference: 'Patient/1' } })
+  ]) {
     isRefused(t, await own.send('POST', '/$export', body, bulk), 400, JSON.stringify(body))
   }
 }
 
 const refusedQueries = [
-  '_type=Nothing', '_type=Patient,', '_type=patient', '_type=StructureDefinition', '_outputFormat=csv', '_outputFormat=application/fhir%2Bjson', '_since=yesterday', '_since=2020-01-01', '_since=2020-13-41T00:00:00Z', '_since=2020-01-01T00:00:00Z&_since=2020-01-01T00:00:00Z',
-  '_typeFilter=Patient', '_typeFilter=Patient%3F', '_typeFilter=%3Ffamily%3Dx', '_typeFilter=Patient%3Fnothing%3Dx', '_typeFilter=Patient%3Ffamily%3D', '_typeFilter=Observation%3Fsubject:Patient.family%3Dx', '_typeFilter=Patient%3F_has:Observation:subject:status%3Dfinal', '_typeFilter=Patient%3F_include%3DPatient:organization',
-  '_typeFilter=Patient%3F_sort%3Dfamily', '_typeFilter=Patient%3F_count%3D1', '_typeFilter=Patient%3F_lastUpdated%3Dgt2020', '_typeFilter=Observation%3Fstatus%3Dfinal&_type=Patient', '_elements=nothing', '_elements=Nothing.id', '_elements=Patient.name.family',
-  'patient=Patient/1', 'includeAssociatedData=LatestProvenanceResources', '_typePostFetchFilterUrl=x', '_mdm=true', 'x=1'
+  '_type=Nothing',
+  '_type=Patient,',
+  '_type=patient',
+  '_type=StructureDefinition',
+  '_outputFormat=csv',
+  '_outputFormat=application/fhir%2Bjson',
+  '_since=yesterday',
+  '_since=2020-01-01',
+  '_since=2020-13-41T00:00:00Z',
+  '_since=2020-01-01T00:00:00Z&_since=2020-01-01T00:00:00Z',
+  '_typeFilter=Patient',
+  '_typeFilter=Patient%3F',
+  '_typeFilter=%3Ffamily%3Dx',
+  '_typeFilter=Patient%3Fnothing%3Dx',
+  '_typeFilter=Patient%3Ffamily%3D',
+  '_typeFilter=Observation%3Fsubject:Patient.family%3Dx',
+  '_typeFilter=Patient%3F_has:Observation:subject:status%3Dfinal',
+  '_typeFilter=Patient%3F_include%3DPatient:organization',
+  '_typeFilter=Patient%3F_sort%3Dfamily',
+  '_typeFilter=Patient%3F_count%3D1',
+  '_typeFilter=Patient%3F_lastUpdated%3Dgt2020',
+  '_typeFilter=Observation%3Fstatus%3Dfinal&_type=Patient',
+  '_elements=nothing',
+  '_elements=Nothing.id',
+  '_elements=Patient.name.family',
+  'patient=Patient/1',
+  'includeAssociatedData=LatestProvenanceResources',
+  '_typePostFetchFilterUrl=x',
+  '_mdm=true',
+  'x=1'
 ]
 
 async function refusals (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  for (const prefer of ['', 'return=minimal']) isRefused(t, await own.send('GET', '/$export', undefined, { prefer }), 400, 'without respond-async')
-  isRefused(t, await own.send('GET', '/$export', undefined, { ...bulk, accept: 'text/html' }), 406, 'a form that an export does not have')
-  for (const query of refusedQueries) isRefused(t, await own.send('GET', `/$export?${query}`, undefined, bulk), 400, query)
-  for (const path of ['/$export', '/Patient/$export', '/Group/x/$export']) {
-    for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH']) t.equal((await own.send(method, path, undefined, bulk)).status, 405, `${method} ${path}`)
+  for (const prefer of ['', 'return=minimal']) {
+    isRefused(t, await own.send('GET', '/$export', undefined, { prefer }), 400, 'without respond-async')
   }
-  for (const path of ['/Observation/$export', '/Patient/x/$export', '/Encounter/x/$export']) t.ok([404, 405].includes((await own.send('GET', path, undefined, bulk)).status), path)
+  isRefused(
+    t,
+    await own.send('GET', '/$export', undefined, { ...bulk, accept: 'text/html' }),
+    406,
+    'a form that an export does not have'
+  )
+  for (const query of refusedQueries) {
+    isRefused(t, await own.send('GET', `/$export?${query}`, undefined, bulk), 400, query)
+  }
+  for (const path of ['/$export', '/Patient/$export', '/Group/x/$export']) {
+    for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH']) {
+      t.equal((await own.send(method, path, undefined, bulk)).status, 405, `${method} ${path}`)
+    }
+  }
+  for (const path of ['/Observation/$export', '/Patient/x/$export', '/Encounter/x/$export']) {
+    t.ok([404, 405].includes((await own.send('GET', path, undefined, bulk)).status), path)
+  }
   t.match((await own.simple('GET', '/bulk/jobs')).body.data, { total: 0 }, 'nothing was begun')
 }
 
@@ -212,20 +409,36 @@ async function lenient (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const [ada] = await stored(own, patient({ gender: 'female' }), patient({ gender: 'male' }))
   const headers = { prefer: 'respond-async, handling=lenient' }
-  const { lines, manifest } = await own.exported('/$export?_type=Patient,Nothing&x=1&_elements=nothing&includeAssociatedData=x&_typeFilter=Patient%3Fgender%3Dfemale', undefined, headers)
+  const { lines, manifest } = await own.exported(
+    '/$export?_type=Patient,Nothing&x=1&_elements=nothing&includeAssociatedData=x&_typeFilter=Patient%3Fgender%3Dfemale',
+    undefined,
+    headers
+  )
   t.strictSame([idsIn(lines.Patient), manifest.output.length], [[ada], 1])
   t.strictSame((await own.exported('/$export?_type=Nothing', undefined, headers)).manifest.output, [])
-  for (const query of ['_typeFilter=Patient%3Fnothing%3Dx', 'patient=Patient/1', '_since=yesterday']) isRefused(t, await own.send('GET', `/$export?${query}`, undefined, headers), 400, query)
+  for (const query of ['_typeFilter=Patient%3Fnothing%3Dx', 'patient=Patient/1', '_since=yesterday']) {
+    isRefused(t, await own.send('GET', `/$export?${query}`, undefined, headers), 400, query)
+  }
 }
 
 async function scopes (t: Test, { join }: ExportWorld): Promise<void> {
   const owner = await join()
   await stored(owner, patient())
-  const [reader, writer] = [await join({ tenantId: owner.tenantId, scopes: ['read'] }), await join({ tenantId: owner.tenantId, scopes: ['write'] })]
+  const [reader, writer] = [
+    await join({ tenantId: owner.tenantId, scopes: ['read'] }),
+    await join({ tenantId: owner.tenantId, scopes: ['write'] })
+  ]
   t.equal((await reader.exported('/$export')).lines.Patient!.length, 1)
   const place = await reader.begin('/$export?_type=Patient')
-  isRefused(t, await writer.send('GET', '/$export', undefined, bulk), { status: 403, code: 'forbidden' }, 'a key that only writes')
-  for (const method of ['GET', 'DELETE']) isRefused(t, await writer.send(method, place), { status: 403, code: 'forbidden' }, method)
+  isRefused(
+    t,
+    await writer.send('GET', '/$export', undefined, bulk),
+    { status: 403, code: 'forbidden' },
+    'a key that only writes'
+  )
+  for (const method of ['GET', 'DELETE']) {
+    isRefused(t, await writer.send(method, place), { status: 403, code: 'forbidden' }, method)
+  }
   t.equal((await reader.send('DELETE', place)).status, 202)
   t.equal((await reader.simple('POST', '/bulk/export', { resourceTypes: ['patients'] })).status, 202)
   t.equal((await writer.simple('POST', '/bulk/export', {})).status, 403)
@@ -233,16 +446,30 @@ async function scopes (t: Test, { join }: ExportWorld): Promise<void> {
 
 async function oneCall (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const { body: { data } } = await own.simple('POST', '/patients', { firstName: 'Ada', lastName: 'Byron', birthDate: '1815-12-10' })
-  await stored(own, observation(`Patient/${data.id}`), { resourceType: 'Basic', code: { text: 'x' } } as { resourceType: string })
+  const {
+    body: { data }
+  } = await own.simple('POST', '/patients', { firstName: 'Ada', lastName: 'Byron', birthDate: '1815-12-10' })
+  await stored(own, observation(`Patient/${data.id}`), { resourceType: 'Basic', code: { text: 'x' } } as {
+    resourceType: string
+  })
   const filesOf = async (body: object) => {
     const begun = await own.simple('POST', '/bulk/export', body)
-    t.match(begun, { status: 202, body: { data: { jobId: /^job-/, status: 'pending', message: /./ }, meta: { status: 202 } } })
+    t.match(begun, {
+      status: 202,
+      body: { data: { jobId: /^job-/, status: 'pending', message: /./ }, meta: { status: 202 } }
+    })
     for (;;) {
       const { body: { data: job } } = await own.simple('GET', `/bulk/jobs/${begun.body.data.jobId}`)
       if (!['pending', 'processing'].includes(job.status)) {
         t.match(job, { status: 'completed', type: 'export', failedRecords: 0 })
-        return Object.fromEntries(await Promise.all(job.files.map(async ({ resourceType, url }: any) => [resourceType, recordsIn((await own.simple('GET', new URL(url).pathname.slice(3))).text)])))
+        return Object.fromEntries(
+          await Promise.all(
+            job.files.map(async ({ resourceType, url }: any) => [
+              resourceType,
+              recordsIn((await own.simple('GET', new URL(url).pathname.slice(3))).text)
+            ])
+          )
+        )
       }
       await new Promise(resolve => setTimeout(resolve, 100))
     }
@@ -251,7 +478,11 @@ async function oneCall (t: Test, { join }: ExportWorld): Promise<void> {
   t.strictSame(Object.keys(simple).sort(), ['Observation', 'Patient'])
   t.strictSame(simple.Patient, [(await own.simple('GET', `/patients/${data.id}`)).body.data])
   t.strictSame(Object.keys(await filesOf({})).sort(), ['Basic', 'Observation', 'Patient'])
-  t.strictSame(Object.keys(await filesOf({ format: 'simple' })).sort(), ['Observation', 'Patient'], 'what has a simple form')
+  t.strictSame(
+    Object.keys(await filesOf({ format: 'simple' })).sort(),
+    ['Observation', 'Patient'],
+    'what has a simple form'
+  )
   t.strictSame((await filesOf({ resourceTypes: ['Patient', 'patients'] })).Patient[0].resourceType, 'Patient')
   t.strictSame(await filesOf({ since: '2999-01-01' }), {})
 }
@@ -259,13 +490,26 @@ async function oneCall (t: Test, { join }: ExportWorld): Promise<void> {
 async function errors (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const cases: Array<[object, string[]]> = [
-    [{ resourceTypes: ['Patient', 'SECRET'] }, ['resourceTypes[1]']], [{ resourceTypes: [] }, ['resourceTypes']], [{ resourceTypes: 'Patient' }, ['resourceTypes']], [{ resourceTypes: [null] }, ['resourceTypes[0]']],
-    [{ resourceTypes: ['StructureDefinition'] }, ['resourceTypes[0]']], [{ format: 'SECRET' }, ['format']], [{ since: 'SECRET' }, ['since']], [{ since: '2020-01-01T00:00:00' }, ['since']], [{ since: 3 }, ['since']],
-    [{ resourceTypes: ['Basic'], format: 'simple' }, ['resourceTypes[0]']], [{ filter: 1, since: '', format: 0 }, ['filter', 'format', 'since']], [{ resourceTypes: ['constructor', '__proto_'] }, ['resourceTypes[0]', 'resourceTypes[1]']]
+    [{ resourceTypes: ['Patient', 'SECRET'] }, ['resourceTypes[1]']],
+    [{ resourceTypes: [] }, ['resourceTypes']],
+    [{ resourceTypes: 'Patient' }, ['resourceTypes']],
+    [{ resourceTypes: [null] }, ['resourceTypes[0]']],
+    [{ resourceTypes: ['StructureDefinition'] }, ['resourceTypes[0]']],
+    [{ format: 'SECRET' }, ['format']],
+    [{ since: 'SECRET' }, ['since']],
+    [{ since: '2020-01-01T00:00:00' }, ['since']],
+    [{ since: 3 }, ['since']],
+    [{ resourceTypes: ['Basic'], format: 'simple' }, ['resourceTypes[0]']],
+    [{ filter: 1, since: '', format: 0 }, ['filter', 'format', 'since']],
+    [{ resourceTypes: ['constructor', '__proto_'] }, ['resourceTypes[0]', 'resourceTypes[1]']]
   ]
   for (const [body, fields] of cases) {
     const { status, body: answer, text } = await own.simple('POST', '/bulk/export', body)
-    t.strictSame([status, answer.code, answer.issues.flatMap(({ expression }: any) => expression).sort()], [422, 'VALIDATION_ERROR', fields], JSON.stringify(body))
+    t.strictSame(
+      [status, answer.code, answer.issues.flatMap(({ expression }: any) => expression).sort()],
+      [422, 'VALIDATION_ERROR', fields],
+      JSON.stringify(body)
+    )
     t.notMatch(text, /SECRET/)
   }
   t.equal((await own.simple('POST', '/bulk/export', [])).status, 400)

@@ -21,7 +21,11 @@ export interface Exporter extends Fhir {
   readonly ended: (place: string) => Promise<Answer>
   readonly exported: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Exported>
   /** Sends to the simple routes. `path` begins after `/v1`. */
-  readonly simple: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number, readonly text: string, readonly body: any }>
+  readonly simple: (
+    method: string,
+    path: string,
+    body?: unknown
+  ) => Promise<{ readonly status: number; readonly text: string; readonly body: any }>
 }
 
 /** A gateway to a FHIR server, and the server itself for what was not stored through the gateway. */
@@ -30,7 +34,10 @@ export interface ExportWorld extends Omit<World, 'fhir'> {
   readonly join: (request?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Exporter>
 }
 
-export async function openExportWorld (t: Test, where: { readonly url: string, readonly server: World['server'] }): Promise<ExportWorld> {
+export async function openExportWorld (
+  t: Test,
+  where: { readonly url: string; readonly server: World['server'] }
+): Promise<ExportWorld> {
   const { fhir, ...world } = await openWorld(t, where)
   return { ...world, direct: fhirServer(where.url), join: async request => exporter(world, await fhir(request)) }
 }
@@ -51,8 +58,17 @@ export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Expo
     throw new Error('the export does not end')
   }
   const simple: Exporter['simple'] = async (method, path, body) => {
-    const response = await gateway.inject({ method: method as 'GET', url: `/v1${path}`, headers: { 'x-api-key': fhir.secret, ...body !== undefined && { 'content-type': 'application/json' } }, ...body !== undefined && { payload: JSON.stringify(body) } })
-    return { status: response.statusCode, text: response.body, body: String(response.headers['content-type']).includes('ndjson') ? undefined : JSON.parse(response.body) }
+    const response = await gateway.inject({
+      method: method as 'GET',
+      url: `/v1${path}`,
+      headers: { 'x-api-key': fhir.secret, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { payload: JSON.stringify(body) })
+    })
+    return {
+      status: response.statusCode,
+      text: response.body,
+      body: String(response.headers['content-type']).includes('ndjson') ? undefined : JSON.parse(response.body)
+    }
   }
   return {
     ...fhir,
@@ -63,12 +79,22 @@ export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Expo
       const answer = await ended(await begin(path, body, headers))
       if (answer.status !== 200) throw new Error(`the export ended with ${answer.status} ${answer.text}`)
       const texts: Record<string, string> = {}
-      for (const { type, url } of answer.resource.output) texts[type] = (await simple('GET', new URL(url).pathname.slice('/v1'.length))).text
-      return { manifest: answer.resource, texts, lines: Object.fromEntries(Object.entries(texts).map(([type, text]) => [type, recordsIn(text)])) }
+      for (const { type, url } of answer.resource.output) {
+        texts[type] = (await simple('GET', new URL(url).pathname.slice('/v1'.length))).text
+      }
+      return {
+        manifest: answer.resource,
+        texts,
+        lines: Object.fromEntries(Object.entries(texts).map(([type, text]) => [type, recordsIn(text)]))
+      }
     }
   }
 }
 
-export const recordsIn = (text: string): any[] => text.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+export const recordsIn = (text: string): any[] =>
+  text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
 
 export const idsIn = (records: readonly any[] = []): string[] => records.map(({ id }) => id).sort()

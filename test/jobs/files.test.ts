@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -40,12 +49,30 @@ t.test('what was written is read back, whole and from any place to any other', a
   await writer.close()
   t.equal(await files.size('Patient.ndjson'), content.length)
   t.ok((await read(files, 'Patient.ndjson')).equals(content))
-  for (const [start, end] of [[0, 1], [1, 17], [65_535, 65_536], [65_535, 65_537], [65_536, 131_072], [10, 400_000], [262_143, 262_145], [699_999, 700_001], [0, 700_001], [5, 5]] as const) {
-    t.ok((await read(files, 'Patient.ndjson', { start, end })).equals(content.subarray(start, end)), `${start} to ${end}`)
+  for (const [start, end] of [
+    [0, 1],
+    [1, 17],
+    [65_535, 65_536],
+    [65_535, 65_537],
+    [65_536, 131_072],
+    [10, 400_000],
+    [262_143, 262_145],
+    [699_999, 700_001],
+    [0, 700_001],
+    [5, 5]
+  ] as const) {
+    t.ok(
+      (await read(files, 'Patient.ndjson', { start, end })).equals(content.subarray(start, end)),
+      `${start} to ${end}`
+    )
   }
   t.ok((await read(files, 'Patient.ndjson', { start: 690_000 })).equals(content.subarray(690_000)))
   for (const start of [700_001, 720_896, 900_000]) t.equal((await read(files, 'Patient.ndjson', { start })).length, 0)
-  await t.rejects(read(files, 'Patient.ndjson', { start: 700_000, end: 700_002 }), isDamaged, 'half of what was asked for is never given out as the whole')
+  await t.rejects(
+    read(files, 'Patient.ndjson', { start: 700_000, end: 700_002 }),
+    isDamaged,
+    'half of what was asked for is never given out as the whole'
+  )
   t.equal(await files.size('Group.ndjson'), undefined)
   await t.rejects(read(files, 'Group.ndjson'), { code: 'ENOENT' })
 })
@@ -63,7 +90,10 @@ t.test('a file is cut and goes on from any place, however often, and is read as 
     t.ok((await read(files, 'a')).equals(content), `from ${from}`)
     t.equal(await files.size('a'), content.length)
     const [start, end] = [Math.floor(Math.random() * 100_000), 100_000 + Math.floor(Math.random() * 50_000)]
-    t.ok((await read(files, 'a', { start, end })).equals(content.subarray(start, end)), `${start} to ${end}, from ${from}`)
+    t.ok(
+      (await read(files, 'a', { start, end })).equals(content.subarray(start, end)),
+      `${start} to ${end}, from ${from}`
+    )
   }
   await t.rejects(files.write('a', 500_000), /shorter than the position/)
   await t.rejects(files.write('b', 5), { code: 'ENOENT' })
@@ -97,7 +127,9 @@ t.test('two contents never share a keystream', async t => {
     await put(files, name, zeros, from)
     const raw = readFileSync(join(directory, id, name))
     // The frame with the last byte before the place stays as it was.
-    for (let at = from === 0 ? 0 : Math.min(slot, before); at + 16 <= raw.length; at += 16) blocks.push(raw.subarray(at, at + 16).toString('hex'))
+    for (let at = from === 0 ? 0 : Math.min(slot, before); at + 16 <= raw.length; at += 16) {
+      blocks.push(raw.subarray(at, at + 16).toString('hex'))
+    }
   }
   t.ok(blocks.length > 7 * 9_000)
   t.equal(new Set(blocks).size, blocks.length)
@@ -111,7 +143,9 @@ t.test('a spool says nothing without the key of the job', async t => {
   for (const name of readdirSync(join(directory, id))) {
     const raw = readFileSync(join(directory, id, name))
     // Long enough not to come up by chance.
-    for (const word of ['Ada Byron', 'resourceType', '"Patient"']) t.equal(raw.includes(word), false, `${word} in ${name}`)
+    for (const word of ['Ada Byron', 'resourceType', '"Patient"']) {
+      t.equal(raw.includes(word), false, `${word} in ${name}`)
+    }
   }
   const others = spool.of({ id, fileKey: randomBytes(32).toString('base64') })
   await t.rejects(read(others, 'Patient.ndjson'), isDamaged)
@@ -121,7 +155,13 @@ t.test('files are for the gateway\'s own user alone', async t => {
   const { spool, directory } = spoolIn(t)
   const { id, files } = await spool.begin()
   await put(files, 'a', Buffer.from('x'))
-  const modes = [directory, join(directory, id), join(directory, id, 'a'), join(directory, id, 'a.pieces'), join(directory, 'store.id')].map(path => (statSync(path).mode & 0o777).toString(8))
+  const modes = [
+    directory,
+    join(directory, id),
+    join(directory, id, 'a'),
+    join(directory, id, 'a.pieces'),
+    join(directory, 'store.id')
+  ].map(path => (statSync(path).mode & 0o777).toString(8))
   t.same(modes, ['700', '700', '600', '600', '600'])
 })
 
@@ -132,7 +172,9 @@ t.test('no name leads out of the folder of the job', async t => {
     t.throws(() => files.path(name), /not a valid name/, name)
     await t.rejects(files.write(name))
   }
-  for (const id of ['', '..', 'job-x', '../job-aaaaaaaaaaaaaaaaaaaaaaaaaa']) t.throws(() => spool.of({ id, fileKey: '' }))
+  for (const id of ['', '..', 'job-x', '../job-aaaaaaaaaaaaaaaaaaaaaaaaaa']) {
+    t.throws(() => spool.of({ id, fileKey: '' }))
+  }
 })
 
 t.test('what a crash left unfinished is cut off, and the rest is read', async t => {
@@ -189,13 +231,21 @@ t.test('a changed bit, wherever it is, is an error, and no byte before the error
     changed[at]! ^= 1 << at % 8
     writeFileSync(path, changed)
     const given: Buffer[] = []
-    await t.rejects(async () => { for await (const chunk of files.read('a') as AsyncIterable<Buffer>) given.push(chunk) }, isDamaged, `${name} ${at}`)
+    await t.rejects(
+      async () => {
+        for await (const chunk of files.read('a') as AsyncIterable<Buffer>) given.push(chunk)
+      },
+      isDamaged,
+      `${name} ${at}`
+    )
     const before = Buffer.concat(given)
     if (!before.equals(content.subarray(0, before.length))) t.fail(`false bytes with ${name} ${at}`)
     writeFileSync(path, raw)
   }
   const length = statSync(join(directory, id, 'a')).size
-  for (const at of [0, 1, 1_000, 65_535, 65_536, slot - 1, slot, slot + 5, length - 17, length - 16, length - 1]) await flip('a', at)
+  for (const at of [0, 1, 1_000, 65_535, 65_536, slot - 1, slot, slot + 5, length - 17, length - 16, length - 1]) {
+    await flip('a', at)
+  }
   for (let at = 0; at < statSync(join(directory, id, 'a.pieces')).size; at++) await flip('a.pieces', at)
   t.ok((await read(files, 'a')).equals(content))
 })
@@ -205,10 +255,15 @@ t.test('a frame counts at its own place alone: not at another, not in another fi
   const [one, two] = [await spool.begin(), await spool.begin()]
   const path = (id: string, name: string) => join(directory, id, name)
   const content = Buffer.alloc(200_000, 'x')
-  for (const [files, name] of [[one.files, 'a'], [one.files, 'b'], [two.files, 'a']] as const) await put(files, name, content)
+  for (const [files, name] of [
+    [one.files, 'a'],
+    [one.files, 'b'],
+    [two.files, 'a']
+  ] as const) { await put(files, name, content) }
   const raw = readFileSync(path(one.id, 'a'))
   const frame = (from: Buffer, number: number) => from.subarray(number * slot, (number + 1) * slot)
-  const replaced = (number: number, by: Buffer) => Buffer.concat([raw.subarray(0, number * slot), by, raw.subarray((number + 1) * slot)])
+  const replaced = (number: number, by: Buffer) =>
+    Buffer.concat([raw.subarray(0, number * slot), by, raw.subarray((number + 1) * slot)])
   const refuses = async (bytes: Buffer, why: string): Promise<void> => {
     writeFileSync(path(one.id, 'a'), bytes)
     await t.rejects(read(one.files, 'a'), isDamaged, why)
@@ -219,9 +274,13 @@ t.test('a frame counts at its own place alone: not at another, not in another fi
   await refuses(replaced(1, Buffer.alloc(0)), 'left out')
   await refuses(replaced(1, frame(readFileSync(path(one.id, 'b')), 1)), 'of another file')
   await refuses(replaced(1, frame(readFileSync(path(two.id, 'a')), 1)), 'of another job')
-  for (const suffix of ['', '.pieces']) writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(two.id, `a${suffix}`)))
+  for (const suffix of ['', '.pieces']) {
+    writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(two.id, `a${suffix}`)))
+  }
   await t.rejects(read(one.files, 'a'), isDamaged, 'a whole file of another job')
-  for (const suffix of ['', '.pieces']) writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(one.id, `b${suffix}`)))
+  for (const suffix of ['', '.pieces']) {
+    writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(one.id, `b${suffix}`)))
+  }
   await t.rejects(read(one.files, 'a'), isDamaged, 'a whole file of another name')
   await put(two.files, 'a', content.subarray(65_536), 65_536)
   const now = readFileSync(path(two.id, 'a'))
@@ -229,7 +288,10 @@ t.test('a frame counts at its own place alone: not at another, not in another fi
   for (const number of [1, 2, 3]) {
     writeFileSync(path(two.id, 'a'), now)
     t.ok((await read(two.files, 'a')).equals(content))
-    writeFileSync(path(two.id, 'a'), Buffer.concat([now.subarray(0, number * slot), frame(raw, number), now.subarray((number + 1) * slot)]))
+    writeFileSync(
+      path(two.id, 'a'),
+      Buffer.concat([now.subarray(0, number * slot), frame(raw, number), now.subarray((number + 1) * slot)])
+    )
     await t.rejects(read(two.files, 'a'), isDamaged, 'of an earlier version')
   }
 })
@@ -265,7 +327,8 @@ t.test('a file that was cut, or to which something was added, is an error', asyn
 t.test('a whole file that is put back as it was before is an error to whoever knows its state', async t => {
   const { spool, directory } = spoolIn(t)
   const { id, files } = await spool.begin()
-  const keep = () => ['a', 'a.pieces'].map(name => [join(directory, id, name), readFileSync(join(directory, id, name))] as const)
+  const keep = () =>
+    ['a', 'a.pieces'].map(name => [join(directory, id, name), readFileSync(join(directory, id, name))] as const)
   const putBack = (kept: ReturnType<typeof keep>) => { for (const [path, bytes] of kept) writeFileSync(path, bytes) }
   const states: Array<{ state: FileState, kept: ReturnType<typeof keep>, content: Buffer }> = []
   let content = Buffer.alloc(0)
@@ -298,10 +361,19 @@ t.test('a whole file that is put back as it was before is an error to whoever kn
   await reader.next()
   putBack(before)
   const given: Buffer[] = []
-  await t.rejects(async () => { for (let next = await reader.next(); !next.done; next = await reader.next()) given.push(next.value) }, isDamaged, 'nor while it is read')
+  await t.rejects(
+    async () => {
+      for (let next = await reader.next(); !next.done; next = await reader.next()) given.push(next.value)
+    },
+    isDamaged,
+    'nor while it is read'
+  )
   t.match(Buffer.concat(given).toString('latin1'), /^x*$/)
   putBack(states[1]!.kept)
-  t.ok((await read(files, 'a', { end: 100_000, state: states[0]!.state })).equals(states[0]!.content), 'what only grew since is what was meant')
+  t.ok(
+    (await read(files, 'a', { end: 100_000, state: states[0]!.state })).equals(states[0]!.content),
+    'what only grew since is what was meant'
+  )
 })
 
 t.test('whoever reads while a file is cut and written anew reads no byte with the wrong key', async t => {
@@ -319,7 +391,12 @@ t.test('whoever reads while a file is cut and written anew reads no byte with th
 t.test('a disk that is full is trouble of ours, and what was written before is there', async t => {
   const { spool } = spoolIn(t, Number.MAX_SAFE_INTEGER)
   const { files } = await spool.begin()
-  await t.rejects(files.write('a'), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '60' }, message: /no disk space/ })
+  await t.rejects(files.write('a'), {
+    code: 'BACKEND_UNAVAILABLE',
+    status: 503,
+    headers: { 'retry-after': '60' },
+    message: /no disk space/
+  })
 })
 
 t.test('a writer waits for the disk: what it holds in memory has a bound', async t => {
@@ -328,7 +405,10 @@ t.test('a writer waits for the disk: what it holds in memory has a bound', async
   const writer = await files.write('a')
   const line = Buffer.alloc(1_000_000)
   for (let i = 0; i < 64; i++) await writer.write(line)
-  t.ok(await files.size('a')! as number >= 64_000_000 - 262_144 - 65_536, 'all but the last third of a million bytes is on the disk when write resolves')
+  t.ok(
+    ((await files.size('a')!) as number) >= 64_000_000 - 262_144 - 65_536,
+    'all but the last third of a million bytes is on the disk when write resolves'
+  )
   await writer.close()
 })
 

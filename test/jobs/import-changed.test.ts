@@ -6,8 +6,17 @@ import { startTestSandbox } from '../harness/sandbox.js'
 import { ndjson } from './importing.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
-const patients = [...Array(300).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }))
-const observations = [...Array(300).keys()].map(at => ({ resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${at}` } }))
+const patients = [...Array(300).keys()].map(at => ({
+  resourceType: 'Patient',
+  id: `p${at}`,
+  name: [{ family: `N${at}` }]
+}))
+const observations = [...Array(300).keys()].map(at => ({
+  resourceType: 'Observation',
+  status: 'final',
+  code: { text: 'weight' },
+  subject: { reference: `Patient/p${at}` }
+}))
 const lines = [...patients, ...observations]
 
 /** What an import says of files that are not as the gateway left them. */
@@ -16,7 +25,8 @@ const changed = { code: 'INTERNAL_ERROR', message: /^Something other than the ga
 t.test('an import whose files were changed by somebody else than the gateway ends, and says so', async t => {
   const sandbox = await startTestSandbox(t)
   let tenants = 0
-  const start = (t: Test, tenantId = `t-${++tenants}`) => startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
+  const start = (t: Test, tenantId = `t-${++tenants}`) =>
+    startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
   const inIndex = ({ files }: NativeScene, change: (db: Database.Database) => unknown) => {
     const db = new Database(files.path(indexFile))
     change(db)
@@ -49,15 +59,28 @@ t.test('an import whose files were changed by somebody else than the gateway end
     const scene = await start(t)
     t.equal(await scene.run(), 'ended')
     t.equal(scene.results().length, lines.length)
-    inIndex(scene, db => db.prepare('UPDATE lines SET result = (SELECT result FROM lines WHERE line = 1) WHERE line = 2').run())
+    inIndex(scene, db =>
+      db.prepare('UPDATE lines SET result = (SELECT result FROM lines WHERE line = 1) WHERE line = 2').run()
+    )
     t.throws(() => scene.results(), changed)
   })
 
   const inTheMiddle: Readonly<Record<string, (scene: NativeScene) => Promise<void> | void>> = {
-    'an input that is exchanged while its lines are written': scene => exchangeInput(scene, lines.map(line => ({ ...line, language: 'en' }))),
-    'an index from which a line was taken': scene => inIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
-    'a line that is given another\'s place': scene => inIndex(scene, db =>
-      db.prepare('UPDATE lines SET at = (SELECT at FROM lines WHERE line = 1), bytes = (SELECT bytes FROM lines WHERE line = 1) WHERE state < 2').run())
+    'an input that is exchanged while its lines are written': scene =>
+      exchangeInput(
+        scene,
+        lines.map(line => ({ ...line, language: 'en' }))
+      ),
+    'an index from which a line was taken': scene =>
+      inIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
+    "a line that is given another's place": scene =>
+      inIndex(scene, db =>
+        db
+          .prepare(
+            'UPDATE lines SET at = (SELECT at FROM lines WHERE line = 1), bytes = (SELECT bytes FROM lines WHERE line = 1) WHERE state < 2'
+          )
+          .run()
+      )
   }
   for (const [what, change] of Object.entries(inTheMiddle)) {
     await t.test(what, async t => {
@@ -68,13 +91,16 @@ t.test('an import whose files were changed by somebody else than the gateway end
     })
   }
 
-  await t.test('a record that there was before and that is given another\'s name, so that references would lead to it', async t => {
-    t.equal(await (await start(t, 't-twice')).run(), 'ended')
-    const scene = await start(t, 't-twice')
-    t.equal(await scene.run(4), 'broken off')
-    inIndex(scene, exchangeNames)
-    await t.rejects(scene.run(), changed)
-  })
+  await t.test(
+    "a record that there was before and that is given another's name, so that references would lead to it",
+    async t => {
+      t.equal(await (await start(t, 't-twice')).run(), 'ended')
+      const scene = await start(t, 't-twice')
+      t.equal(await scene.run(4), 'broken off')
+      inIndex(scene, exchangeNames)
+      await t.rejects(scene.run(), changed)
+    }
+  )
 
   await t.test('but a reference to a new record leads to the one of its name, whatever an index says', async t => {
     const scene = await start(t)
@@ -82,15 +108,22 @@ t.test('an import whose files were changed by somebody else than the gateway end
     inIndex(scene, exchangeNames)
     t.equal(await scene.run(), 'ended')
     const [patient, observation] = [1, 301].map(line => scene.results()[line - 1]!.id)
-    const stored = await (await fetch(`${sandbox.url.replace(/\/$/, '')}/Observation/${observation}`)).json() as { subject: { reference: string } }
+    const stored = (await (await fetch(`${sandbox.url.replace(/\/$/, '')}/Observation/${observation}`)).json()) as {
+      subject: { reference: string }
+    }
     t.equal(stored.subject.reference, `Patient/${patient}`)
   })
 })
 
 /** Of the first two lines, and of what leads to them. */
 function exchangeNames (db: Database.Database): void {
-  const identityOf = (line: number) => (db.prepare('SELECT identity FROM lines WHERE line = ?').get(line) as { identity: string }).identity
+  const identityOf = (line: number) =>
+    (db.prepare('SELECT identity FROM lines WHERE line = ?').get(line) as { identity: string }).identity
   const [one, other] = [identityOf(1), identityOf(2)]
   db.prepare('UPDATE links SET target = 3 - target WHERE target < 3').run()
-  for (const [line, identity] of [[1, '0'.repeat(32)], [2, one], [1, other]] as const) db.prepare('UPDATE lines SET identity = ? WHERE line = ?').run(identity, line)
+  for (const [line, identity] of [
+    [1, '0'.repeat(32)],
+    [2, one],
+    [1, other]
+  ] as const) { db.prepare('UPDATE lines SET identity = ? WHERE line = ?').run(identity, line) }
 }

@@ -3,8 +3,19 @@ import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { importer, ndjson } from './importing.js'
 
-const observation = (subject: string, more = {}) => ({ resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: subject }, ...more })
-const patient = (id?: string, more = {}) => ({ resourceType: 'Patient', ...id !== undefined && { id }, name: [{ family: 'Ilse' }], ...more })
+const observation = (subject: string, more = {}) => ({
+  resourceType: 'Observation',
+  status: 'final',
+  code: { text: 'weight' },
+  subject: { reference: subject },
+  ...more
+})
+const patient = (id?: string, more = {}) => ({
+  resourceType: 'Patient',
+  ...(id !== undefined && { id }),
+  name: [{ family: 'Ilse' }],
+  ...more
+})
 
 /** What an import does with every datastore. */
 export function importContract (name: string, fhirUrl: string | undefined, validates = fhirUrl !== undefined): void {
@@ -18,14 +29,25 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
       patient('p1', { managingOrganization: { reference: 'Organization/o1' } }),
       { resourceType: 'Organization', id: 'o1', name: 'Ward' },
       { resourceType: 'Questionnaire', id: 'q1', status: 'active', url: 'http://example.org/q1' },
-      { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: 'Questionnaire/q1', subject: { reference: 'Patient/p1/_history/7' } }
+      {
+        resourceType: 'QuestionnaireResponse',
+        status: 'completed',
+        questionnaire: 'Questionnaire/q1',
+        subject: { reference: 'Patient/p1/_history/7' }
+      }
     ])
     t.match(job, { status: 'completed', totalRecords: 5, processedRecords: 5, failedRecords: 0, errors: [] })
-    t.match(results.map(({ line, status }) => ({ line, status })), [1, 2, 3, 4, 5].map(line => ({ line, status: 'created' })))
+    t.match(
+      results.map(({ line, status }) => ({ line, status })),
+      [1, 2, 3, 4, 5].map(line => ({ line, status: 'created' }))
+    )
     const [o, p, g, q, r] = results.map(({ id }) => id)
     t.equal((await client.get(`/fhir/Observation/${o}`)).body.subject.reference, `Patient/${p}`)
     t.equal((await client.get(`/fhir/Patient/${p}`)).body.managingOrganization.reference, `Organization/${g}`)
-    t.match((await client.get(`/fhir/QuestionnaireResponse/${r}`)).body, { questionnaire: `Questionnaire/${q}`, subject: { reference: `Patient/${p}` } })
+    t.match((await client.get(`/fhir/QuestionnaireResponse/${r}`)).body, {
+      questionnaire: `Questionnaire/${q}`,
+      subject: { reference: `Patient/${p}` }
+    })
   })
 
   test(`${name}: lines that refer to each other in a circle are stored together, and a line may refer to itself`, async t => {
@@ -33,20 +55,41 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const client = importer(gateway, (await gateway.createKey()).secret)
     const link = (id: string) => ({ link: [{ other: { reference: `Patient/${id}` }, type: 'seealso' }] })
     const { results } = await client.run([
-      patient('a', link('b')), patient('b', link('c')), patient('c', link('a')),
+      patient('a', link('b')),
+      patient('b', link('c')),
+      patient('c', link('a')),
       patient('self', link('self')),
-      patient('d', link('missing')), patient('e', link('d'))
+      patient('d', link('missing')),
+      patient('e', link('d'))
     ])
-    t.same(results.map(({ status }) => status), ['created', 'created', 'created', 'created', 'failed', 'failed'])
-    t.equal((await client.get(`/fhir/Patient/${results[2]!.id}`)).body.link[0].other.reference, `Patient/${results[0]!.id}`)
-    t.equal((await client.get(`/fhir/Patient/${results[3]!.id}`)).body.link[0].other.reference, `Patient/${results[3]!.id}`)
-    t.match(results[5], { code: 'VALIDATION_ERROR', message: 'The record refers to line 5 of this import, which failed.' })
+    t.same(
+      results.map(({ status }) => status),
+      ['created', 'created', 'created', 'created', 'failed', 'failed']
+    )
+    t.equal(
+      (await client.get(`/fhir/Patient/${results[2]!.id}`)).body.link[0].other.reference,
+      `Patient/${results[0]!.id}`
+    )
+    t.equal(
+      (await client.get(`/fhir/Patient/${results[3]!.id}`)).body.link[0].other.reference,
+      `Patient/${results[3]!.id}`
+    )
+    t.match(results[5], {
+      code: 'VALIDATION_ERROR',
+      message: 'The record refers to line 5 of this import, which failed.'
+    })
   })
 
   test(`${name}: a line with what R4 does not have, or in another form, fails by its place; the others are stored`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)
-    const lines = [patient('a'), patient('b', { birthdate: '1970-01-01' }), patient('c', { birthDate: '1970-02-30' }), patient('d', { gender: ['male'] }), patient('e')]
+    const lines = [
+      patient('a'),
+      patient('b', { birthdate: '1970-01-01' }),
+      patient('c', { birthDate: '1970-02-30' }),
+      patient('d', { gender: ['male'] }),
+      patient('e')
+    ]
     const { results } = await client.run(lines)
     t.match(results, [
       { status: 'created' },
@@ -61,12 +104,16 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)
     const other = importer(gateway, (await gateway.createKey()).secret)
-    const made = async (who: typeof client) => (await who.post('/patients', { firstName: 'Ada', lastName: 'One' })).body.data.id as string
+    const made = async (who: typeof client) =>
+      (await who.post('/patients', { firstName: 'Ada', lastName: 'One' })).body.data.id as string
     const [own, foreign, deleted] = [await made(client), await made(other), await made(client)]
     await fetch(`${gateway.url}/v1/patients/${deleted}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })
     const ids = [own, foreign, deleted, `u${randomUUID()}`]
     const { results } = await client.run(ids.map(id => patient(id, { gender: 'male' })))
-    t.same(results.map(({ status }) => status), ['updated', 'created', 'created', 'created'])
+    t.same(
+      results.map(({ status }) => status),
+      ['updated', 'created', 'created', 'created']
+    )
     t.equal(results[0]!.id, own)
     for (const { id } of results.slice(1)) t.match(id, /^i[0-9a-f]{32}$/)
     t.notMatch(JSON.stringify((await other.get(`/fhir/Patient/${foreign}`)).body), /male/)
@@ -83,9 +130,18 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     // More than go into one transaction, so that some are written with what they refer to and others after it.
     const observations = Array.from({ length: 230 }, (_, at) => observation(`Patient/${at % 2 === 0 ? own : 'new'}`))
     const { results } = await client.run([patient(own, { gender: 'male' }), patient('new'), ...observations])
-    t.same(results.map(({ status }) => status), ['updated', ...Array(231).fill('created')])
-    const subjectOf = async (line: number) => (await client.get(`/fhir/Observation/${results[line - 1]!.id}`)).body.subject.reference
-    t.same(await Promise.all([3, 4, 231, 232].map(subjectOf)), [`Patient/${own}`, `Patient/${results[1]!.id}`, `Patient/${own}`, `Patient/${results[1]!.id}`])
+    t.same(
+      results.map(({ status }) => status),
+      ['updated', ...Array(231).fill('created')]
+    )
+    const subjectOf = async (line: number) =>
+      (await client.get(`/fhir/Observation/${results[line - 1]!.id}`)).body.subject.reference
+    t.same(await Promise.all([3, 4, 231, 232].map(subjectOf)), [
+      `Patient/${own}`,
+      `Patient/${results[1]!.id}`,
+      `Patient/${own}`,
+      `Patient/${results[1]!.id}`
+    ])
   })
 
   test(`${name}: what is sent again is made once; records without a name are left as they are, those with one are updated`, async t => {
@@ -93,33 +149,64 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const client = importer(gateway, (await gateway.createKey()).secret)
     const lines = [patient('p1'), patient(), patient(), observation('Patient/p1'), patient('p1')]
     const first = await client.run(lines)
-    t.same(first.results.map(({ status }) => status), ['created', 'created', 'created', 'created', 'failed'])
+    t.same(
+      first.results.map(({ status }) => status),
+      ['created', 'created', 'created', 'created', 'failed']
+    )
     t.match(first.results[4], { code: 'VALIDATION_ERROR', field: 'id' })
     const again = await client.run(lines)
-    t.same(again.results.map(({ status }) => status), ['updated', 'unchanged', 'unchanged', 'unchanged', 'failed'])
-    t.same(again.results.map(({ id }) => id), first.results.map(({ id }) => id))
+    t.same(
+      again.results.map(({ status }) => status),
+      ['updated', 'unchanged', 'unchanged', 'unchanged', 'failed']
+    )
+    t.same(
+      again.results.map(({ id }) => id),
+      first.results.map(({ id }) => id)
+    )
     t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 3)
     const stranger = importer(gateway, (await gateway.createKey()).secret)
     const theirs = await stranger.run(lines)
-    t.notOk(theirs.results.some(({ id }) => id !== undefined && first.results.some(mine => mine.id === id)), 'other organizations have other ids')
+    t.notOk(
+      theirs.results.some(({ id }) => id !== undefined && first.results.some(mine => mine.id === id)),
+      'other organizations have other ids'
+    )
   })
 
   test(`${name}: the simple form is checked and completed as a create does it, and changes only what it shows`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)
-    const stored = await client.post('/fhir/Patient', patient(undefined, { maritalStatus: { text: 'kept' }, gender: 'female' }))
-    const { results } = await client.run([
-      { id: stored.body.id, firstName: 'Ada', lastName: 'New' },
-      { id: 'px', firstName: 'Eva', lastName: 'Two' },
-      { id: 'py', lastName: 'Two', patientId: 'px' },
-      { resourceType: 'Observation', id: 'o1', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/px' } }
-    ], '?resourceType=Patient')
-    t.match(results.map(({ status }) => status), ['updated', 'created', 'failed', 'created'])
+    const stored = await client.post(
+      '/fhir/Patient',
+      patient(undefined, { maritalStatus: { text: 'kept' }, gender: 'female' })
+    )
+    const { results } = await client.run(
+      [
+        { id: stored.body.id, firstName: 'Ada', lastName: 'New' },
+        { id: 'px', firstName: 'Eva', lastName: 'Two' },
+        { id: 'py', lastName: 'Two', patientId: 'px' },
+        {
+          resourceType: 'Observation',
+          id: 'o1',
+          status: 'final',
+          code: { text: 'weight' },
+          subject: { reference: 'Patient/px' }
+        }
+      ],
+      '?resourceType=Patient'
+    )
+    t.match(
+      results.map(({ status }) => status),
+      ['updated', 'created', 'failed', 'created']
+    )
     const changed = (await client.get(`/fhir/Patient/${stored.body.id}`)).body
     t.match(changed, { gender: 'female', name: [{ family: 'New' }] })
     const shown = (await client.get(`/patients/${results[1]!.id}`)).body.data
     const again = await client.run([{ ...shown, lastName: 'Three' }])
-    t.match(again.results, [{ status: 'updated', id: results[1]!.id }], 'a record as the gateway shows it can be sent back')
+    t.match(
+      again.results,
+      [{ status: 'updated', id: results[1]!.id }],
+      'a record as the gateway shows it can be sent back'
+    )
     t.match((await client.run([{ ...shown, lastName: 'Three' }])).results, [{ status: 'unchanged' }])
   })
 
@@ -128,7 +215,9 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const key = await gateway.createKey()
     const stranger = await gateway.createKey()
     const client = importer(gateway, key.secret)
-    const { results } = await client.run([patient('t1', { meta: { tag: [{ system: 'urn:clinigate:tenant', code: stranger.tenantId }] } })])
+    const { results } = await client.run([
+      patient('t1', { meta: { tag: [{ system: 'urn:clinigate:tenant', code: stranger.tenantId }] } })
+    ])
     t.match(results, [{ status: 'created' }])
     t.equal((await client.get(`/fhir/Patient/${results[0]!.id}`)).status, 200)
     t.equal((await importer(gateway, stranger.secret).get(`/fhir/Patient/${results[0]!.id}`)).status, 404)
@@ -137,7 +226,10 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
   test(`${name}: a dry run checks every line and writes nothing`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)
-    const { job, results } = await client.run([observation('Patient/p1'), patient('p1'), observation('Patient/nobody'), { resourceType: 'Patient', meta: [] }], '?dryRun=true')
+    const { job, results } = await client.run(
+      [observation('Patient/p1'), patient('p1'), observation('Patient/nobody'), { resourceType: 'Patient', meta: [] }],
+      '?dryRun=true'
+    )
     t.same(results.map(({ status }) => status), ['valid', 'valid', 'failed', 'failed'])
     t.match(job, { processedRecords: 4, failedRecords: 2 })
     t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 0)
@@ -146,7 +238,15 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
   test(`${name}: a record that the datastore refuses stops no other one`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)
-    const lines = [...Array(60).keys()].map(at => at % 20 === 7 ? { resourceType: 'Patient', id: `p${at}`, ...fhirUrl === undefined ? { contact: 'x', name: 'x'.repeat(3) } : { birthDate: 'yesterday' } } : patient(`p${at}`))
+    const lines = [...Array(60).keys()].map(at =>
+      at % 20 === 7
+        ? {
+            resourceType: 'Patient',
+            id: `p${at}`,
+            ...(fhirUrl === undefined ? { contact: 'x', name: 'x'.repeat(3) } : { birthDate: 'yesterday' })
+          }
+        : patient(`p${at}`)
+    )
     const { results } = await client.run([...lines, observation('Patient/p7'), observation('Patient/p8')])
     const failed = results.filter(({ status }) => status === 'failed').map(({ line }) => line)
     if (validates) t.same(failed, [8, 28, 48, 61])

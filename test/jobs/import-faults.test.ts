@@ -18,43 +18,71 @@ async function startFaulty (t: Test, fault: Fault): Promise<string> {
   const { origin } = new URL(sandbox.url)
   const server = createServer(async (request, response) => {
     const body = await text(request)
-    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name))) as Record<string, string>
-    const forward = () => fetch(`${origin}${request.url!}`, { method: request.method!, headers, ...body !== '' && { body } })
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).filter(
+        ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name)
+      )
+    ) as Record<string, string>
+    const forward = () =>
+      fetch(`${origin}${request.url!}`, { method: request.method!, headers, ...(body !== '' && { body }) })
     const isTransaction = request.method === 'POST' && body.includes('"transaction"')
     if (isTransaction && await fault(body, response, forward)) return
     const answer = await forward()
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' }).end(await answer.text())
+    response
+      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' })
+      .end(await answer.text())
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => { server.closeAllConnections(); server.close() })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}${new URL(sandbox.url).pathname.replace(/\/$/, '')}`
 }
 
-const lines = (count: number) => [...Array(count).keys()].map(at => at % 3 === 0
-  ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
-  : { resourceType: 'Observation', status: 'final', code: { text: `weight ${at}` }, subject: { reference: `Patient/p${at - at % 3}` } })
+const lines = (count: number) =>
+  [...Array(count).keys()].map(at =>
+    at % 3 === 0
+      ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
+      : {
+          resourceType: 'Observation',
+          status: 'final',
+          code: { text: `weight ${at}` },
+          subject: { reference: `Patient/p${at - (at % 3)}` }
+        }
+  )
 
 test('a datastore that is busy, answers a page, half a body or not at all for a while: every line is stored once', async t => {
   let error = 0
   const fhirUrl = await startFaulty(t, async (_, response, forward) => {
     switch (error++) {
-      case 0: response.writeHead(503, { 'retry-after': '1' }).end(); return true
-      case 1: response.writeHead(429, { 'content-type': 'application/fhir+json' }).end('{}'); return true
-      case 2: response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'); return true
+      case 0:
+        response.writeHead(503, { 'retry-after': '1' }).end()
+        return true
+      case 1:
+        response.writeHead(429, { 'content-type': 'application/fhir+json' }).end('{}')
+        return true
+      case 2:
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
+        return true
       case 3: {
         const answer = await (await forward()).text()
         response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(answer.slice(0, answer.length / 2))
         return true
       }
-      case 4: await forward(); response.destroy(); return true
-      default: return false
+      case 4:
+        await forward()
+        response.destroy()
+        return true
+      default:
+        return false
     }
   })
   const gateway = await startGateway(t, { fhirUrl })
   const client = importer(gateway, (await gateway.createKey()).secret)
   const { job, results } = await client.run(lines(300))
   t.match(job, { status: 'completed', processedRecords: 300, failedRecords: 0 })
-  t.ok(results.every(({ status }) => status === 'created'), 'what an answer was lost of was created all the same')
+  t.ok(
+    results.every(({ status }) => status === 'created'),
+    'what an answer was lost of was created all the same'
+  )
   t.equal((await client.get('/fhir/Observation?_summary=count')).body.total, 200)
   t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 100)
   t.ok(error > 5)
@@ -65,7 +93,9 @@ test('a record that a datastore always breaks at fails alone, and is not counted
     const answer = await forward()
     const body = await answer.text()
     const isPoison = sent.includes('poison')
-    response.writeHead(isPoison ? 500 : answer.status, { 'content-type': 'application/fhir+json' }).end(isPoison ? '{}' : body)
+    response
+      .writeHead(isPoison ? 500 : answer.status, { 'content-type': 'application/fhir+json' })
+      .end(isPoison ? '{}' : body)
     return true
   })
   const gateway = await startGateway(t, { fhirUrl })
@@ -85,15 +115,24 @@ test('an answer with a record of somebody else is an incident of that line alone
   const gateway = await startGateway(t, { fhirUrl })
   const client = importer(gateway, (await gateway.createKey()).secret)
   const { results } = await client.run(lines(3).map(line => ({ ...line, subject: undefined })))
-  t.match(results.map(({ status, code }) => ({ status, code })), [{ status: 'created' }, { status: 'failed', code: 'INTERNAL_ERROR' }, { status: 'created' }])
-  t.match(gateway.logged().filter(({ incident }) => incident !== undefined), [{ incident: { kind: 'foreign-answer', interaction: 'import', records: 1 } }])
+  t.match(
+    results.map(({ status, code }) => ({ status, code })),
+    [{ status: 'created' }, { status: 'failed', code: 'INTERNAL_ERROR' }, { status: 'created' }]
+  )
+  t.match(
+    gateway.logged().filter(({ incident }) => incident !== undefined),
+    [{ incident: { kind: 'foreign-answer', interaction: 'import', records: 1 } }]
+  )
 })
 
 test('a client that goes away in the middle of an upload leaves nothing behind', async t => {
   const gateway = await startGateway(t)
   const client = importer(gateway, (await gateway.createKey()).secret)
   const folder = join(gateway.dataDirectory, 'bulk')
-  const sending = httpRequest(`${gateway.url}/v1/bulk/import`, { method: 'POST', headers: { 'x-api-key': client.secret, 'content-type': 'application/x-ndjson' } })
+  const sending = httpRequest(`${gateway.url}/v1/bulk/import`, {
+    method: 'POST',
+    headers: { 'x-api-key': client.secret, 'content-type': 'application/x-ndjson' }
+  })
   sending.on('error', () => {})
   sending.write('{"resourceType":"Patient"}\n'.repeat(50_000))
   const jobsIn = () => readdirSync(folder).filter(name => name.startsWith('job-'))
@@ -118,13 +157,23 @@ test('an import that is cancelled stops, and its results tell what was written',
   const started = await client.send(ndjson(lines(3_000)))
   const { jobId } = started.body.data
   while ((await client.results(jobId).catch(() => [])).every(({ status }) => status !== 'created')) await pause(50)
-  t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })).status, 200)
+  t.equal(
+    (
+      await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, {
+        method: 'DELETE',
+        headers: { 'x-api-key': client.secret }
+      })
+    ).status,
+    200
+  )
   t.equal((await client.ended(jobId)).status, 'cancelled')
   goOn()
   while (gateway.logged().every(({ msg }) => msg !== 'work on a bulk job stopped')) await pause(20)
   const results = await client.results(jobId)
   const created = results.filter(({ status }) => status === 'created').length
   t.ok(created > 0 && created < 3_000, String(created))
-  const stored = (await client.get('/fhir/Patient?_summary=count')).body.total + (await client.get('/fhir/Observation?_summary=count')).body.total
+  const stored =
+    (await client.get('/fhir/Patient?_summary=count')).body.total +
+    (await client.get('/fhir/Observation?_summary=count')).body.total
   t.equal(stored, created)
 })

@@ -19,7 +19,14 @@ import { startTestSandbox } from '../harness/sandbox.js'
 
 const died = new Error('the process died')
 
-const owner = { tenantId: 't-broken-off', mode: 'test', keyId: 'k', keyName: 'k', plan: 'pro', overage: false } as const
+const owner = {
+  tenantId: 't-broken-off',
+  mode: 'test',
+  keyId: 'k',
+  keyName: 'k',
+  plan: 'pro',
+  overage: false
+} as const
 
 async function startScene (t: Test, lines: readonly unknown[]) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
@@ -34,11 +41,29 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   const writer = await files.write('input')
   await writer.write(Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join('')))
   await writer.close()
-  let job: Job = { ...made, checkpoint: { input: { bytes: writer.bytes, mark: writer.mark, lines: lines.length } }, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
+  let job: Job = {
+    ...made,
+    checkpoint: { input: { bytes: writer.bytes, mark: writer.mark, lines: lines.length } },
+    owner,
+    status: 'processing',
+    request: { kind: 'import', dryRun: false, url: 'http://gateway.test' },
+    progress: { processed: 0, failed: 0 },
+    files: [],
+    errors: [],
+    createdAt: '2030-01-01T00:00:00.000Z',
+    expiresAt: '2030-01-02T00:00:00.000Z'
+  }
   const counted: RecordUse[] = []
   const identityKey = randomBytes(32).toString('base64')
   const context = (): TenantContext => ({
-    backend, tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: () => {}, onError: () => {}
+    backend,
+    tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' },
+    mode: 'test',
+    ownership: ownershipCache(),
+    cursors: createCursors({ key: randomBytes(32), now: () => new Date() }),
+    fhirBase: 'http://gateway.test/v1/fhir',
+    onIncident: () => {},
+    onError: () => {}
   })
 
   const indexFiles = () => [spool.of(job).path(indexFile), `${spool.of(job).path(indexFile)}-journal`]
@@ -50,7 +75,10 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   }
   const asItWas = (file: string): string => `${file}.as-it-was`
 
-  /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more, and the index is as the disk had it then. */
+  /**
+   * Works on the job until it ends, or until so many steps are done: from then on nothing is done any more, and the
+   * index is as the disk had it then.
+   */
   const run = async (breaksAt: number): Promise<'ended' | 'broken off'> => {
     let left = breaksAt
     const step = (): void => {
@@ -70,12 +98,31 @@ async function startScene (t: Test, lines: readonly unknown[]) {
       }
     }
     const quotaFor = () => ({
-      take: () => { step(); return { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => {} } },
-      count: (uses: readonly RecordUse[]) => { if (left >= 0) counted.push(...uses.filter(({ status }) => status < 500)) }
+      take: () => {
+        step()
+        return { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => {} }
+      },
+      count: (uses: readonly RecordUse[]) => {
+        if (left >= 0) counted.push(...uses.filter(({ status }) => status < 500))
+      }
     })
-    const doJob = importJobs({ importHosts: [], storeFor: () => breaking, jobs: { identityKey: async () => identityKey }, quotaFor, lineBytes: 1_000_000 })
+    const doJob = importJobs({
+      importHosts: [],
+      storeFor: () => breaking,
+      jobs: { identityKey: async () => identityKey },
+      quotaFor,
+      lineBytes: 1_000_000
+    })
     try {
-      await doJob({ job, files: spool.of(job), signal: new AbortController().signal, save: async change => { if (left >= 0) job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
+      await doJob({
+        job,
+        files: spool.of(job),
+        signal: new AbortController().signal,
+        save: async change => {
+          if (left >= 0) job = { ...job, ...change }
+        },
+        log: pino({ level: 'silent' })
+      })
       return 'ended'
     } catch (error) {
       if (left >= 0) throw error
@@ -86,30 +133,69 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   const results = () => {
     const index = new IndexFile(spool.of(job).path(indexFile))
     const seal = new ResultCipher(job.fileKey)
-    const rows = index.rows(0, 10_000).map(({ line, result }) => ({ line, ...result === null ? { status: 'pending' } : seal.open(line, result) }))
+    const rows = index
+      .rows(0, 10_000)
+      .map(({ line, result }) => ({ line, ...(result === null ? { status: 'pending' } : seal.open(line, result)) }))
     index.close()
     return rows
   }
-  return { run, results, counted, total: async (type: string) => JSON.parse((await backend.send({ method: 'GET', path: `${type}?_summary=count` })).body).total as number }
+  return {
+    run,
+    results,
+    counted,
+    total: async (type: string) =>
+      JSON.parse((await backend.send({ method: 'GET', path: `${type}?_summary=count` })).body).total as number
+  }
 }
 
 /** Most lines refer to such as stand behind them, or to ones that do. */
 const mixed = [...Array(900).keys()].map(at => {
   if (at % 90 === 5) return { resourceType: 'Patient', id: 7 }
-  if (at % 90 === 6) return { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/nobody' } }
-  if (at % 3 === 0) return { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }], link: [{ other: { reference: `Patient/p${at % 6 === 0 ? at + 3 : at - 3}` }, type: 'seealso' }] }
-  return { resourceType: 'Observation', ...at % 2 === 0 && { id: `o${at}` }, status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${at - at % 3}` } }
+  if (at % 90 === 6) {
+    return {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'x' },
+      subject: { reference: 'Patient/nobody' }
+    }
+  }
+  if (at % 3 === 0) {
+    return {
+      resourceType: 'Patient',
+      id: `p${at}`,
+      name: [{ family: `N${at}` }],
+      link: [{ other: { reference: `Patient/p${at % 6 === 0 ? at + 3 : at - 3}` }, type: 'seealso' }]
+    }
+  }
+  return {
+    resourceType: 'Observation',
+    ...(at % 2 === 0 && { id: `o${at}` }),
+    status: 'final',
+    code: { text: 'weight' },
+    subject: { reference: `Patient/p${at - (at % 3)}` }
+  }
 })
 
 /** Most lines refer to such as stand before them, so that they are written while others are still read. */
 const inOrder = [...Array(1_800).keys()].map(at => {
-  if (at % 300 === 30) return { resourceType: 'Patient', id: `p${at}`, managingOrganization: { reference: 'Organization/nobody' } }
+  if (at % 300 === 30) {
+    return { resourceType: 'Patient', id: `p${at}`, managingOrganization: { reference: 'Organization/nobody' } }
+  }
   if (at % 3 === 0) return { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
   const subject = at % 100 === 50 ? at + 601 : at - at % 3
-  return { resourceType: 'Observation', id: `o${at}`, status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${subject - subject % 3}` } }
+  return {
+    resourceType: 'Observation',
+    id: `o${at}`,
+    status: 'final',
+    code: { text: 'weight' },
+    subject: { reference: `Patient/p${subject - (subject % 3)}` }
+  }
 })
 
-const files = { mixed: { lines: mixed, failed: 70, strides: [7, 60, 333, 700] }, 'in order': { lines: inOrder, failed: 22, strides: [40, 700] } }
+const files = {
+  mixed: { lines: mixed, failed: 70, strides: [7, 60, 333, 700] },
+  'in order': { lines: inOrder, failed: 22, strides: [40, 700] }
+}
 
 for (const [name, { lines, failed, strides }] of Object.entries(files)) {
   test(`an import of lines ${name} that is broken off anywhere and taken up again ends as one that never was: same results, each line stored and counted once`, async t => {
@@ -121,12 +207,15 @@ for (const [name, { lines, failed, strides }] of Object.entries(files)) {
       const scene = await startScene(t, lines)
       let breaks = 0
       let steps = stride
-      while (await scene.run(steps) === 'broken off') {
+      while ((await scene.run(steps)) === 'broken off') {
         breaks++
         steps += stride
       }
       t.ok(breaks > 0, `broken off ${breaks} times`)
-      t.same(scene.results().map(({ line, status }) => ({ line, status })), expected.map(({ line, status }) => ({ line, status })))
+      t.same(
+        scene.results().map(({ line, status }) => ({ line, status })),
+        expected.map(({ line, status }) => ({ line, status }))
+      )
       t.equal(scene.counted.length, lines.length, 'each line counts once')
       for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await whole.total(type))
     }

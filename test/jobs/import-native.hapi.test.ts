@@ -8,17 +8,25 @@ const { name, url: fhirUrl } = realBackend()
 test(`${name}: what its native import stores, leaves out and breaks off at has the same results as transactions, and no other tenant is touched`, async t => {
   const lines = mixedLines(240)
   // No one of R4's, at which the server breaks off the whole.
-  lines[100] = { ...lines[100] as object, status: 'nonsense' }
+  lines[100] = { ...(lines[100] as object), status: 'nonsense' }
   const usual = await startNativeScene(t, { fhirUrl, lines, isUsual: true, tenantId: randomUUID() })
   await usual.run()
   const native = await startNativeScene(t, { fhirUrl, lines, most: 60, tenantId: randomUUID() })
   await native.run()
   t.ok(native.begun() >= 4, `asked for ${native.begun()} imports`)
-  t.ok(native.written() < usual.written(), 'some went by the server\'s native import')
+  t.ok(native.written() < usual.written(), "some went by the server's native import")
   const told = (scene: typeof native) => scene.results().map(({ id: _, ...result }) => result)
   t.same(told(native), told(usual))
   t.match(native.results()[100], { status: 'failed', code: 'VALIDATION_ERROR' })
   for (const type of ['Patient', 'Observation']) t.equal(await native.total(type), await usual.total(type), type)
-  t.equal(await native.total('Observation'), native.results().filter(({ status }, at) => status === 'created' && (lines[at] as { resourceType: string }).resourceType === 'Observation').length)
+  t.equal(
+    await native.total('Observation'),
+    native
+      .results()
+      .filter(
+        ({ status }, at) =>
+          status === 'created' && (lines[at] as { resourceType: string }).resourceType === 'Observation'
+      ).length
+  )
   t.equal(native.held(), 0)
 })

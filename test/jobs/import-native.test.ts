@@ -3,7 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { importer } from './importing.js'
-import { mixedLines, startNativeDatastore, startNativeScene, type NativeManner, type NativeScene } from './native-importing.js'
+import {
+  mixedLines,
+  startNativeDatastore,
+  startNativeScene,
+  type NativeManner,
+  type NativeScene
+} from './native-importing.js'
 
 const all: NativeManner = async (lines, store) => {
   for (const line of lines) await store(line)
@@ -18,17 +24,28 @@ async function usual (t: Test, lines: readonly unknown[]): Promise<NativeScene> 
   return scene
 }
 
-const kindsOf = ({ counted }: NativeScene): string[] => counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
+const kindsOf = ({ counted }: NativeScene): string[] =>
+  counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
 
 test('whatever a datastore does with the import it is asked for, each line has the result it has by transactions, and is stored and counted once', async t => {
   const lines = mixedLines(120)
   const expected = await usual(t, lines)
   const manners: Readonly<Record<string, NativeManner | undefined>> = {
     'stores all': all,
-    'stores all and says that it failed': async (given, store) => { await all(given, store); return { status: 500 } },
-    'leaves out every third and says that all is well': async (given, store) => await all(given.filter((_, at) => at % 3 !== 0), store),
+    'stores all and says that it failed': async (given, store) => {
+      await all(given, store)
+      return { status: 500 }
+    },
+    'leaves out every third and says that all is well': async (given, store) =>
+      await all(
+        given.filter((_, at) => at % 3 !== 0),
+        store
+      ),
     'stores nothing and says that all is well': async () => ({ status: 200 }),
-    'stores the half and forgets of what it was asked': async (given, store) => { await all(given.slice(0, given.length / 2), store); return { status: 404 } },
+    'stores the half and forgets of what it was asked': async (given, store) => {
+      await all(given.slice(0, given.length / 2), store)
+      return { status: 404 }
+    },
     'offers no import': undefined
   }
   for (const [name, manner] of Object.entries(manners)) {
@@ -36,12 +53,17 @@ test('whatever a datastore does with the import it is asked for, each line has t
     const scene = await startNativeScene(t, { fhirUrl: url, lines, most: 30 })
     t.equal(await scene.run(), 'ended', name)
     t.same(scene.results(), expected.results(), `${name}: the same results`)
-    for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await expected.total(type), `${name}: ${type}`)
+    for (const type of ['Patient', 'Observation']) {
+      t.equal(await scene.total(type), await expected.total(type), `${name}: ${type}`)
+    }
     t.same(kindsOf(scene), kindsOf(expected), `${name}: counted once`)
     t.equal(scene.held(), 0, `${name}: nothing stays taken from the month`)
     if (manner === undefined) continue
     t.ok(scene.begun() > 2, `${name}: portions after each other`)
-    t.ok(fetched.every(line => line.includes('urn:clinigate:tenant')), `${name}: what is fetched is marked`)
+    t.ok(
+      fetched.every(line => line.includes('urn:clinigate:tenant')),
+      `${name}: what is fetched is marked`
+    )
     t.equal(new Set(fetched).size, fetched.length)
   }
 })
@@ -53,7 +75,7 @@ test('an import that the datastore does itself, broken off anywhere and taken up
     const { url } = await startNativeDatastore(t, all)
     const scene = await startNativeScene(t, { fhirUrl: url, lines, most: 30 })
     let breaks = 0
-    for (let steps = stride; await scene.run(steps) === 'broken off'; steps += stride) breaks++
+    for (let steps = stride; (await scene.run(steps)) === 'broken off'; steps += stride) breaks++
     t.ok(breaks > 0, `broken off ${breaks} times`)
     t.same(scene.results(), expected.results())
     for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await expected.total(type), type)
@@ -101,18 +123,29 @@ test('an import that is left while the datastore fetches offers nothing any more
 })
 
 /** An address that is known before the gateway's own is. */
-async function startRoad (t: Test): Promise<{ readonly url: string, readonly to: { url?: string }, readonly requested: string[] }> {
+async function startRoad (
+  t: Test
+): Promise<{ readonly url: string; readonly to: { url?: string }; readonly requested: string[] }> {
   const to: { url?: string } = {}
   const requested: string[] = []
   const server = createServer((request, response) => {
     requested.push(request.url!)
-    request.pipe(send(new URL(request.url!, to.url), { method: request.method!, headers: { ...request.headers, host: new URL(to.url!).host } }, answer => {
-      response.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(response)
-    }))
+    request.pipe(
+      send(
+        new URL(request.url!, to.url),
+        { method: request.method!, headers: { ...request.headers, host: new URL(to.url!).host } },
+        answer => {
+          response.writeHead(answer.statusCode!, answer.headers)
+          answer.pipe(response)
+        }
+      )
+    )
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => { server.closeAllConnections(); server.close() })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, requested }
 }
 
@@ -122,17 +155,21 @@ test('a gateway that is told to lets a datastore fetch new records, and no log n
     return { status: 200 }
   })
   const road = await startRoad(t)
-  const gateway = await startGateway(t, { config: { datastores: { test: { url, import: 'own' } }, bulk: { importUrl: road.url } } })
+  const gateway = await startGateway(t, {
+    config: { datastores: { test: { url, import: 'own' } }, bulk: { importUrl: road.url } }
+  })
   road.to.url = gateway.url
   const client = importer(gateway, (await gateway.createKey()).secret)
-  const { job, results } = await client.run([...Array(1_050).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}` })))
+  const { job, results } = await client.run(
+    [...Array(1_050).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}` }))
+  )
   t.match(job, { status: 'completed', processedRecords: 1_050, failedRecords: 0 })
   t.ok(results.every(({ status }) => status === 'created'))
   t.equal(fetched.length, 1_050)
   t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 1_050)
   const [path] = road.requested as [string]
   t.match(path, /^\/bulk-import\/[\w-]{43}\/Patient\.ndjson$/)
-  for (const method of ['GET', 'HEAD', 'POST']) t.not((await fetch(gateway.url + path, { method })).status, 200, method)
+  for (const method of ['GET', 'HEAD', 'POST']) { t.not((await fetch(gateway.url + path, { method })).status, 200, method) }
   t.notMatch(JSON.stringify(gateway.logged()), path.split('/')[2]!)
 })
 

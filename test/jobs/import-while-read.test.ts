@@ -6,12 +6,24 @@ import { until } from '../harness/until.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
 /** Patients, each with an observation of it; the first observation is of somebody else. */
-const lines = (count: number, subjectOfFirst: string): unknown[] => [...Array(count).keys()].map(at => at % 2 === 0
-  ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
-  : { resourceType: 'Observation', id: `o${at}`, status: 'final', code: { text: 'weight' }, subject: { reference: at === 1 ? subjectOfFirst : `Patient/p${at - 1}` } })
+const lines = (count: number, subjectOfFirst: string): unknown[] =>
+  [...Array(count).keys()].map(at =>
+    at % 2 === 0
+      ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
+      : {
+          resourceType: 'Observation',
+          id: `o${at}`,
+          status: 'final',
+          code: { text: 'weight' },
+          subject: { reference: at === 1 ? subjectOfFirst : `Patient/p${at - 1}` }
+        }
+  )
 
 /** An import of which the second half of its input is held back until it is let go. */
-async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonly scene: NativeScene, readonly letGo: () => void }> {
+async function startHeld (
+  t: Test,
+  input: readonly unknown[]
+): Promise<{ readonly scene: NativeScene; readonly letGo: () => void }> {
   const sandbox = await startTestSandbox(t)
   const gate = new EventEmitter()
   const open = once(gate, 'open')
@@ -22,7 +34,12 @@ async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonl
     yield all.subarray(all.length / 2)
   }
   const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: input, isUsual: true, reading })
-  return { scene, letGo: () => { gate.emit('open') } }
+  return {
+    scene,
+    letGo: () => {
+      gate.emit('open')
+    }
+  }
 }
 
 test('lines whose references are known are written while others are still read', async t => {

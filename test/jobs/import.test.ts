@@ -9,17 +9,31 @@ importContract('the sandbox', undefined)
 test('how many lines there are is told from the beginning', async t => {
   const gateway = await startGateway(t)
   const client = importer(gateway, (await gateway.createKey()).secret)
-  for (const [text, lines] of [['{}', 1], ['{}\n', 1], ['\n\n', 2], ['{}\r\n{}', 2], [`${'{}\n'.repeat(70_000)}{}`, 70_001]] as const) {
+  for (const [text, lines] of [
+    ['{}', 1],
+    ['{}\n', 1],
+    ['\n\n', 2],
+    ['{}\r\n{}', 2],
+    [`${'{}\n'.repeat(70_000)}{}`, 70_001]
+  ] as const) {
     const { body } = await client.send(text, '?resourceType=patients')
     t.equal((await client.get(`/bulk/jobs/${body.data.jobId}`)).body.data.totalRecords, lines)
-    await fetch(`${gateway.url}/v1/bulk/jobs/${body.data.jobId}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })
+    await fetch(`${gateway.url}/v1/bulk/jobs/${body.data.jobId}`, {
+      method: 'DELETE',
+      headers: { 'x-api-key': client.secret }
+    })
   }
 })
 
 test('records that are more than memory holds are stored as they were sent', async t => {
   const gateway = await startGateway(t)
   const client = importer(gateway, (await gateway.createKey()).secret)
-  const lines = Array.from({ length: 60 }, (_, at) => ({ resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}`, text: 'x'.repeat(200_000) }], ...at > 0 && { link: [{ other: { reference: `Patient/p${at - 1}` }, type: 'seealso' }] } }))
+  const lines = Array.from({ length: 60 }, (_, at) => ({
+    resourceType: 'Patient',
+    id: `p${at}`,
+    name: [{ family: `N${at}`, text: 'x'.repeat(200_000) }],
+    ...(at > 0 && { link: [{ other: { reference: `Patient/p${at - 1}` }, type: 'seealso' }] })
+  }))
   const { results } = await client.run(lines)
   t.ok(results.every(({ status }) => status === 'created'))
   for (const at of [1, 30, 59]) {
@@ -36,7 +50,9 @@ test('every line has one result, in order: good, bad, too long, empty, with CRLF
     Buffer.from('\uFEFF{"firstName":"Ada","lastName":"One"}\r\n'),
     Buffer.from('\r\n'),
     Buffer.from('{"firstName":"Ada","firstName":"Eve"}\n'),
-    Buffer.from('{"firstName":"'), Buffer.from([0xFF, 0xFE]), Buffer.from('"}\n'),
+    Buffer.from('{"firstName":"'),
+    Buffer.from([0xff, 0xfe]),
+    Buffer.from('"}\n'),
     Buffer.from(`{"firstName":"${'x'.repeat(70_000)}"}\n`),
     Buffer.from('[]\n'),
     Buffer.from('{"resourceType":"CodeSystem","status":"active"}\n'),
@@ -44,17 +60,20 @@ test('every line has one result, in order: good, bad, too long, empty, with CRLF
     Buffer.from('{"firstName":"Ada","lastName":"Three"}')
   ])
   const { job, results } = await client.run(lines, '?resourceType=patients')
-  t.match(results.map(({ line, status, code }) => ({ line, status, code })), [
-    { line: 1, status: 'created' },
-    { line: 2, status: 'failed', code: 'INVALID_JSON' },
-    { line: 3, status: 'failed', code: 'INVALID_JSON' },
-    { line: 4, status: 'failed', code: 'INVALID_JSON' },
-    { line: 5, status: 'failed', code: 'PAYLOAD_TOO_LARGE' },
-    { line: 6, status: 'failed', code: 'BAD_REQUEST' },
-    { line: 7, status: 'failed', code: 'VALIDATION_ERROR' },
-    { line: 8, status: 'failed', code: 'VALIDATION_ERROR' },
-    { line: 9, status: 'created' }
-  ])
+  t.match(
+    results.map(({ line, status, code }) => ({ line, status, code })),
+    [
+      { line: 1, status: 'created' },
+      { line: 2, status: 'failed', code: 'INVALID_JSON' },
+      { line: 3, status: 'failed', code: 'INVALID_JSON' },
+      { line: 4, status: 'failed', code: 'INVALID_JSON' },
+      { line: 5, status: 'failed', code: 'PAYLOAD_TOO_LARGE' },
+      { line: 6, status: 'failed', code: 'BAD_REQUEST' },
+      { line: 7, status: 'failed', code: 'VALIDATION_ERROR' },
+      { line: 8, status: 'failed', code: 'VALIDATION_ERROR' },
+      { line: 9, status: 'created' }
+    ]
+  )
   t.equal(results.length, 9)
   t.equal(results[7]!.field, 'colour')
   t.match(job, { totalRecords: 9, processedRecords: 9, failedRecords: 7 })
@@ -91,12 +110,22 @@ test('past the allowance of the month a line is not written, and what was writte
     const client = importer(gateway, secret)
     const lines = [...Array(40).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))
     const started = await client.send(ndjson(lines), '?resourceType=patients')
-    while (gateway.logged().every(({ msg }) => msg !== 'a bulk job completed')) await new Promise(resolve => setTimeout(resolve, 20))
+    while (gateway.logged().every(({ msg }) => msg !== 'a bulk job completed')) {
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
     const { secret: other } = await gateway.createKey({ plan: 'small', mode })
-    t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${started.body.data.jobId}`, { headers: { 'x-api-key': other } })).status, 404)
+    t.equal(
+      (await fetch(`${gateway.url}/v1/bulk/jobs/${started.body.data.jobId}`, { headers: { 'x-api-key': other } }))
+        .status,
+      404
+    )
     const response = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })
     t.match(await response.json(), { code }, 'the lines have used up the month')
     t.equal(response.headers.get('x-quota-used'), '30')
-    t.match((await client.get(`/bulk/jobs/${started.body.data.jobId}`)).body.data, { totalRecords: 40, failedRecords: 11 }, 'which of them were written can be read even so')
+    t.match(
+      (await client.get(`/bulk/jobs/${started.body.data.jobId}`)).body.data,
+      { totalRecords: 40, failedRecords: 11 },
+      'which of them were written can be read even so'
+    )
   }
 })

@@ -2,23 +2,39 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { TestGateway } from '../harness/gateway.js'
 
 /** A result as a client reads it. */
-export interface ResultLine { readonly line: number, readonly status: string, readonly resourceType?: string, readonly id?: string, readonly code?: string, readonly message?: string, readonly field?: string }
+export interface ResultLine {
+  readonly line: number
+  readonly status: string
+  readonly resourceType?: string
+  readonly id?: string
+  readonly code?: string
+  readonly message?: string
+  readonly field?: string
+}
 
 /** A client of one organization that imports. */
 export interface Importer {
   readonly secret: string
   /** Sends lines as NDJSON. @returns the answer */
-  readonly send: (lines: string | Buffer, query?: string, headers?: Record<string, string>) => Promise<{ readonly status: number, readonly body: any }>
+  readonly send: (
+    lines: string | Buffer,
+    query?: string,
+    headers?: Record<string, string>
+  ) => Promise<{ readonly status: number; readonly body: any }>
   /** Resolves when a job has ended. */
   readonly ended: (jobId: string) => Promise<any>
   readonly results: (jobId: string) => Promise<ResultLine[]>
   /** Sends lines and waits for the end. */
-  readonly run: (lines: string | Buffer | readonly unknown[], query?: string) => Promise<{ readonly job: any, readonly results: ResultLine[] }>
-  readonly get: (path: string) => Promise<{ readonly status: number, readonly body: any }>
-  readonly post: (path: string, body: unknown) => Promise<{ readonly status: number, readonly body: any }>
+  readonly run: (
+    lines: string | Buffer | readonly unknown[],
+    query?: string
+  ) => Promise<{ readonly job: any; readonly results: ResultLine[] }>
+  readonly get: (path: string) => Promise<{ readonly status: number; readonly body: any }>
+  readonly post: (path: string, body: unknown) => Promise<{ readonly status: number; readonly body: any }>
 }
 
-export const ndjson = (records: readonly unknown[]): string => records.map(record => `${JSON.stringify(record)}\n`).join('')
+export const ndjson = (records: readonly unknown[]): string =>
+  records.map(record => `${JSON.stringify(record)}\n`).join('')
 
 export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Importer {
   const ask = async (path: string, init: RequestInit = {}): Promise<{ status: number, body: any }> => {
@@ -27,7 +43,11 @@ export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Im
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
   const send: Importer['send'] = async (lines, query = '', headers = {}) =>
-    await ask(`/bulk/import${query}`, { method: 'POST', body: lines as NonNullable<RequestInit['body']>, headers: { 'content-type': 'application/x-ndjson', ...headers } })
+    await ask(`/bulk/import${query}`, {
+      method: 'POST',
+      body: lines as NonNullable<RequestInit['body']>,
+      headers: { 'content-type': 'application/x-ndjson', ...headers }
+    })
   const results: Importer['results'] = async jobId => {
     const response = await fetch(`${url}/v1/bulk/jobs/${jobId}/results`, { headers: { 'x-api-key': secret } })
     if (response.status !== 200) throw new Error(`the results were answered with ${response.status}`)
@@ -47,12 +67,15 @@ export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Im
     ended,
     results,
     run: async (lines, query) => {
-      const started = await send(Array.isArray(lines) ? ndjson(lines) : lines as string | Buffer, query)
-      if (started.status !== 202) throw new Error(`the import was answered with ${started.status} ${started.body?.message}`)
+      const started = await send(Array.isArray(lines) ? ndjson(lines) : (lines as string | Buffer), query)
+      if (started.status !== 202) {
+        throw new Error(`the import was answered with ${started.status} ${started.body?.message}`)
+      }
       const job = await ended(started.body.data.jobId)
       return { job, results: await results(job.id) }
     },
     get: path => ask(path),
-    post: (path, body) => ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+    post: (path, body) =>
+      ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
   }
 }

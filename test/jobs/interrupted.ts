@@ -6,7 +6,10 @@ import { JobInterrupted, type JobFiles, type JobContext } from '../../src/jobs/j
 import type { ExportRequest, Job, JobChange } from '../../src/jobs/model/job.js'
 import { mappings } from '../../src/mappings/registry.js'
 
-/** Work on one job that can be broken off as a process is that dies: what was not flushed is lost, what was not saved is forgotten. */
+/**
+ * Work on one job that can be broken off as a process is that dies: what was not flushed is lost, what was not saved is
+ * forgotten.
+ */
 export interface BreakableJob {
   /** As it was last saved. */
   readonly job: Job
@@ -18,20 +21,30 @@ export interface BreakableJob {
    * @param breaksAt the step at which the process dies: a write, or a flush or save of something new
    * @param saveEveryMs 0 for a note after each portion
    */
-  run (options?: { readonly breaksAt?: number, readonly signal?: AbortSignal, readonly saveEveryMs?: number }): Promise<'ended' | 'broken off'>
+  run(options?: {
+    readonly breaksAt?: number
+    readonly signal?: AbortSignal
+    readonly saveEveryMs?: number
+  }): Promise<'ended' | 'broken off'>
   /** Steps of all runs. */
   readonly steps: () => number
 }
 
 const died = new Error('the process died')
 
-export function breakableJob (exportFor: ExportParts['exportFor'], request: Partial<ExportRequest>, tenantId: string): BreakableJob {
+export function breakableJob (
+  exportFor: ExportParts['exportFor'],
+  request: Partial<ExportRequest>,
+  tenantId: string
+): BreakableJob {
   const disk = new Map<string, Buffer>()
   const saves: Array<Omit<JobChange, 'end'>> = []
   let job = jobOf(request, tenantId)
   let steps = 0
   return {
-    get job () { return job },
+    get job () {
+      return job
+    },
     disk,
     saves,
     steps: () => steps,
@@ -56,7 +69,7 @@ export function breakableJob (exportFor: ExportParts['exportFor'], request: Part
         log: pino({ level: 'silent' })
       }
       try {
-        await runExport({ exportFor, mappings, ...saveEveryMs !== undefined && { saveEveryMs } })(work)
+        await runExport({ exportFor, mappings, ...(saveEveryMs !== undefined && { saveEveryMs }) })(work)
         return 'ended'
       } catch (error) {
         if (error === died) return 'broken off'
@@ -73,7 +86,14 @@ function jobOf (request: Partial<ExportRequest>, tenantId: string): Job {
     id: 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa',
     owner: { tenantId, mode: 'test', keyId: 'key-1', keyName: 'a key', plan: 'pro', overage: true },
     status: 'processing',
-    request: { kind: 'export', types: ['Patient', 'Observation'], format: 'fhir', level: 'system', url: 'http://gateway.test', ...request },
+    request: {
+      kind: 'export',
+      types: ['Patient', 'Observation'],
+      format: 'fhir',
+      level: 'system',
+      url: 'http://gateway.test',
+      ...request
+    },
     storeId: 'store',
     fileKey: '',
     progress: { processed: 0, failed: 0 },

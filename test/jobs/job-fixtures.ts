@@ -15,7 +15,13 @@ export interface JobWish extends Omit<JobChange, 'files'> {
   readonly isPending?: boolean
 }
 
-export const exportRequest: JobRequest = { kind: 'export', types: ['Patient'], format: 'fhir', level: 'system', url: 'https://api.example.org/v1/bulk/export' }
+export const exportRequest: JobRequest = {
+  kind: 'export',
+  types: ['Patient'],
+  format: 'fhir',
+  level: 'system',
+  url: 'https://api.example.org/v1/bulk/export'
+}
 export const importRequest: JobRequest = { kind: 'import', dryRun: false, url: 'https://api.example.org' }
 
 /** Makes jobs in a control store of SQLite, and their files in the spool of the gateway beside it. */
@@ -27,13 +33,29 @@ export function jobMaker (control: ControlStore, dataDirectory: string): (reques
       const writer = await written.write(name)
       await writer.write(Buffer.from(content))
       await writer.close()
-      return { name, resourceType: name.split('.')[0]!, count: content.split('\n').length - 1, bytes: Buffer.byteLength(content), mark: writer.mark }
+      return {
+        name,
+        resourceType: name.split('.')[0]!,
+        count: content.split('\n').length - 1,
+        bytes: Buffer.byteLength(content),
+        mark: writer.mark
+      }
     }))
     // In a store that no gateway sees, so that only the test works on it.
     const elsewhere = `elsewhere-${place.id}`
-    await control.jobs.create({ ...place, storeId: elsewhere, owner: { keyId: 'key-x', keyName: 'a key', plan: 'pro', overage: true, ...owner }, request })
+    await control.jobs.create({
+      ...place,
+      storeId: elsewhere,
+      owner: { keyId: 'key-x', keyName: 'a key', plan: 'pro', overage: true, ...owner },
+      request
+    })
     if (isPending !== true) {
-      const { lease } = (await control.jobs.claim({ gateway: 'test', storeId: elsewhere, perTenant: 1_000, leaseMs: 3_600_000 }))!
+      const { lease } = (await control.jobs.claim({
+        gateway: 'test',
+        storeId: elsewhere,
+        perTenant: 1_000,
+        leaseMs: 3_600_000
+      }))!
       await control.jobs.save(lease, { files: list, ...change }, 3_600_000)
       putInto(join(dataDirectory, 'control.db'), storeId, place.id)
     }

@@ -31,7 +31,14 @@ test('of a line that is too long, no more is held than the longest there may be'
   }
   const lines = []
   for await (const some of linesOf(input(measure), { line: 1, at: 0 }, max)) lines.push(...some)
-  t.same(lines.map(({ bytes, content }) => [bytes > max, content === undefined]), [[false, false], [true, true], [false, false]])
+  t.same(
+    lines.map(({ bytes, content }) => [bytes > max, content === undefined]),
+    [
+      [false, false],
+      [true, true],
+      [false, false]
+    ]
+  )
   t.ok(most >= max / 2, 'the measure sees what is held')
   t.ok(most <= max + 4 * mebibyte, `held ${most} bytes`)
 })
@@ -39,11 +46,20 @@ test('of a line that is too long, no more is held than the longest there may be'
 test('a line of 50 MB fails with the longest there may be, and those around it are stored', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const response = await fetch(`${gateway.url}/v1/bulk/import`, { method: 'POST', body: input() as never, duplex: 'half', headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' } } as RequestInit)
+  const response = await fetch(`${gateway.url}/v1/bulk/import`, {
+    method: 'POST',
+    body: input() as never,
+    duplex: 'half',
+    headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' }
+  } as RequestInit)
   t.equal(response.status, 202)
   const client = importer(gateway, secret)
   const job = await client.ended((await response.json() as { data: { jobId: string } }).data.jobId)
   t.match(job, { status: 'completed', totalRecords: 3, processedRecords: 3, failedRecords: 1 })
   const results = await client.results(job.id)
-  t.match(results, [{ line: 1, status: 'created' }, { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line can have at most ${max} bytes.` }, { line: 3, status: 'created' }])
+  t.match(results, [
+    { line: 1, status: 'created' },
+    { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line can have at most ${max} bytes.` },
+    { line: 3, status: 'created' }
+  ])
 })

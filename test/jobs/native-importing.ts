@@ -31,11 +31,36 @@ import { startTestSandbox } from '../harness/sandbox.js'
 /** Records that refer to each other, in circles, to nothing, and that can't be read. */
 export const mixedLines = (count: number): unknown[] => [...Array(count).keys()].map(at => {
   if (at % 90 === 5) return { resourceType: 'Patient', id: 7 }
-  if (at % 90 === 6) return { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/nobody' } }
-  if (at % 30 === 0) return { resourceType: 'Patient', id: `p${at}`, link: [{ other: { reference: `Patient/p${at + 3}` }, type: 'seealso' }] }
-  if (at % 30 === 3) return { resourceType: 'Patient', id: `p${at}`, link: [{ other: { reference: `Patient/p${at - 3}` }, type: 'seealso' }] }
+  if (at % 90 === 6) {
+    return {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'x' },
+      subject: { reference: 'Patient/nobody' }
+    }
+  }
+  if (at % 30 === 0) {
+    return {
+      resourceType: 'Patient',
+      id: `p${at}`,
+      link: [{ other: { reference: `Patient/p${at + 3}` }, type: 'seealso' }]
+    }
+  }
+  if (at % 30 === 3) {
+    return {
+      resourceType: 'Patient',
+      id: `p${at}`,
+      link: [{ other: { reference: `Patient/p${at - 3}` }, type: 'seealso' }]
+    }
+  }
   if (at % 3 === 0) return { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
-  return { resourceType: 'Observation', ...at % 2 === 0 && { id: `o${at}` }, status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${at - at % 3}` } }
+  return {
+    resourceType: 'Observation',
+    ...(at % 2 === 0 && { id: `o${at}` }),
+    status: 'final',
+    code: { text: 'weight' },
+    subject: { reference: `Patient/p${at - (at % 3)}` }
+  }
 })
 
 const died = new Error('the process died')
@@ -48,7 +73,13 @@ export interface NativeScene {
   readonly files: JobFiles
   /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more. */
   readonly run: (breaksAt?: number, signal?: AbortSignal) => Promise<'ended' | 'broken off'>
-  readonly results: () => ReadonlyArray<{ readonly line: number, readonly status: string, readonly id?: string, readonly code?: string, readonly message?: string }>
+  readonly results: () => ReadonlyArray<{
+    readonly line: number
+    readonly status: string
+    readonly id?: string
+    readonly code?: string
+    readonly message?: string
+  }>
   /** What was counted: records by how they were answered. */
   readonly counted: readonly RecordUse[]
   /** Records that are taken from the month and were neither counted nor given back. */
@@ -77,7 +108,20 @@ export interface NativeSceneSettings {
   readonly reading?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 }
 
-export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-native', most = 1_000, dryRun = false, reading, requireRoom = async () => {} }: NativeSceneSettings): Promise<NativeScene> {
+export async function startNativeScene (
+  t: Test,
+  {
+    fhirUrl,
+    lines = [],
+    fetched,
+    isUsual = false,
+    tenantId = 't-native',
+    most = 1_000,
+    dryRun = false,
+    reading,
+    requireRoom = async () => {}
+  }: NativeSceneSettings
+): Promise<NativeScene> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const backend = new HttpBackend({ name: 'native', baseUrl: fhirUrl })
   const { offers, close } = await listen(url => new ImportFileServer(url))
@@ -89,27 +133,59 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
   const spool = new Spool({ directory, reserveBytes: 0 })
   const { files, ...made } = await spool.begin()
   const writer = await files.write(fetched === undefined ? 'input' : sourcesFile)
-  await writer.write(Buffer.from(fetched === undefined ? lines.map(line => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(fetched.sources)))
+  await writer.write(
+    Buffer.from(
+      fetched === undefined ? lines.map(line => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(fetched.sources)
+    )
+  )
   await writer.close()
   const owner = { tenantId, mode: 'test', keyId: 'k', keyName: 'k', plan: 'pro', overage: false } as const
   const state = { bytes: writer.bytes, mark: writer.mark, lines: lines.length }
-  let job: Job = { ...made, checkpoint: fetched === undefined ? { input: state } : { sources: state }, owner, status: 'processing', request: { kind: 'import', dryRun, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
+  let job: Job = {
+    ...made,
+    checkpoint: fetched === undefined ? { input: state } : { sources: state },
+    owner,
+    status: 'processing',
+    request: { kind: 'import', dryRun, url: 'http://gateway.test' },
+    progress: { processed: 0, failed: 0 },
+    files: [],
+    errors: [],
+    createdAt: '2030-01-01T00:00:00.000Z',
+    expiresAt: '2030-01-02T00:00:00.000Z'
+  }
   const counted: RecordUse[] = []
   const counts = { held: 0, written: 0, begun: 0 }
   const incidents: Incident[] = []
   const context = (): TenantContext => ({
-    backend, tenant: { id: tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onError: () => {}
+    backend,
+    tenant: { id: tenantId, system: 'urn:clinigate:tenant' },
+    mode: 'test',
+    ownership: ownershipCache(),
+    cursors: createCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }),
+    fhirBase: 'http://gateway.test/v1/fhir',
+    onIncident: incident => {
+      incidents.push(incident)
+    },
+    onError: () => {}
   })
 
   const run: NativeScene['run'] = async (breaksAt = Infinity, signal = new AbortController().signal) => {
     let left = breaksAt
-    const step = (): void => { if (--left < 0) throw died }
+    const step = (): void => {
+      if (--left < 0) throw died
+    }
     const taken = new Set<object>()
     const store = importStore(context())
     const breaking: ImportStore = {
       ...store,
-      stored: async request => { step(); return await store.stored(request) },
-      refused: async (records, others) => { step(); return await store.refused(records, others) },
+      stored: async request => {
+        step()
+        return await store.stored(request)
+      },
+      refused: async (records, others) => {
+        step()
+        return await store.refused(records, others)
+      },
       write: async records => {
         step()
         counts.written += records.length
@@ -127,11 +203,20 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
         step()
         return begun
       },
-      hasEnded: async place => { step(); return await native.hasEnded(place) }
+      hasEnded: async place => {
+        step()
+        return await native.hasEnded(place)
+      }
     }
     const quotaFor = () => ({
       take: () => {
-        const reservation = { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => { taken.delete(reservation) } }
+        const reservation = {
+          at: '2030-01-01T00:00:00.000Z',
+          isOverage: false,
+          refund: () => {
+            taken.delete(reservation)
+          }
+        }
         taken.add(reservation)
         return reservation
       },
@@ -141,14 +226,32 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
       }
     })
     const parts = { store: breakingNative, offers, bounds: { min: 1, most } }
-    const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { nativePartsFor: () => parts }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
+    const doJob = importJobs({
+      importHosts: [],
+      ...fetched?.rules,
+      storeFor: () => breaking,
+      ...(!isUsual && { nativePartsFor: () => parts }),
+      jobs: { identityKey: async () => identityKeyOf(tenantId) },
+      quotaFor,
+      lineBytes: 1_000_000
+    })
     const stored = spool.of(job)
     const read: JobFiles['read'] = (name, range) => {
       const chunks = stored.read(name, range)
-      return reading === undefined || name !== 'input' || range?.start !== 0 ? chunks : Readable.from(reading(chunks), { objectMode: false })
+      return reading === undefined || name !== 'input' || range?.start !== 0
+        ? chunks
+        : Readable.from(reading(chunks), { objectMode: false })
     }
     try {
-      await doJob({ job, files: { ...stored, read, requireRoom }, signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
+      await doJob({
+        job,
+        files: { ...stored, read, requireRoom },
+        signal,
+        save: async change => {
+          job = { ...job, ...change }
+        },
+        log: pino({ level: 'silent' })
+      })
       return 'ended'
     } catch (error) {
       if (left < 0) return 'broken off'
@@ -160,16 +263,39 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
   const results: NativeScene['results'] = () => {
     const index = new IndexFile(spool.of(job).path(indexFile))
     const seal = new ResultCipher(job.fileKey)
-    const rows = index.rows(0, 100_000).map(({ line, result }) => ({ line, ...result === null ? { status: 'pending' } : seal.open(line, result) }))
+    const rows = index
+      .rows(0, 100_000)
+      .map(({ line, result }) => ({ line, ...(result === null ? { status: 'pending' } : seal.open(line, result)) }))
     index.close()
     return rows
   }
-  const total = async (type: string): Promise<number> => JSON.parse((await backend.send({ method: 'GET', path: `${type}?_tag=urn:clinigate:tenant%7C${tenantId}&_summary=count`, headers: { 'cache-control': 'no-cache' } })).body).total
-  return { files, run, results, counted, held: () => counts.held, total, written: () => counts.written, begun: () => counts.begun, offers }
+  const total = async (type: string): Promise<number> =>
+    JSON.parse(
+      (
+        await backend.send({
+          method: 'GET',
+          path: `${type}?_tag=urn:clinigate:tenant%7C${tenantId}&_summary=count`,
+          headers: { 'cache-control': 'no-cache' }
+        })
+      ).body
+    ).total
+  return {
+    files,
+    run,
+    results,
+    counted,
+    held: () => counts.held,
+    total,
+    written: () => counts.written,
+    begun: () => counts.begun,
+    offers
+  }
 }
 
 /** Where the datastore fetches; whoever has no good URL and password gets nothing. */
-async function listen (offers: (url: string) => ImportFileServer): Promise<{ readonly offers: ImportFileServer, readonly close: () => Promise<void> }> {
+async function listen (
+  offers: (url: string) => ImportFileServer
+): Promise<{ readonly offers: ImportFileServer; readonly close: () => Promise<void> }> {
   const port = await freePort()
   const made = offers(`http://127.0.0.1:${port}`)
   const app = fastify()
@@ -186,24 +312,42 @@ async function listen (offers: (url: string) => ImportFileServer): Promise<{ rea
 }
 
 /** What a datastore does when it is asked for an import, with the lines that it fetched. */
-export type NativeManner = (lines: readonly string[], store: (line: string) => Promise<unknown>) => Promise<{ readonly status: number } | undefined>
+export type NativeManner = (
+  lines: readonly string[],
+  store: (line: string) => Promise<unknown>
+) => Promise<{ readonly status: number } | undefined>
 
-/** A sandbox with a native `$import`. @param manner answers what its end is told with; undefined where it offers none */
-export async function startNativeDatastore (t: Test, manner: NativeManner | undefined): Promise<{ readonly url: string, readonly fetched: string[] }> {
+/**
+ * A sandbox with a native `$import`. @param manner answers what its end is told with; undefined where it offers none
+ */
+export async function startNativeDatastore (
+  t: Test,
+  manner: NativeManner | undefined
+): Promise<{ readonly url: string; readonly fetched: string[] }> {
   const sandbox = await startTestSandbox(t)
   const { origin, pathname } = new URL(sandbox.url)
   const fetched: string[] = []
   const ends: Array<Promise<{ readonly status: number } | undefined>> = []
   const store = async (line: string): Promise<unknown> => {
-    const { resourceType, id } = JSON.parse(line) as { resourceType: string, id: string }
-    return await fetch(`${sandbox.url}/${resourceType}/${id}`, { method: 'PUT', body: line, headers: { 'content-type': 'application/fhir+json' } })
+    const { resourceType, id } = JSON.parse(line) as { resourceType: string; id: string }
+    return await fetch(`${sandbox.url}/${resourceType}/${id}`, {
+      method: 'PUT',
+      body: line,
+      headers: { 'content-type': 'application/fhir+json' }
+    })
   }
   const begin = async (body: string): Promise<{ readonly status: number } | undefined> => {
-    const { parameter } = JSON.parse(body) as { parameter: Array<{ name: string, part: Array<{ name: string, valueUri?: string, valueString?: string }> }> }
-    const credentials = parameter.find(({ name }) => name === 'storageDetail')!.part.find(({ name }) => name === 'credentialHttpBasic')!.valueString!
+    const { parameter } = JSON.parse(body) as {
+      parameter: Array<{ name: string; part: Array<{ name: string; valueUri?: string; valueString?: string }> }>
+    }
+    const credentials = parameter
+      .find(({ name }) => name === 'storageDetail')!
+      .part.find(({ name }) => name === 'credentialHttpBasic')!.valueString!
     const lines: string[] = []
     for (const { part } of parameter.filter(({ name }) => name === 'input')) {
-      const response = await fetch(part.find(({ name }) => name === 'url')!.valueUri!, { headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } })
+      const response = await fetch(part.find(({ name }) => name === 'url')!.valueUri!, {
+        headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }
+      })
       if (response.status !== 200) return { status: 500 }
       lines.push(...(await response.text()).split('\n').filter(line => line !== ''))
     }
@@ -215,16 +359,33 @@ export async function startNativeDatastore (t: Test, manner: NativeManner | unde
     const place = /_jobId=(\d+)/.exec(request.url!)
     if (place !== null) {
       const end = await Promise.race([ends[Number(place[1])]!.catch(() => ({ status: 500 })), pause(5)])
-      return response.writeHead(end?.status ?? 202, { 'content-type': 'application/json+fhir; charset=UTF-8' }).end('{"resourceType":"OperationOutcome"}')
+      return response
+        .writeHead(end?.status ?? 202, { 'content-type': 'application/json+fhir; charset=UTF-8' })
+        .end('{"resourceType":"OperationOutcome"}')
     }
     if (request.method === 'POST' && request.url!.endsWith('$import') && manner !== undefined) {
       const at = ends.push(begin(body)) - 1
       ends[at]!.catch(() => {})
-      return response.writeHead(202, { 'content-location': `http://${request.headers.host}${pathname}/$import-poll-status?_jobId=${at}`, 'content-type': 'application/json+fhir; charset=UTF-8' }).end('{"resourceType":"OperationOutcome"}')
+      return response
+        .writeHead(202, {
+          'content-location': `http://${request.headers.host}${pathname}/$import-poll-status?_jobId=${at}`,
+          'content-type': 'application/json+fhir; charset=UTF-8'
+        })
+        .end('{"resourceType":"OperationOutcome"}')
     }
-    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name))) as Record<string, string>
-    const answer = await fetch(`${origin}${request.url!}`, { method: request.method!, headers, ...body !== '' && { body } })
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' }).end(await answer.text())
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).filter(
+        ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name)
+      )
+    ) as Record<string, string>
+    const answer = await fetch(`${origin}${request.url!}`, {
+      method: request.method!,
+      headers,
+      ...(body !== '' && { body })
+    })
+    response
+      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' })
+      .end(await answer.text())
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => {

@@ -1,18 +1,31 @@
 import { test, type Test } from 'tap'
 import { Parallelism } from '../../src/jobs/import/parallelism.js'
 
-/** A datastore that works on some requests at a time and shares itself among more, or is as fast as is said for each number of them. */
+/**
+ * A datastore that works on some requests at a time and shares itself among more, or is as fast as is said for each
+ * number of them.
+ */
 class Datastore {
   #now = 0
 
   constructor (readonly parallelism = new Parallelism()) {}
 
   /** Always has as many under way as it is told. @returns the limits on the way */
-  take ({ atOnce, milliseconds = 300, requests = 2_000 }: { readonly atOnce: number | readonly number[], readonly milliseconds?: number, readonly requests?: number }): number[] {
+  take ({
+    atOnce,
+    milliseconds = 300,
+    requests = 2_000
+  }: {
+    readonly atOnce: number | readonly number[]
+    readonly milliseconds?: number
+    readonly requests?: number
+  }): number[] {
     return Array.from({ length: requests }, (_, i) => {
       const uneven = 1 + 0.2 * Math.sin(i * 7)
       const { limit } = this.parallelism
-      this.#now += uneven * milliseconds / (typeof atOnce === 'number' ? Math.min(atOnce, limit) : atOnce[limit - 1] ?? atOnce.at(-1)!)
+      this.#now +=
+        (uneven * milliseconds) /
+        (typeof atOnce === 'number' ? Math.min(atOnce, limit) : (atOnce[limit - 1] ?? atOnce.at(-1)!))
       this.parallelism.succeeded(200, this.#now)
       return this.parallelism.limit
     })
@@ -22,7 +35,10 @@ class Datastore {
 /** Which limit there was nearly always in the later half, and the others that were tried. */
 function usual (limits: readonly number[]): { limit: number, share: number } {
   const later = limits.slice(limits.length / 2)
-  const shares = [1, 2, 3, 4, 5, 6, 7, 8].map(limit => ({ limit, share: later.filter(one => one === limit).length / later.length }))
+  const shares = [1, 2, 3, 4, 5, 6, 7, 8].map(limit => ({
+    limit,
+    share: later.filter(one => one === limit).length / later.length
+  }))
   return shares.reduce((one, other) => one.share > other.share ? one : other)
 }
 

@@ -14,7 +14,14 @@ import { until } from '../harness/until.js'
 import { keptLog } from '../sync/control-plane.js'
 import { exportRequest } from './job-fixtures.js'
 
-const owner: JobOwner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true }
+const owner: JobOwner = {
+  tenantId: 'org-a',
+  mode: 'test',
+  keyId: 'key-a',
+  keyName: 'a key',
+  plan: 'pro',
+  overage: true
+}
 
 /** Longer than a busy machine stands still. */
 const usualLeaseMs = 600_000
@@ -25,13 +32,29 @@ async function place (t: Test) {
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const startedAt = Date.now()
   const clock = { aheadMs: 0, standsStill: false }
-  const store = await openControlStore({ file: ':memory:', plans: ['pro'], now: () => new Date((clock.standsStill ? startedAt : Date.now()) + clock.aheadMs) })
+  const store = await openControlStore({
+    file: ':memory:',
+    plans: ['pro'],
+    now: () => new Date((clock.standsStill ? startedAt : Date.now()) + clock.aheadMs)
+  })
   t.teardown(() => store.close())
   const jobs: Jobs = store.jobs
   const spool = new Spool({ directory, reserveBytes: 0 })
   const { log, lines } = keptLog()
   const run = (doJob: JobHandler, parts: Partial<RunnerParts> = {}) => {
-    const runner = new JobRunner({ jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 4, jobsPerOrganization: 4, isRevoked: () => false, log, leaseMs: usualLeaseMs, lookMs: 50, ...parts })
+    const runner = new JobRunner({
+      jobs,
+      spool,
+      doJob: { export: doJob, import: doJob },
+      gateway: 'one',
+      jobsAtOnce: 4,
+      jobsPerOrganization: 4,
+      isRevoked: () => false,
+      log,
+      leaseMs: usualLeaseMs,
+      lookMs: 50,
+      ...parts
+    })
     t.teardown(() => runner.close())
     return runner
   }
@@ -44,11 +67,16 @@ async function place (t: Test) {
 }
 
 /** The same jobs, but for what the test changes. */
-const altered = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | 'save' | 'release'> =>
-  ({ claim: worker => jobs.claim(worker), save: (...given) => jobs.save(...given), release: (...given) => jobs.release(...given), ...changes })
+const altered = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | 'save' | 'release'> => ({
+  claim: worker => jobs.claim(worker),
+  save: (...given) => jobs.save(...given),
+  release: (...given) => jobs.release(...given),
+  ...changes
+})
 
 /** Work that goes on until it is to be left. */
-const endless: JobHandler = ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+const endless: JobHandler = ({ signal }) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 t.test('a job is done and completed, with what was saved on the way', async t => {
   const { run, create, jobs, statusOf } = await place(t)
@@ -57,7 +85,10 @@ t.test('a job is done and completed, with what was saved on the way', async t =>
     const writer = await files.write('Patient.ndjson')
     await writer.write(Buffer.from('{}\n'))
     await writer.close()
-    await save({ progress: { total: 1, processed: 1, failed: 0 }, files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }] })
+    await save({
+      progress: { total: 1, processed: 1, failed: 0 },
+      files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }]
+    })
   })
   await until(async () => await statusOf(id) === 'completed')
   t.match(await jobs.find(id, owner), { progress: { processed: 1 }, files: [{ count: 1 }] })
@@ -73,62 +104,93 @@ t.test('a job that this process hears of is begun at once, without waiting for a
   t.pass('it did not take an hour')
 })
 
-t.test('a gateway works on no more jobs at a time than it may, nor on more of one organization, and takes the next when one ends', async t => {
-  const { run, create, jobs } = await place(t)
-  const ids = (await Promise.all(Array.from({ length: 7 }, (_, i) => create({ owner: { ...owner, tenantId: `org-${i % 2}` } })))).map(({ id }) => id)
-  const now = { all: 0, most: 0, byTenant: new Map<string, number>(), maxOfOne: 0 }
-  let begun = 0
-  const held: Array<() => void> = []
-  let areHeld = true
-  const runner = run(async ({ job }) => {
-    const { tenantId } = job.owner
-    const count = (by: number) => {
-      now.all += by
-      now.byTenant.set(tenantId, (now.byTenant.get(tenantId) ?? 0) + by)
-    }
-    begun++
-    count(1)
-    now.most = Math.max(now.most, now.all)
-    now.maxOfOne = Math.max(now.maxOfOne, ...now.byTenant.values())
-    if (areHeld) await new Promise<void>(resolve => { held.push(resolve) })
-    await pause(10)
-    count(-1)
-  }, { jobsAtOnce: 3, jobsPerOrganization: 2 })
-  await until(() => begun === 3)
-  await pause(200)
-  t.equal(begun, 3, 'no more begin while none has ended')
-  held.shift()!()
-  await until(() => begun === 4)
-  areHeld = false
-  for (const letGo of held) letGo()
-  await until(async () => (await Promise.all(ids.map((id, i) => jobs.find(id, { tenantId: `org-${i % 2}`, mode: 'test' })))).every(job => job?.status === 'completed'))
-  t.strictSame([now.most, now.maxOfOne], [3, 2])
-  await until(() => runner.running === 0)
-})
-
-t.test('a failure of the client\'s ends the job with its code and message; trouble that no later attempt mends does too', async t => {
-  for (const failure of [new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }), new PermanentFailure('BACKEND_ERROR', { message: 'No.', cause: 'hidden' })]) {
-    const { run, create, jobs, statusOf } = await place(t)
-    const { id } = await create()
-    run(async () => { throw failure })
-    await until(async () => await statusOf(id) === 'failed')
-    t.match(await jobs.find(id, owner), { failure: { code: failure.code, message: 'No.' } })
-    t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'hidden')
+t.test(
+  'a gateway works on no more jobs at a time than it may, nor on more of one organization, and takes the next when one ends',
+  async t => {
+    const { run, create, jobs } = await place(t)
+    const ids = (
+      await Promise.all(Array.from({ length: 7 }, (_, i) => create({ owner: { ...owner, tenantId: `org-${i % 2}` } })))
+    ).map(({ id }) => id)
+    const now = { all: 0, most: 0, byTenant: new Map<string, number>(), maxOfOne: 0 }
+    let begun = 0
+    const held: Array<() => void> = []
+    let areHeld = true
+    const runner = run(
+      async ({ job }) => {
+        const { tenantId } = job.owner
+        const count = (by: number) => {
+          now.all += by
+          now.byTenant.set(tenantId, (now.byTenant.get(tenantId) ?? 0) + by)
+        }
+        begun++
+        count(1)
+        now.most = Math.max(now.most, now.all)
+        now.maxOfOne = Math.max(now.maxOfOne, ...now.byTenant.values())
+        if (areHeld) {
+          await new Promise<void>(resolve => {
+            held.push(resolve)
+          })
+        }
+        await pause(10)
+        count(-1)
+      },
+      { jobsAtOnce: 3, jobsPerOrganization: 2 }
+    )
+    await until(() => begun === 3)
+    await pause(200)
+    t.equal(begun, 3, 'no more begin while none has ended')
+    held.shift()!()
+    await until(() => begun === 4)
+    areHeld = false
+    for (const letGo of held) letGo()
+    await until(async () =>
+      (await Promise.all(ids.map((id, i) => jobs.find(id, { tenantId: `org-${i % 2}`, mode: 'test' })))).every(
+        job => job?.status === 'completed'
+      )
+    )
+    t.strictSame([now.most, now.maxOfOne], [3, 2])
+    await until(() => runner.running === 0)
   }
-})
+)
 
-t.test('a job whose files somebody changed is stopped for good, and both its client and the operator learn why', async t => {
-  const { run, create, jobs, statusOf, lines, directory } = await place(t)
-  const { id, files } = await create()
-  const writer = await files.write('input')
-  await writer.write(Buffer.from('{}\n'))
-  await writer.close()
-  appendFileSync(join(directory, id, 'input'), 'x')
-  run(async ({ files }) => { await text(files.read('input')) })
-  await until(async () => await statusOf(id) === 'failed')
-  t.match(await jobs.find(id, owner), { failure: { code: 'INTERNAL_ERROR', message: /changed or truncated.*bulk\.directory/ } })
-  t.match(lines.join(''), /a frame of a file/)
-})
+t.test(
+  "a failure of the client's ends the job with its code and message; trouble that no later attempt mends does too",
+  async t => {
+    for (const failure of [
+      new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }),
+      new PermanentFailure('BACKEND_ERROR', { message: 'No.', cause: 'hidden' })
+    ]) {
+      const { run, create, jobs, statusOf } = await place(t)
+      const { id } = await create()
+      run(async () => {
+        throw failure
+      })
+      await until(async () => (await statusOf(id)) === 'failed')
+      t.match(await jobs.find(id, owner), { failure: { code: failure.code, message: 'No.' } })
+      t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'hidden')
+    }
+  }
+)
+
+t.test(
+  'a job whose files somebody changed is stopped for good, and both its client and the operator learn why',
+  async t => {
+    const { run, create, jobs, statusOf, lines, directory } = await place(t)
+    const { id, files } = await create()
+    const writer = await files.write('input')
+    await writer.write(Buffer.from('{}\n'))
+    await writer.close()
+    appendFileSync(join(directory, id, 'input'), 'x')
+    run(async ({ files }) => {
+      await text(files.read('input'))
+    })
+    await until(async () => (await statusOf(id)) === 'failed')
+    t.match(await jobs.find(id, owner), {
+      failure: { code: 'INTERNAL_ERROR', message: /changed or truncated.*bulk\.directory/ }
+    })
+    t.match(lines.join(''), /a frame of a file/)
+  }
+)
 
 t.test('trouble of a datastore lets the job be taken up later, after growing pauses, from its checkpoint', async t => {
   const { run, create, jobs, clock, statusOf, lines } = await place(t)
@@ -161,26 +223,35 @@ t.test('trouble of a datastore lets the job be taken up later, after growing pau
   t.match(await jobs.find(id, owner), { status: 'completed' })
 })
 
-t.test('a job in trouble for ever fails in the end, with the code of the trouble; what nobody foresaw tells nothing of itself', async t => {
-  for (const [error, code] of [[new Failure('BACKEND_UNAVAILABLE'), 'BACKEND_UNAVAILABLE'], [new Error('secret'), 'INTERNAL_ERROR']] as const) {
-    const { run, create, jobs, clock, statusOf } = await place(t)
-    const { id } = await create()
-    clock.standsStill = true
-    let begun = 0
-    const runner = run(async () => {
-      begun++
-      throw error
-    }, { lookMs: 5 })
-    await until(async () => {
-      // Never under the hands of whoever works on it, whose lease would be over.
-      if (runner.running === 0) clock.aheadMs += 600_000
-      return await statusOf(id) === 'failed'
-    })
-    t.equal(begun, 20)
-    t.match((await jobs.find(id, owner))?.failure, { code })
-    t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'secret')
+t.test(
+  'a job in trouble for ever fails in the end, with the code of the trouble; what nobody foresaw tells nothing of itself',
+  async t => {
+    for (const [error, code] of [
+      [new Failure('BACKEND_UNAVAILABLE'), 'BACKEND_UNAVAILABLE'],
+      [new Error('secret'), 'INTERNAL_ERROR']
+    ] as const) {
+      const { run, create, jobs, clock, statusOf } = await place(t)
+      const { id } = await create()
+      clock.standsStill = true
+      let begun = 0
+      const runner = run(
+        async () => {
+          begun++
+          throw error
+        },
+        { lookMs: 5 }
+      )
+      await until(async () => {
+        // Never under the hands of whoever works on it, whose lease would be over.
+        if (runner.running === 0) clock.aheadMs += 600_000
+        return (await statusOf(id)) === 'failed'
+      })
+      t.equal(begun, 20)
+      t.match((await jobs.find(id, owner))?.failure, { code })
+      t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'secret')
+    }
   }
-})
+)
 
 t.test('a job that takes its process with it each time is not begun for ever', async t => {
   const { run, create, jobs, spool, clock, statusOf } = await place(t)
@@ -267,7 +338,8 @@ t.test('a lease is kept for as long as the work takes, and no other gateway begi
   const { id } = await create()
   const leaseMs = 6_000
   let [begun, renewals] = [0, 0]
-  // The store's time goes on with renewals alone, by nearly a lease each, so that no pause of a busy machine is longer than one.
+  // The store's time goes on with renewals alone, by nearly a lease each, so that no pause of a busy machine is longer
+  // than one.
   const renewed = altered(jobs, {
     save: async (...given) => {
       const saved = await jobs.save(...given)
@@ -286,41 +358,53 @@ t.test('a lease is kept for as long as the work takes, and no other gateway begi
   t.equal(begun, 1)
 })
 
-t.test('a gateway that can\'t reach the control plane leaves the job before its lease runs out, and writes no more', async t => {
-  const { run, create, jobs, clock, statusOf } = await place(t)
-  // Else, on a busy machine, the store's lease runs out too, and the job is begun again before the test has looked.
-  clock.standsStill = true
-  const { id } = await create()
-  const state: { isCut: boolean, work?: JobContext, reason?: unknown } = { isCut: false }
-  const cut = altered(jobs, {
-    save: async (...given: Parameters<Jobs['save']>) => {
-      if (state.isCut) throw new Failure('BACKEND_UNAVAILABLE')
-      return await jobs.save(...given)
-    },
-    release: async () => { throw new Failure('BACKEND_UNAVAILABLE') }
-  })
-  const lost = run(async work => {
-    state.work = work
-    const writer = await work.files.write('a')
-    await writer.write(Buffer.from('first'))
-    await writer.flush()
-    state.isCut = true
-    const saved = work.save({ checkpoint: 'never' }).catch(error => { state.reason = error })
-    await endless(work).catch(() => {})
-    await saved
-    await writer.write(Buffer.from('second'))
-    await writer.close()
-  }, { jobs: cut, leaseMs: 4_000 })
-  await until(() => lost.running === 1)
-  await until(() => lost.running === 0)
-  t.ok(state.reason instanceof JobInterrupted && state.reason.why === 'lost')
-  t.equal(await state.work!.files.size('a'), 5, 'what came after the lease is not written')
-  await t.rejects(state.work!.files.write('b'))
-  await lost.close()
-  clock.aheadMs += 4_000
-  run(async ({ job }) => { t.equal(job.checkpoint, undefined) })
-  await until(async () => await statusOf(id) === 'completed')
-})
+t.test(
+  "a gateway that can't reach the control plane leaves the job before its lease runs out, and writes no more",
+  async t => {
+    const { run, create, jobs, clock, statusOf } = await place(t)
+    // Else, on a busy machine, the store's lease runs out too, and the job is begun again before the test has looked.
+    clock.standsStill = true
+    const { id } = await create()
+    const state: { isCut: boolean; work?: JobContext; reason?: unknown } = { isCut: false }
+    const cut = altered(jobs, {
+      save: async (...given: Parameters<Jobs['save']>) => {
+        if (state.isCut) throw new Failure('BACKEND_UNAVAILABLE')
+        return await jobs.save(...given)
+      },
+      release: async () => {
+        throw new Failure('BACKEND_UNAVAILABLE')
+      }
+    })
+    const lost = run(
+      async work => {
+        state.work = work
+        const writer = await work.files.write('a')
+        await writer.write(Buffer.from('first'))
+        await writer.flush()
+        state.isCut = true
+        const saved = work.save({ checkpoint: 'never' }).catch(error => {
+          state.reason = error
+        })
+        await endless(work).catch(() => {})
+        await saved
+        await writer.write(Buffer.from('second'))
+        await writer.close()
+      },
+      { jobs: cut, leaseMs: 4_000 }
+    )
+    await until(() => lost.running === 1)
+    await until(() => lost.running === 0)
+    t.ok(state.reason instanceof JobInterrupted && state.reason.why === 'lost')
+    t.equal(await state.work!.files.size('a'), 5, 'what came after the lease is not written')
+    await t.rejects(state.work!.files.write('b'))
+    await lost.close()
+    clock.aheadMs += 4_000
+    run(async ({ job }) => {
+      t.equal(job.checkpoint, undefined)
+    })
+    await until(async () => (await statusOf(id)) === 'completed')
+  }
+)
 
 t.test('a short absence of the control plane costs no work', async t => {
   const { run, create, jobs, statusOf } = await place(t)

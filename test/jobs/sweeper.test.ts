@@ -16,7 +16,11 @@ async function place (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-sweeper-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const clock = { aheadMs: 0 }
-  const store = await openControlStore({ file: ':memory:', plans: ['pro'], now: () => new Date(Date.now() + clock.aheadMs) })
+  const store = await openControlStore({
+    file: ':memory:',
+    plans: ['pro'],
+    now: () => new Date(Date.now() + clock.aheadMs)
+  })
   t.teardown(() => store.close())
   const spool = new Spool({ directory, reserveBytes: 0 })
   const { log, lines } = keptLog()
@@ -48,17 +52,26 @@ t.test('files of a job are deleted when its time has come, and not before; then 
   t.strictSame([isThere(ended.id), isThere(going.id)], [false, true])
 })
 
-t.test('a folder that belongs to no job goes a day after its last change; a job\'s folder of the same age stays', async t => {
-  const { directory, spool, create, sweep, isThere } = await place(t)
-  const [job, orphan, upload] = [await create(), await spool.begin(), await spool.begin()]
-  const writer = await upload.files.write('input')
-  await writer.close()
-  const old = new Date(Date.now() - 25 * 3_600_000)
-  for (const path of [job.id, join(job.id, 'Patient.ndjson'), join(job.id, 'Patient.ndjson.pieces'), orphan.id, upload.id]) utimesSync(join(directory, path), old, old)
-  sweep()
-  await until(() => !isThere(orphan.id))
-  t.strictSame([isThere(job.id), isThere(upload.id)], [true, true], 'nor one into which somebody writes')
-})
+t.test(
+  "a folder that belongs to no job goes a day after its last change; a job's folder of the same age stays",
+  async t => {
+    const { directory, spool, create, sweep, isThere } = await place(t)
+    const [job, orphan, upload] = [await create(), await spool.begin(), await spool.begin()]
+    const writer = await upload.files.write('input')
+    await writer.close()
+    const old = new Date(Date.now() - 25 * 3_600_000)
+    for (const path of [
+      job.id,
+      join(job.id, 'Patient.ndjson'),
+      join(job.id, 'Patient.ndjson.pieces'),
+      orphan.id,
+      upload.id
+    ]) { utimesSync(join(directory, path), old, old) }
+    sweep()
+    await until(() => !isThere(orphan.id))
+    t.strictSame([isThere(job.id), isThere(upload.id)], [true, true], 'nor one into which somebody writes')
+  }
+)
 
 t.test('while jobs can\'t be asked for nothing is deleted, which is said once', async t => {
   const { directory, spool, jobs, sweep, isThere, lines } = await place(t)

@@ -22,7 +22,12 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
   const cache = new KeyCache({ lookup: hash => { lookups++; return replica.find(hash) } })
   const take = (changes: Change[], now = start) => {
     const { seq } = replica.position()
-    cache.evict(replica.apply({ feedId: 'feed-1', isSnapshot: seq === 0, after: seq, through: seq + changes.length, isLatest: true, changes }, now))
+    cache.evict(
+      replica.apply(
+        { feedId: 'feed-1', isSnapshot: seq === 0, after: seq, through: seq + changes.length, isLatest: true, changes },
+        now
+      )
+    )
   }
   const check = authenticator({ replica, cache, maxStalenessMinutes })
   return {
@@ -32,9 +37,21 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
     addKey (mode: Mode, state: Partial<KeyState> = {}) {
       const secret = newSecret(mode)
       const seq = replica.position().seq + 1
-      const made: KeyState = { keyId: `key-${seq}`, hash: hashSecret(secret), tenantId: 'org-a', name: 'a key', mode, scopes: ['*'], ...state }
+      const made: KeyState = {
+        keyId: `key-${seq}`,
+        hash: hashSecret(secret),
+        tenantId: 'org-a',
+        name: 'a key',
+        mode,
+        scopes: ['*'],
+        ...state
+      }
       take([{ seq, kind: 'key', state: made }])
-      return { secret, change: (later: Partial<KeyState>) => take([{ seq: replica.position().seq + 1, kind: 'key', state: { ...made, ...later } }]) }
+      return {
+        secret,
+        change: (later: Partial<KeyState>) =>
+          take([{ seq: replica.position().seq + 1, kind: 'key', state: { ...made, ...later } }])
+      }
     },
     check: (secret: string, now = start) => check(['Host', 'x', 'X-API-Key', secret], now),
     checkHeaders: (rawHeaders: string[]) => check(rawHeaders, start)
@@ -50,20 +67,37 @@ function withOrganization (t: Test, maxStalenessMinutes: number | null = null) {
 t.test('a good key says who calls', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live', { scopes: ['read'] })
-  t.strictSame(await keys.check(secret), { keyId: 'key-2', keyName: 'a key', tenantId: 'org-a', plan: 'pro', overage: true, mode: 'live', scopes: ['read'] })
+  t.strictSame(await keys.check(secret), {
+    keyId: 'key-2',
+    keyName: 'a key',
+    tenantId: 'org-a',
+    plan: 'pro',
+    overage: true,
+    mode: 'live',
+    scopes: ['read']
+  })
 })
 
 t.test('a request without a key is UNAUTHORIZED', async t => {
   const keys = withOrganization(t)
-  await t.rejects(keys.checkHeaders(['Host', 'x-api-key', 'Authorization', 'Bearer x']), { code: 'UNAUTHORIZED', status: 401, headers: { 'www-authenticate': /x-api-key/ } })
+  await t.rejects(keys.checkHeaders(['Host', 'x-api-key', 'Authorization', 'Bearer x']), {
+    code: 'UNAUTHORIZED',
+    status: 401,
+    headers: { 'www-authenticate': /x-api-key/ }
+  })
 })
 
 t.test('two keys, or one that is no key, are INVALID_KEY_FORMAT without a look-up', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('test')
   for (const headers of [
-    ['x-api-key', secret, 'X-Api-Key', secret], ['x-api-key', `${secret}, ${secret}`], ['x-api-key', secret.slice(0, -1)],
-    ['x-api-key', secret + 'a'], ['x-api-key', 'a'.repeat(16_000)], ['x-api-key', secret.replace('test', 'live')], ['x-api-key', `Bearer ${secret}`]
+    ['x-api-key', secret, 'X-Api-Key', secret],
+    ['x-api-key', `${secret}, ${secret}`],
+    ['x-api-key', secret.slice(0, -1)],
+    ['x-api-key', secret + 'a'],
+    ['x-api-key', 'a'.repeat(16_000)],
+    ['x-api-key', secret.replace('test', 'live')],
+    ['x-api-key', `Bearer ${secret}`]
   ]) {
     await t.rejects(keys.checkHeaders(headers), { code: 'INVALID_KEY_FORMAT', status: 401 })
   }
@@ -105,7 +139,11 @@ t.test('a changed plan is the caller\'s from the next call on', async t => {
 
 t.test('while the copy is being built every key gets 503 with Retry-After', async t => {
   const keys = validating(t)
-  await t.rejects(keys.check(newSecret('test')), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '5' } })
+  await t.rejects(keys.check(newSecret('test')), {
+    code: 'BACKEND_UNAVAILABLE',
+    status: 503,
+    headers: { 'retry-after': '5' }
+  })
 })
 
 t.test('a copy older than keys.maxStalenessMinutes lets nobody in, until it is up to date again', async t => {
@@ -128,7 +166,12 @@ t.test('over HTTP the plugin knows the caller, and no answer or log line holds t
   const { secret } = keys.addKey('test')
   const lines: string[] = []
   const app = fastify({ logger: { level: 'trace', stream: { write: line => { lines.push(line) } } } })
-  app.setErrorHandler((error, _request, reply) => reply.code((error as Failure).status).headers({ ...(error as Failure).headers }).send({ code: (error as Failure).code }))
+  app.setErrorHandler((error, _request, reply) =>
+    reply
+      .code((error as Failure).status)
+      .headers({ ...(error as Failure).headers })
+      .send({ code: (error as Failure).code })
+  )
   await app.register(authenticate, { authenticate: keys.authenticate, now: () => start })
   app.get('/who', async request => request.caller)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -139,7 +182,10 @@ t.test('over HTTP the plugin knows the caller, and no answer or log line holds t
   const missing = await request(`${url}/nowhere`)
   t.equal(missing.statusCode, 401, 'an unknown path is authenticated too')
   t.match(missing.headers['www-authenticate'], /x-api-key/)
-  const twice = await raw(app.server.address() as AddressInfo, `GET /who HTTP/1.1\r\nHost: x\r\nX-API-Key: ${secret}\r\nx-api-key: ${secret}\r\nConnection: close\r\n\r\n`)
+  const twice = await raw(
+    app.server.address() as AddressInfo,
+    `GET /who HTTP/1.1\r\nHost: x\r\nX-API-Key: ${secret}\r\nx-api-key: ${secret}\r\nConnection: close\r\n\r\n`
+  )
   t.match(twice, /^HTTP\/1.1 401 [^]*INVALID_KEY_FORMAT/)
   const mistyped = await request(`${url}/who`, { headers: { 'x-api-key': secret.slice(0, -1) + '!' } })
   const answers = [twice, await missing.body.text(), await mistyped.body.text(), ...lines].join()

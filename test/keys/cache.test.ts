@@ -5,15 +5,33 @@ import type { KeyRecord } from '../../src/keys/replica.js'
 const start = Date.parse('2030-01-01T00:00:00Z')
 
 function record (hash: string, rest: Partial<KeyRecord> = {}): KeyRecord {
-  return { hash, caller: { keyId: hash, keyName: '', tenantId: 'org-a', plan: 'pro', overage: true, mode: 'test', scopes: ['*'] }, ...rest }
+  return {
+    hash,
+    caller: { keyId: hash, keyName: '', tenantId: 'org-a', plan: 'pro', overage: true, mode: 'test', scopes: ['*'] },
+    ...rest
+  }
 }
 
 /** A cache over keys that the test changes, with a clock that it turns and a count of look-ups. */
 function cacheOver (keys: Map<string, KeyRecord>, size?: number) {
   let passed = 1
   const seen: string[] = []
-  const cache = new KeyCache({ size, clock: { now: () => passed }, lookup: hash => { seen.push(hash); return keys.get(hash) } })
-  return { find: (hash: string) => cache.find(hash, new Date(start + passed)), cache, seen, pass: (ms: number) => { passed += ms } }
+  const cache = new KeyCache({
+    size,
+    clock: { now: () => passed },
+    lookup: hash => {
+      seen.push(hash)
+      return keys.get(hash)
+    }
+  })
+  return {
+    find: (hash: string) => cache.find(hash, new Date(start + passed)),
+    cache,
+    seen,
+    pass: (ms: number) => {
+      passed += ms
+    }
+  }
 }
 
 t.test('a key is looked up once in 60 seconds, and an unknown one once in 5', async t => {
@@ -31,7 +49,12 @@ t.test('a key is looked up once in 60 seconds, and an unknown one once in 5', as
 })
 
 t.test('no key is held past its expiry', async t => {
-  const { find, seen, pass } = cacheOver(new Map([['soon', record('soon', { expiresAt: start + 10_000 })], ['past', record('past', { expiresAt: start })]]))
+  const { find, seen, pass } = cacheOver(
+    new Map([
+      ['soon', record('soon', { expiresAt: start + 10_000 })],
+      ['past', record('past', { expiresAt: start })]
+    ])
+  )
   await find('soon')
   await find('soon')
   t.equal(seen.length, 1)

@@ -9,7 +9,19 @@ import { until } from '../harness/until.js'
 const now = () => new Date('2030-01-01T00:00:00Z')
 
 function key (seq: number, state: Partial<KeyState> = {}) {
-  return { seq, kind: 'key' as const, state: { keyId: `key-${seq}`, hash: `hash-${seq}`, tenantId: 'org-a', name: '', mode: 'test' as const, scopes: ['*' as const], ...state } }
+  return {
+    seq,
+    kind: 'key' as const,
+    state: {
+      keyId: `key-${seq}`,
+      hash: `hash-${seq}`,
+      tenantId: 'org-a',
+      name: '',
+      mode: 'test' as const,
+      scopes: ['*' as const],
+      ...state
+    }
+  }
 }
 
 const first: Batch = {
@@ -20,7 +32,13 @@ const first: Batch = {
   isLatest: true,
   changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, key(2)]
 }
-const revocation: Batch = { ...first, isSnapshot: false, after: 2, through: 3, changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })] }
+const revocation: Batch = {
+  ...first,
+  isSnapshot: false,
+  after: 2,
+  through: 3,
+  changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })]
+}
 
 /** A far control plane that answers each connection as the test says, and keeps the last one open. */
 function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { requested: Position[] } {
@@ -40,7 +58,14 @@ function following (t: Test, feed: ChangeFeed) {
   const replica = new Replica(':memory:')
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
   const lines: string[] = []
-  const log = { info: (...args: unknown[]) => { lines.push(JSON.stringify(args)) }, warn: (...args: unknown[]) => { lines.push(JSON.stringify(args)) } }
+  const log = {
+    info: (...args: unknown[]) => {
+      lines.push(JSON.stringify(args))
+    },
+    warn: (...args: unknown[]) => {
+      lines.push(JSON.stringify(args))
+    }
+  }
   const follower = new Follower({ feed, replica, cache, now, log })
   t.teardown(async () => { await follower.stop(); replica.close() })
   return { replica, cache, follower, lines }

@@ -5,9 +5,15 @@ t.test('a key that was sent with quotes, Bearer or twice names the mistake', asy
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const errors: Array<[string | string[], RegExp]> = [
-    [`"${secret}"`, /without quotation marks/], [`'${secret}'`, /without quotation marks/], [`\`${secret}`, /without quotation marks/],
-    [`Bearer ${secret}`, /without Bearer/], [`bearer ${secret}`, /without Bearer/], [`ApiKey ${secret}`, /without Bearer/],
-    [`"Bearer ${secret}"`, /without quotation marks/], [secret.slice(1), /complete key/], [`cg_control_${'a'.repeat(49)}`, /svc_test_/]
+    [`"${secret}"`, /without quotation marks/],
+    [`'${secret}'`, /without quotation marks/],
+    [`\`${secret}`, /without quotation marks/],
+    [`Bearer ${secret}`, /without Bearer/],
+    [`bearer ${secret}`, /without Bearer/],
+    [`ApiKey ${secret}`, /without Bearer/],
+    [`"Bearer ${secret}"`, /without quotation marks/],
+    [secret.slice(1), /complete key/],
+    [`cg_control_${'a'.repeat(49)}`, /svc_test_/]
   ]
   for (const [key, says] of errors) {
     const refused = await inject({ url: '/v1/patients', headers: { 'x-api-key': key } })

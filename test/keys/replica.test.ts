@@ -9,7 +9,19 @@ import { Replica } from '../../src/keys/replica.js'
 const now = new Date('2030-01-01T00:00:00Z')
 
 function key (seq: number, state: Partial<KeyState> = {}): Change {
-  return { seq, kind: 'key', state: { keyId: `key-${seq}`, hash: `hash-${seq}`, tenantId: 'org-a', name: 'a key', mode: 'test', scopes: ['read', 'write'], ...state } }
+  return {
+    seq,
+    kind: 'key',
+    state: {
+      keyId: `key-${seq}`,
+      hash: `hash-${seq}`,
+      tenantId: 'org-a',
+      name: 'a key',
+      mode: 'test',
+      scopes: ['read', 'write'],
+      ...state
+    }
+  }
 }
 
 function organization (seq: number, plan = 'pro', overage = true): Change {
@@ -17,7 +29,15 @@ function organization (seq: number, plan = 'pro', overage = true): Change {
 }
 
 function batch (after: number, changes: Change[], rest: Partial<Batch> = {}): Batch {
-  return { feedId: 'feed-1', isSnapshot: false, after, through: changes.at(-1)?.seq ?? after, isLatest: true, changes, ...rest }
+  return {
+    feedId: 'feed-1',
+    isSnapshot: false,
+    after,
+    through: changes.at(-1)?.seq ?? after,
+    isLatest: true,
+    changes,
+    ...rest
+  }
 }
 
 function filled (file = ':memory:'): Replica {
@@ -28,14 +48,36 @@ function filled (file = ':memory:'): Replica {
 
 t.test('a key is found with what its organization has', async t => {
   const replica = filled()
-  replica.apply(batch(2, [key(3, { expiresAt: '2031-01-01T00:00:00.000Z', revokedAt: '2030-06-01T00:00:00.000Z', scopes: ['*'], mode: 'live' })]), now)
+  replica.apply(
+    batch(2, [
+      key(3, {
+        expiresAt: '2031-01-01T00:00:00.000Z',
+        revokedAt: '2030-06-01T00:00:00.000Z',
+        scopes: ['*'],
+        mode: 'live'
+      })
+    ]),
+    now
+  )
   t.strictSame(replica.find('hash-2'), {
     hash: 'hash-2',
-    caller: { keyId: 'key-2', keyName: 'a key', tenantId: 'org-a', plan: 'pro', overage: true, mode: 'test', scopes: ['read', 'write'] },
+    caller: {
+      keyId: 'key-2',
+      keyName: 'a key',
+      tenantId: 'org-a',
+      plan: 'pro',
+      overage: true,
+      mode: 'test',
+      scopes: ['read', 'write']
+    },
     expiresAt: undefined,
     revokedAt: undefined
   })
-  t.match(replica.find('hash-3'), { caller: { scopes: ['*'], mode: 'live' }, expiresAt: Date.parse('2031-01-01'), revokedAt: Date.parse('2030-06-01') })
+  t.match(replica.find('hash-3'), {
+    caller: { scopes: ['*'], mode: 'live' },
+    expiresAt: Date.parse('2031-01-01'),
+    revokedAt: Date.parse('2030-06-01')
+  })
   t.equal(replica.find('hash-4'), undefined)
 })
 
@@ -51,7 +93,16 @@ t.test('a change of an organization reaches all its keys and names them', async 
   t.strictSame(replica.apply(batch(3, [organization(4, 'sandbox', false)]), now), new Set(['hash-2', 'hash-3']))
   t.match(replica.find('hash-2'), { caller: { plan: 'sandbox', overage: false } })
   t.notOk(Object.hasOwn(replica.find('hash-2')!.caller, 'datastore'))
-  replica.apply(batch(4, [{ seq: 5, kind: 'organization', state: { tenantId: 'org-a', plan: 'enterprise', overage: true, datastore: 'hospital-eu' } }]), now)
+  replica.apply(
+    batch(4, [
+      {
+        seq: 5,
+        kind: 'organization',
+        state: { tenantId: 'org-a', plan: 'enterprise', overage: true, datastore: 'hospital-eu' }
+      }
+    ]),
+    now
+  )
   t.match(replica.find('hash-2'), { caller: { plan: 'enterprise', datastore: 'hospital-eu' } })
 })
 
@@ -63,7 +114,11 @@ t.test('what an organization has is what the last batch said, however often it i
   replica.apply(batch(1, [organization(2, 'sandbox', false)]), now)
   for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false })
   t.throws(() => replica.apply(batch(2, [organization(3), key(4, { expiresAt: 'soon' })]), now))
-  t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false }, 'a batch that was not taken changes nothing')
+  t.strictSame(
+    replica.organization('org-a'),
+    { plan: 'sandbox', overage: false },
+    'a batch that was not taken changes nothing'
+  )
   replica.apply(batch(0, [], { isSnapshot: true }), now)
   t.equal(replica.organization('org-a'), undefined)
 })
@@ -114,28 +169,31 @@ t.test('the copy is not called complete while it is being built', async t => {
   t.equal(replica.syncedAt(), undefined)
 })
 
-t.test('the copy outlasts a restart, and a file that is deleted, damaged or of another layout is made anew', async t => {
-  const file = join(t.testdir(), 'keys.db')
-  filled(file).close()
-  const again = new Replica(file)
-  t.same(again.position(), { feedId: 'feed-1', seq: 2 })
-  t.same(again.syncedAt(), now)
-  t.ok(again.find('hash-2'))
-  again.close()
-  const damage: Array<() => void> = [
-    () => rmSync(file),
-    () => writeFileSync(file, 'this is no database, but a text that is long enough for one'),
-    () => writeFileSync(file, readFileSync(file).fill(0x20, 60, 64))
-  ]
-  for (const harm of damage) {
+t.test(
+  'the copy outlasts a restart, and a file that is deleted, damaged or of another layout is made anew',
+  async t => {
+    const file = join(t.testdir(), 'keys.db')
     filled(file).close()
-    harm()
-    const remade = new Replica(file)
-    t.same(remade.position(), { feedId: '', seq: 0 })
-    t.equal(remade.find('hash-2'), undefined)
-    remade.close()
+    const again = new Replica(file)
+    t.same(again.position(), { feedId: 'feed-1', seq: 2 })
+    t.same(again.syncedAt(), now)
+    t.ok(again.find('hash-2'))
+    again.close()
+    const damage: Array<() => void> = [
+      () => rmSync(file),
+      () => writeFileSync(file, 'this is no database, but a text that is long enough for one'),
+      () => writeFileSync(file, readFileSync(file).fill(0x20, 60, 64))
+    ]
+    for (const harm of damage) {
+      filled(file).close()
+      harm()
+      const remade = new Replica(file)
+      t.same(remade.position(), { feedId: '', seq: 0 })
+      t.equal(remade.find('hash-2'), undefined)
+      remade.close()
+    }
   }
-})
+)
 
 t.test('a gateway killed while it takes batches has each batch whole or not at all', { timeout: 300_000 }, async t => {
   const file = join(t.testdir(), 'keys.db')
@@ -152,7 +210,9 @@ t.test('a gateway killed while it takes batches has each batch whole or not at a
     }`
   let before = 0
   for (let round = 0; round < 5; round++) {
-    const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', source], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', source], {
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
     await once(child.stdout, 'data')
     await new Promise(resolve => setTimeout(resolve, 20 + 37 * round))
     child.kill('SIGKILL')

@@ -22,8 +22,12 @@ t.test('the random part uses every character about equally often', async t => {
     for (const character of newSecret('test').slice(9, 52)) counts.set(character, (counts.get(character) ?? 0) + 1)
   }
   const expected = 43_000 / 62
-  const chiSquare = [...base62].reduce((sum, character) => sum + ((counts.get(character) ?? 0) - expected) ** 2 / expected, 0)
-  // 61 degrees of freedom: more than 135 comes once in ten million runs; a modulo bias of 256 % 62 would give about 300.
+  const chiSquare = [...base62].reduce(
+    (sum, character) => sum + ((counts.get(character) ?? 0) - expected) ** 2 / expected,
+    0
+  )
+  // 61 degrees of freedom: more than 135 comes once in ten million runs; a modulo bias of 256 % 62 would give about
+  // 300.
   t.ok(chiSquare < 135, `chi-square ${chiSquare}`)
 })
 
@@ -52,7 +56,15 @@ t.test('two characters that changed places are refused without a look-up', async
 
 t.test('a test key does not pass for a live one, nor with anything around it', async t => {
   const secret = newSecret('test')
-  for (const text of [secret.replace('test', 'live'), secret.replace('svc', 'SVC'), ` ${secret}`, `${secret}\n`, `${secret},${secret}`, '', 'svc_test_']) {
+  for (const text of [
+    secret.replace('test', 'live'),
+    secret.replace('svc', 'SVC'),
+    ` ${secret}`,
+    `${secret}\n`,
+    `${secret},${secret}`,
+    '',
+    'svc_test_'
+  ]) {
     t.equal(readSecret(text), undefined)
   }
 })
@@ -63,15 +75,37 @@ t.test('the stored hash is SHA-256 and does not show the secret', async t => {
 })
 
 t.test('read opens GET and HEAD, write opens changes, * opens both, and an unknown method needs write', async t => {
-  t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(effectOf), ['read', 'read', 'write', 'write', 'write', 'write', 'write'])
+  t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(effectOf), [
+    'read',
+    'read',
+    'write',
+    'write',
+    'write',
+    'write',
+    'write'
+  ])
   const grants: Array<[Scope[], boolean, boolean]> = [
-    [['read'], true, false], [['write'], false, true], [['read', 'write'], true, true], [['*'], true, true], [[], false, false]
+    [['read'], true, false],
+    [['write'], false, true],
+    [['read', 'write'], true, true],
+    [['*'], true, true],
+    [[], false, false]
   ]
-  for (const [scopes, read, write] of grants) t.same([hasScope(scopes, 'read'), hasScope(scopes, 'write')], [read, write])
+  for (const [scopes, read, write] of grants) {
+    t.same([hasScope(scopes, 'read'), hasScope(scopes, 'write')], [read, write])
+  }
 })
 
 t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it needs', async t => {
-  const caller: Caller = { keyId: 'k', keyName: 'n', tenantId: 't', plan: 'pro', overage: true, mode: 'test', scopes: ['read'] }
+  const caller: Caller = {
+    keyId: 'k',
+    keyName: 'n',
+    tenantId: 't',
+    plan: 'pro',
+    overage: true,
+    mode: 'test',
+    scopes: ['read']
+  }
   requireScope(caller, 'read')
   t.throws(() => requireScope(caller, 'write'), { code: 'INSUFFICIENT_SCOPE', status: 403, message: /the scope write/ })
 })

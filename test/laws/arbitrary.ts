@@ -8,7 +8,8 @@ import type { Format, Schema } from '../../src/mappings/core/schema.js'
 type Simple = Readonly<Record<string, unknown>>
 
 /** An object as a JSON parser makes it. */
-const record = <T>(members: { [K in keyof T]: Arbitrary<T[K]> }): Arbitrary<T> => fc.record(members, { noNullPrototype: true }) as Arbitrary<T>
+const record = <T>(members: { [K in keyof T]: Arbitrary<T[K]> }): Arbitrary<T> =>
+  fc.record(members, { noNullPrototype: true }) as Arbitrary<T>
 
 /** How often a schema that refers to itself is followed. */
 const deepestReference = 2
@@ -23,8 +24,14 @@ export function simpleOf (mapping: Mapping): Arbitrary<Simple> {
 /** Changes of a resource: some fields set, others removed by null. */
 export function changesOf (mapping: Mapping): Arbitrary<Simple> {
   const values = fieldValues(mapping)
-  const changes = Object.fromEntries(Object.entries(values).map(([name, value]) =>
-    [name, mapping.fields[name]!.options.required ? value : fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: fc.constant(null) })]))
+  const changes = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      mapping.fields[name]!.options.required
+        ? value
+        : fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: fc.constant(null) })
+    ])
+  )
   const few = fc.subarray(Object.keys(values), { minLength: 1, maxLength: Math.min(4, Object.keys(values).length) })
   return few.chain(names => record(Object.fromEntries(names.map(name => [name, changes[name]!]))))
     .map(picked => consistent(mapping, picked, {}))
@@ -38,9 +45,13 @@ export function fieldValues ({ fields }: Mapping): Readonly<Record<string, Arbit
 }
 
 /** Of each group of alternatives of which one is required, the first stands for all. */
-function required ({ fields }: Mapping, values: Readonly<Record<string, Arbitrary<unknown>>>): Readonly<Record<string, Arbitrary<unknown>>> {
+function required (
+  { fields }: Mapping,
+  values: Readonly<Record<string, Arbitrary<unknown>>>
+): Readonly<Record<string, Arbitrary<unknown>>> {
   const names = Object.keys(values).filter(name => fields[name]!.options.required === true)
-  const isFirst = (name: string): boolean => fields[name]!.options.choice === undefined ||
+  const isFirst = (name: string): boolean =>
+    fields[name]!.options.choice === undefined ||
     names.find(other => fields[other]!.options.choice === fields[name]!.options.choice) === name
   return Object.fromEntries(names.filter(isFirst).map(name => [name, values[name]!]))
 }
@@ -61,7 +72,9 @@ function consistent ({ fields }: Mapping, simple: Simple, kept: Simple): Simple 
 
 const made = new WeakMap<Schema, Array<Arbitrary<unknown>>>()
 
-/** A value that a schema accepts. Fails for a keyword that it does not know, so that no rule of a schema goes untested. */
+/**
+ * A value that a schema accepts. Fails for a keyword that it does not know, so that no rule of a schema goes untested.
+ */
 function valueOf (schema: Schema, defs = schema.$defs ?? {}, references = 0): Arbitrary<unknown> {
   const byDepth = made.get(schema) ?? []
   made.set(schema, byDepth)
@@ -70,23 +83,62 @@ function valueOf (schema: Schema, defs = schema.$defs ?? {}, references = 0): Ar
 
 function make (schema: Schema, defs: Readonly<Record<string, Schema>>, references: number): Arbitrary<unknown> {
   refuseUnknown(schema)
-  if (schema.$ref !== undefined) return fc.constant(undefined).chain(() => valueOf(defs[schema.$ref!.replace('#/$defs/', '')]!, defs, references + 1))
+  if (schema.$ref !== undefined) {
+    return fc
+      .constant(undefined)
+      .chain(() => valueOf(defs[schema.$ref!.replace('#/$defs/', '')]!, defs, references + 1))
+  }
   const of = (inner: Schema): Arbitrary<unknown> => valueOf(inner, defs, references)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
   if (schema.type === 'string') return textOf(schema)
   if (schema.type === 'boolean') return fc.boolean()
-  if (schema.type === 'integer') return fc.integer({ min: schema.minimum ?? -1000, max: Math.min(schema.maximum ?? 1000, 100_000) })
+  if (schema.type === 'integer') {
+    return fc.integer({ min: schema.minimum ?? -1000, max: Math.min(schema.maximum ?? 1000, 100_000) })
+  }
   if (schema.type === 'number') return numberOf(schema)
-  if (schema.type === 'array') return fc.array(of(schema.items!), { minLength: schema.minItems ?? 0, maxLength: Math.min(schema.maxItems ?? 3, 3) })
+  if (schema.type === 'array') {
+    return fc.array(of(schema.items!), {
+      minLength: schema.minItems ?? 0,
+      maxLength: Math.min(schema.maxItems ?? 3, 3)
+    })
+  }
   if (schema.type === 'object') return objectOf(schema, defs, references)
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(of))
   throw new Error(`no value for ${JSON.stringify(schema)}`)
 }
 
 const understood = new Set([
-  '$defs', '$ref', 'additionalProperties', 'anyOf', 'dependentRequired', 'dependentSchemas', 'description', 'enum', 'examples', 'format', 'items', 'maxItems',
-  'maxLength', 'maximum', 'minItems', 'minLength', 'minProperties', 'minimum', 'not', 'pattern', 'properties', 'readOnly', 'required', 'title', 'type', 'x-aliases', 'x-expects',
-  'x-ordered', 'x-references', 'x-shown', 'x-bound'
+  '$defs',
+  '$ref',
+  'additionalProperties',
+  'anyOf',
+  'dependentRequired',
+  'dependentSchemas',
+  'description',
+  'enum',
+  'examples',
+  'format',
+  'items',
+  'maxItems',
+  'maxLength',
+  'maximum',
+  'minItems',
+  'minLength',
+  'minProperties',
+  'minimum',
+  'not',
+  'pattern',
+  'properties',
+  'readOnly',
+  'required',
+  'title',
+  'type',
+  'x-aliases',
+  'x-expects',
+  'x-ordered',
+  'x-references',
+  'x-shown',
+  'x-bound'
 ])
 
 function refuseUnknown (schema: Schema): void {
@@ -97,41 +149,74 @@ function refuseUnknown (schema: Schema): void {
 /** Objects with every set of members that the schema allows. */
 function objectOf (schema: Schema, defs: Readonly<Record<string, Schema>>, references: number): Arbitrary<Simple> {
   const { properties = {}, required = [] } = schema
-  const usable = Object.keys(properties).filter(name => required.includes(name) || references < deepestReference || !mentions(properties[name]!))
-  const needs = fc.constantFrom(...(schema.anyOf ?? [{}]).filter(({ required = [] }) => required.every(name => usable.includes(name))).map(branch => [...required, ...branch.required ?? []]))
-  const names = fc.tuple(needs, fc.subarray(usable)).map(([least, more]) => closed(schema, apart(schema, [...new Set([...least, ...more])])))
-    .map(chosen => chosen.length > 0 ? chosen : [usable[0]!])
-  return names.chain(chosen => record(Object.fromEntries(chosen.map(name => [name, valueOf(narrowed(schema, chosen, name), defs, references)]))))
-    .map(value => schema['x-ordered'] && !isOrdered(value.start, value.end) ? { ...value, start: value.end, end: value.start } : value)
+  const usable = Object.keys(properties).filter(
+    name => required.includes(name) || references < deepestReference || !mentions(properties[name]!)
+  )
+  const needs = fc.constantFrom(
+    ...(schema.anyOf ?? [{}])
+      .filter(({ required = [] }) => required.every(name => usable.includes(name)))
+      .map(branch => [...required, ...(branch.required ?? [])])
+  )
+  const names = fc
+    .tuple(needs, fc.subarray(usable))
+    .map(([least, more]) => closed(schema, apart(schema, [...new Set([...least, ...more])])))
+    .map(chosen => (chosen.length > 0 ? chosen : [usable[0]!]))
+  return names
+    .chain(chosen =>
+      record(Object.fromEntries(chosen.map(name => [name, valueOf(narrowed(schema, chosen, name), defs, references)])))
+    )
+    .map(value =>
+      schema['x-ordered'] && !isOrdered(value.start, value.end)
+        ? { ...value, start: value.end, end: value.start }
+        : value
+    )
 }
 
 const mentions = (schema: Schema): boolean => JSON.stringify(schema).includes('"$ref"')
 
 /** The names without those that an earlier one forbids. */
 const apart = ({ dependentSchemas = {} }: Schema, names: readonly string[]): readonly string[] =>
-  names.filter((name, i) => !names.slice(0, i).some(earlier => dependentSchemas[earlier]?.properties?.[name]?.not !== undefined))
+  names.filter(
+    (name, i) => !names.slice(0, i).some(earlier => dependentSchemas[earlier]?.properties?.[name]?.not !== undefined)
+  )
 
 /** The names with those that they need beside them. */
-function closed ({ dependentRequired = {}, dependentSchemas = {} }: Schema, names: readonly string[]): readonly string[] {
-  const needed = names.flatMap(name => [...dependentRequired[name] ?? [], ...dependentSchemas[name]?.required ?? []])
+function closed (
+  { dependentRequired = {}, dependentSchemas = {} }: Schema,
+  names: readonly string[]
+): readonly string[] {
+  const needed = names.flatMap(name => [
+    ...(dependentRequired[name] ?? []),
+    ...(dependentSchemas[name]?.required ?? [])
+  ])
   return [...new Set([...names, ...needed])]
 }
 
 /** The schema of a member, as narrow as the presence of another makes it. */
 function narrowed ({ properties, dependentSchemas = {} }: Schema, chosen: readonly string[], name: string): Schema {
-  return chosen.map(other => dependentSchemas[other]?.properties?.[name]).find(schema => schema !== undefined) ?? properties![name]!
+  return (
+    chosen.map(other => dependentSchemas[other]?.properties?.[name]).find(schema => schema !== undefined) ??
+    properties![name]!
+  )
 }
 
 function numberOf ({ minimum = -1e6, maximum = 1e6 }: Schema): Arbitrary<unknown> {
   const inside = (value: number): boolean => value >= minimum && value <= maximum
-  const exact = ['1.10', '0.50', '-0.0', '1e2', '2.50E+1', '0', '0.1234567890123456789'].filter(text => inside(Number(text))).map(text => String(Number(text)) === text ? Number(text) : new ExactNumber(text))
-  return fc.oneof(fc.integer({ min: Math.ceil(minimum), max: Math.floor(maximum) }), fc.constantFrom(...exact), fc.double({ min: minimum, max: maximum, noNaN: true }).map(value => value + 0))
+  const exact = ['1.10', '0.50', '-0.0', '1e2', '2.50E+1', '0', '0.1234567890123456789']
+    .filter(text => inside(Number(text)))
+    .map(text => (String(Number(text)) === text ? Number(text) : new ExactNumber(text)))
+  return fc.oneof(
+    fc.integer({ min: Math.ceil(minimum), max: Math.floor(maximum) }),
+    fc.constantFrom(...exact),
+    fc.double({ min: minimum, max: maximum, noNaN: true }).map(value => value + 0)
+  )
 }
 
 function textOf (schema: Schema): Arbitrary<string> {
   if (schema['x-references'] !== undefined) return referenceOf(schema['x-references'])
   const { format, pattern, maxLength = Infinity } = schema
-  const fits = (text: string): boolean => [...text].length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text))
+  const fits = (text: string): boolean =>
+    [...text].length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text))
   return (format === undefined ? fc.stringMatching(new RegExp(pattern!)) : texts[format]).filter(fits)
 }
 
@@ -145,20 +230,32 @@ const grapheme = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
 const trimmed = grapheme.map(text => text.trim()).filter(text => text !== '')
 // eslint-disable-next-line no-control-regex -- R4 has none of these in a string.
 const printing = trimmed.filter(text => !/[\u0000-\u001F\u007F]/.test(text))
-const day = fc.date({ min: new Date('1890-01-01'), max: new Date('2199-12-31'), noInvalidDate: true }).map(date => date.toISOString().slice(0, 10))
-const clock = fc.tuple(fc.date({ noInvalidDate: true }), fc.constantFrom('', '.5', '.123456789')).map(([date, fraction]) => date.toISOString().slice(-13, -5) + fraction)
+const day = fc
+  .date({ min: new Date('1890-01-01'), max: new Date('2199-12-31'), noInvalidDate: true })
+  .map(date => date.toISOString().slice(0, 10))
+const clock = fc
+  .tuple(fc.date({ noInvalidDate: true }), fc.constantFrom('', '.5', '.123456789'))
+  .map(([date, fraction]) => date.toISOString().slice(-13, -5) + fraction)
 const zone = fc.constantFrom('Z', '+00:00', '-05:00', '+05:30', '+14:00')
 const instant = fc.tuple(day, clock, zone).map(([day, clock, zone]) => `${day}T${clock}${zone}`)
 const date = fc.tuple(day, fc.constantFrom(4, 7, 10)).map(([day, length]) => day.slice(0, length))
 
 const texts: Readonly<Record<Format, Arbitrary<string>>> = {
   text: fc.oneof(printing, fc.constantFrom('two\nlines', 'a  b', '<b>&amp;', 'Ünïcode 李 🙂')),
-  words: fc.array(printing.filter(text => !/\s/.test(text)), { minLength: 1, maxLength: 3 }).map(words => words.join(' ')),
+  words: fc
+    .array(
+      printing.filter(text => !/\s/.test(text)),
+      { minLength: 1, maxLength: 3 }
+    )
+    .map(words => words.join(' ')),
   date,
   'fhir-dateTime': fc.oneof(date, instant),
   'fhir-instant': instant,
   'fhir-time': clock,
-  'uri-reference': fc.oneof(fc.webUrl(), fc.constantFrom('urn:oid:1.2.3', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')),
+  'uri-reference': fc.oneof(
+    fc.webUrl(),
+    fc.constantFrom('urn:oid:1.2.3', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')
+  ),
   base64: fc.uint8Array({ minLength: 1, maxLength: 30 }).map(bytes => Buffer.from(bytes).toString('base64')),
   npi: fc.stringMatching(/^[12]\d{8}$/).map(withLuhnDigit)
 }

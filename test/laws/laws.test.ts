@@ -1,6 +1,7 @@
 /**
  * The laws of the mapping kit, for every mapping in the registry, with values made from its own schemas and resources
- * made from R4's definitions. `LAWS_RUNS=2000 LAWS_SEED=$RANDOM npx tap test/laws/laws.test.ts` looks longer and elsewhere.
+ * made from R4's definitions. `LAWS_RUNS=2000 LAWS_SEED=$RANDOM npx tap test/laws/laws.test.ts` looks longer and
+ * elsewhere.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -33,7 +34,8 @@ function refuse (findings: readonly string[]): void {
 
 const accepted = ({ fields }: Mapping, name: string, value: unknown): unknown => fields[name]!.accept(value)
 
-const writable = ({ fields }: Mapping): string[] => Object.keys(fields).filter(name => fields[name]!.options.readOnly !== true)
+const writable = ({ fields }: Mapping): string[] =>
+  Object.keys(fields).filter(name => fields[name]!.options.readOnly !== true)
 
 /** Whether a field shows the same FHIR content as one of those written. */
 function isPartOfAny ({ fields }: Mapping, name: string, written: Simple): boolean {
@@ -58,22 +60,38 @@ const areRivals = (fields: Mapping['fields'], a: string, b: string): boolean =>
 
 /** A changed reference takes the display of the old one with it. */
 const isNameOfReference = (reference: Element, name: Element): boolean =>
-  reference.kind === 'reference' && name.kind === 'string' && [reference.path, `${reference.path}.display`].includes(name.path)
+  reference.kind === 'reference' &&
+  name.kind === 'string' &&
+  [reference.path, `${reference.path}.display`].includes(name.path)
 
 const root = ({ path }: Element): string => path.split('.')[0]!
 
-/** Whether a removed field took with it the last of the item that a field shows a part of, so that this one shows the next item. */
-function isOfNextItem ({ fields }: Mapping, name: string, { changes, before, after }: { changes: Simple, before: FhirElement, after: FhirElement }): boolean {
+/**
+ * Whether a removed field took with it the last of the item that a field shows a part of, so that this one shows the
+ * next item.
+ */
+function isOfNextItem (
+  { fields }: Mapping,
+  name: string,
+  { changes, before, after }: { changes: Simple; before: FhirElement; after: FhirElement }
+): boolean {
   const list = root(fields[name]!)
-  return itemsAt(after, list).length < itemsAt(before, list).length &&
+  return (
+    itemsAt(after, list).length < itemsAt(before, list).length &&
     Object.keys(changes).some(other => changes[other] === null && root(fields[other]!) === list)
+  )
 }
 
-const rendered = ({ fields }: Mapping): string[] => Object.values(fields).filter(({ options }) => options.readOnly === true).map(({ path }) => path)
+const rendered = ({ fields }: Mapping): string[] =>
+  Object.values(fields)
+    .filter(({ options }) => options.readOnly === true)
+    .map(({ path }) => path)
 
 /** Whether what is shown has every member that was sent. */
 const hasAll = (shown: unknown, sent: unknown): boolean =>
-  isElement(shown) && isElement(sent) ? Object.keys(sent).every(name => deepEqual(shown[name], sent[name])) : deepEqual(shown, sent)
+  isElement(shown) && isElement(sent)
+    ? Object.keys(sent).every(name => deepEqual(shown[name], sent[name]))
+    : deepEqual(shown, sent)
 
 /** How many items of a field's list are the very same after a change. */
 function keptItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
@@ -83,7 +101,9 @@ function keptItems ({ path }: Element, before: FhirElement, after: FhirElement):
 
 /** Where no first name is stored, the list of given names has no second place for a middle name. */
 function hasPlaceFor (mapping: Mapping, resource: FhirElement, { middleName, firstName }: Simple): boolean {
-  return typeof middleName !== 'string' || firstName !== undefined || mapping.fields.firstName?.read(resource) !== undefined
+  return (
+    typeof middleName !== 'string' || firstName !== undefined || mapping.fields.firstName?.read(resource) !== undefined
+  )
 }
 
 /** A resource with junk at one of its members, as a faulty system might have stored it. */
@@ -93,12 +113,15 @@ function withJunk (resource: FhirElement, place: number, junk: unknown): FhirEle
 }
 
 function pathsIn (holder: FhirElement): string[] {
-  return Object.entries(holder).flatMap(([name, value]) => [name, ...isElement(value) ? pathsIn(value).map(path => `${name}.${path}`) : []])
+  return Object.entries(holder).flatMap(([name, value]) => [
+    name,
+    ...(isElement(value) ? pathsIn(value).map(path => `${name}.${path}`) : [])
+  ])
 }
 
 /**
- * A component without anything that identifies it can take the place of another one, whose hidden parts it keeps; the value that it
- * brings then stays when the old list is sent back. The law does not hold there yet.
+ * A component without anything that identifies it can take the place of another one, whose hidden parts it keeps; the
+ * value that it brings then stays when the old list is sent back. The law does not hold there yet.
  */
 const isOpen = (type: string, field: string): boolean => type === 'Observation' && field === 'component'
 
@@ -114,36 +137,74 @@ for (const mapping of mappings) {
         const whole = mapping.withDefaults(simple, createContext)
         refuse(checkCreate(mapping, whole).map(issue => issue.diagnostics))
         const shown: Simple = mapping.toSimple(parseStored(printJson(mapping.toFhir(whole))) as FhirElement)
-        refuse(Object.keys(whole).filter(name => !deepEqual(shown[name], accepted(mapping, name, whole[name]))).map(name => `${name} is not read back`))
-        refuse(Object.keys(shown).filter(name => whole[name] === undefined && !isPartOfAny(mapping, name, whole)).map(name => `${name} was not sent`))
+        refuse(
+          Object.keys(whole)
+            .filter(name => !deepEqual(shown[name], accepted(mapping, name, whole[name])))
+            .map(name => `${name} is not read back`)
+        )
+        refuse(
+          Object.keys(shown)
+            .filter(name => whole[name] === undefined && !isPartOfAny(mapping, name, whole))
+            .map(name => `${name} was not sent`)
+        )
       }), parameters)
     })
 
     t.test('2: a resource patched with what it shows is the very same', async () => {
-      fc.assert(fc.property(resource, resource => mapping.patch(resource, mapping.toSimple(resource)) === resource), parameters)
+      fc.assert(
+        fc.property(resource, resource => mapping.patch(resource, mapping.toSimple(resource)) === resource),
+        parameters
+      )
     })
 
     t.test('2: what is shown may be sent back, whoever stored it', async () => {
       fc.assert(fc.property(resource, resource => {
         const shown: Simple = mapping.toSimple(resource)
-        const sent = Object.fromEntries(writable(mapping).filter(name => shown[name] !== undefined).map(name => [name, shown[name]]))
+        const sent = Object.fromEntries(
+          writable(mapping)
+            .filter(name => shown[name] !== undefined)
+            .map(name => [name, shown[name]])
+        )
         refuse(checkChange(mapping, sent, shown).map(issue => issue.diagnostics))
       }), parameters)
     })
 
-    t.test('2, 3: a record that was read, changed in one field and sent back whole by JavaScript is changed in that field alone', async () => {
-      const values = fieldValues(mapping)
-      const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: values[name]! }))
-      fc.assert(fc.property(resource, change, (resource, { name, value }) => {
-        const before: Simple = mapping.toSimple(resource)
-        fc.pre(hasPlaceFor(mapping, resource, { [name]: value }))
-        const rivals = Object.keys(before).filter(other => other !== name && areRivals(mapping.fields, name, other))
-        const sent = plainNumbers({ ...before, ...Object.fromEntries(rivals.map(other => [other, null])), [name]: value })
-        const { changed, stored: kept } = changedFields(mapping, sent, before)
-        const after: Simple = mapping.toSimple(mapping.patch(resource, { ...kept, ...changed }))
-        refuse(Object.keys(before).filter(other => other !== name && !isSameContent(mapping.fields, name, other) && !deepEqual(after[other], before[other])).map(other => `${other} was not to change`))
-      }), parameters)
-    })
+    t.test(
+      '2, 3: a record that was read, changed in one field and sent back whole by JavaScript is changed in that field alone',
+      async () => {
+        const values = fieldValues(mapping)
+        const change = fc
+          .constantFrom(...Object.keys(values))
+          .chain(name => fc.record({ name: fc.constant(name), value: values[name]! }))
+        fc.assert(
+          fc.property(resource, change, (resource, { name, value }) => {
+            const before: Simple = mapping.toSimple(resource)
+            fc.pre(hasPlaceFor(mapping, resource, { [name]: value }))
+            const rivals = Object.keys(before).filter(
+              other => other !== name && areRivals(mapping.fields, name, other)
+            )
+            const sent = plainNumbers({
+              ...before,
+              ...Object.fromEntries(rivals.map(other => [other, null])),
+              [name]: value
+            })
+            const { changed, stored: kept } = changedFields(mapping, sent, before)
+            const after: Simple = mapping.toSimple(mapping.patch(resource, { ...kept, ...changed }))
+            refuse(
+              Object.keys(before)
+                .filter(
+                  other =>
+                    other !== name &&
+                    !isSameContent(mapping.fields, name, other) &&
+                    !deepEqual(after[other], before[other])
+                )
+                .map(other => `${other} was not to change`)
+            )
+          }),
+          parameters
+        )
+      }
+    )
 
     t.test('3: after a change its fields read as changed and all others as before', async () => {
       fc.assert(fc.property(resource, changes, (resource, changes) => {
@@ -153,37 +214,71 @@ for (const mapping of mappings) {
         const patched = mapping.patch(resource, changes)
         const after: Simple = mapping.toSimple(patched)
         const set = Object.keys(changes).filter(name => changes[name] !== null)
-        refuse(set.filter(name => !deepEqual(after[name], accepted(mapping, name, changes[name]))).map(name => `${name} is not read as changed`))
-        refuse(Object.keys(mapping.fields)
-          .filter(name => !Object.hasOwn(changes, name) && !isPartOfAny(mapping, name, changes) && !deepEqual(before[name], after[name]))
-          .filter(name => !isOfNextItem(mapping, name, { changes, before: resource, after: patched }))
-          .map(name => `${name} was not to change`))
+        refuse(
+          set
+            .filter(name => !deepEqual(after[name], accepted(mapping, name, changes[name])))
+            .map(name => `${name} is not read as changed`)
+        )
+        refuse(
+          Object.keys(mapping.fields)
+            .filter(
+              name =>
+                !Object.hasOwn(changes, name) &&
+                !isPartOfAny(mapping, name, changes) &&
+                !deepEqual(before[name], after[name])
+            )
+            .filter(name => !isOfNextItem(mapping, name, { changes, before: resource, after: patched }))
+            .map(name => `${name} was not to change`)
+        )
       }), parameters)
     })
 
     t.test('3, 4: a field set or removed leaves alone what it does not show', async () => {
       const values = fieldValues(mapping)
-      const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: fc.option(values[name]!, { nil: null }) }))
+      const change = fc
+        .constantFrom(...Object.keys(values))
+        .chain(name => fc.record({ name: fc.constant(name), value: fc.option(values[name]!, { nil: null }) }))
       fc.assert(fc.property(resource, change, (resource, { name, value }) => {
         const after = mapping.patch(resource, { [name]: value })
         refuse(withoutNamed(strays(mapping.fields[name]!, resource, after), lostPaths(mapping, resource, after)))
       }), parameters)
     })
 
-    t.test('lossless: a part that is changed and changed back leaves the record as it was, except for what a warning named', async () => {
-      const values = fieldValues(mapping)
-      const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: values[name]!, place: fc.nat() }))
-      fc.assert(fc.property(resource, change, (resource, { name, value, place }) => {
-        const shown: Simple = mapping.toSimple(resource)
-        const changed = withPart(shown[name], value, place)
-        fc.pre(!isOpen(mapping.type, name) && changed !== undefined && checkChange(mapping, { [name]: changed }, shown).length === 0)
-        const after = mapping.patch(resource, { [name]: changed })
-        const back = mapping.patch(after, { [name]: shown[name] })
-        // What other fields show of the same value, such as the name of a reference, goes with it in the client's sight.
-        const named = [...lostPaths(mapping, resource, after), ...pathsOfValues(mapping.toFhir(shown)), ...rendered(mapping)]
-        refuse(withoutNamed(differences(mapping.type, resource, back), named).map(path => `${path} is lost without a warning`))
-      }), parameters)
-    })
+    t.test(
+      'lossless: a part that is changed and changed back leaves the record as it was, except for what a warning named',
+      async () => {
+        const values = fieldValues(mapping)
+        const change = fc
+          .constantFrom(...Object.keys(values))
+          .chain(name => fc.record({ name: fc.constant(name), value: values[name]!, place: fc.nat() }))
+        fc.assert(
+          fc.property(resource, change, (resource, { name, value, place }) => {
+            const shown: Simple = mapping.toSimple(resource)
+            const changed = withPart(shown[name], value, place)
+            fc.pre(
+              !isOpen(mapping.type, name) &&
+                changed !== undefined &&
+                checkChange(mapping, { [name]: changed }, shown).length === 0
+            )
+            const after = mapping.patch(resource, { [name]: changed })
+            const back = mapping.patch(after, { [name]: shown[name] })
+            // What other fields show of the same value, such as the name of a reference, goes with it in the client's
+            // sight.
+            const named = [
+              ...lostPaths(mapping, resource, after),
+              ...pathsOfValues(mapping.toFhir(shown)),
+              ...rendered(mapping)
+            ]
+            refuse(
+              withoutNamed(differences(mapping.type, resource, back), named).map(
+                path => `${path} is lost without a warning`
+              )
+            )
+          }),
+          parameters
+        )
+      }
+    )
 
     t.test('3: the same change again changes nothing', async () => {
       fc.assert(fc.property(resource, changes, (resource, changes) => {
@@ -198,34 +293,61 @@ for (const mapping of mappings) {
       const lists = writable(mapping).filter(name => isList(mapping.fields[name]!))
       if (lists.length === 0) return
       const values = fieldValues(mapping)
-      const list = fc.constantFrom(...lists).chain(name => fc.tuple(fc.constant(name), values[name]!, fc.infiniteStream(fc.boolean())))
+      const list = fc
+        .constantFrom(...lists)
+        .chain(name => fc.tuple(fc.constant(name), values[name]!, fc.infiniteStream(fc.boolean())))
       fc.assert(fc.property(resource, list, (resource, [name, more, stays]) => {
         const element = mapping.fields[name]!
         const shown = [element.read(resource) ?? []].flat()
         const kept = shown.filter(() => stays.next().value)
         const changes = { [name]: [...kept, ...[more].flat()] }
-        // Lists inside a list (parts of a name) hold no more than they show; a remark alone is shown as a text, which is no item.
-        fc.pre(shown.length <= itemsAt(resource, element.path).length && checkChange(mapping, changes, mapping.toSimple(resource)).length === 0)
+        // Lists inside a list (parts of a name) hold no more than they show; a remark alone is shown as a text, which
+        // is no item.
+        fc.pre(
+          shown.length <= itemsAt(resource, element.path).length &&
+            checkChange(mapping, changes, mapping.toSimple(resource)).length === 0
+        )
         const after = mapping.patch(resource, changes)
         refuse(keptItems(element, resource, after) >= kept.length ? [] : [`${name} lost what an item hides`])
       }), parameters)
     })
 
-    t.test('a shortcut and its full list never contradict in silence: what is accepted of both is shown by both', async () => {
-      const pairs = Object.entries(mapping.fields).flatMap(([name, { options: { shortcutOf } }]) => shortcutOf === undefined ? [] : [{ name, whole: shortcutOf }])
-      if (pairs.length === 0) return
-      const values = fieldValues(mapping)
-      const sent = fc.constantFrom(...pairs).chain(({ name, whole }) => fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!))
-      fc.assert(fc.property(sent, ([{ name, whole }, part, all]) => {
-        const issues = checkChange(mapping, { [name]: part, [whole]: all })
-        if (issues.length > 0) return refuse([name, whole].filter(field => !issues.some(({ expression }) => expression?.[0] === field)).map(field => `${field} is not named`))
-        const shown: Simple = mapping.toSimple(mapping.patch<FhirElement>({}, { [name]: part, [whole]: all }))
-        const wholeAlone = [mapping.toSimple(mapping.patch<FhirElement>({}, { [whole]: all }))[whole] ?? []].flat()
-        const items = [shown[whole] ?? []].flat()
-        refuse(deepEqual(shown[name], accepted(mapping, name, part)) ? [] : [`${name} is not shown`])
-        refuse(wholeAlone.every(item => items.some(other => hasAll(other, item))) ? [] : [`${whole} is not shown`])
-      }), parameters)
-    })
+    t.test(
+      'a shortcut and its full list never contradict in silence: what is accepted of both is shown by both',
+      async () => {
+        const pairs = Object.entries(mapping.fields).flatMap(
+          ([
+            name,
+            {
+              options: { shortcutOf }
+            }
+          ]) => (shortcutOf === undefined ? [] : [{ name, whole: shortcutOf }])
+        )
+        if (pairs.length === 0) return
+        const values = fieldValues(mapping)
+        const sent = fc
+          .constantFrom(...pairs)
+          .chain(({ name, whole }) => fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!))
+        fc.assert(
+          fc.property(sent, ([{ name, whole }, part, all]) => {
+            const issues = checkChange(mapping, { [name]: part, [whole]: all })
+            if (issues.length > 0) {
+              return refuse(
+                [name, whole]
+                  .filter(field => !issues.some(({ expression }) => expression?.[0] === field))
+                  .map(field => `${field} is not named`)
+              )
+            }
+            const shown: Simple = mapping.toSimple(mapping.patch<FhirElement>({}, { [name]: part, [whole]: all }))
+            const wholeAlone = [mapping.toSimple(mapping.patch<FhirElement>({}, { [whole]: all }))[whole] ?? []].flat()
+            const items = [shown[whole] ?? []].flat()
+            refuse(deepEqual(shown[name], accepted(mapping, name, part)) ? [] : [`${name} is not shown`])
+            refuse(wholeAlone.every(item => items.some(other => hasAll(other, item))) ? [] : [`${whole} is not shown`])
+          }),
+          parameters
+        )
+      }
+    )
 
     t.test('4: null removes what a field shows; where it shows one of several, the next is shown', async () => {
       fc.assert(fc.property(resource, fc.constantFrom(...writable(mapping)), (resource, name) => {
@@ -252,10 +374,18 @@ for (const mapping of mappings) {
     })
 
     t.test('6: every stored resource can be shown, even one that is not valid', async () => {
-      fc.assert(fc.property(resource, fc.nat(), fc.constantFrom<unknown>(null, 'x', 7, true, {}, [], [null], ['x'], [{}]), (resource, place, junk) => {
-        mapping.toSimple(resource)
-        mapping.toSimple(withJunk(resource, place, junk))
-      }), parameters)
+      fc.assert(
+        fc.property(
+          resource,
+          fc.nat(),
+          fc.constantFrom<unknown>(null, 'x', 7, true, {}, [], [null], ['x'], [{}]),
+          (resource, place, junk) => {
+            mapping.toSimple(resource)
+            mapping.toSimple(withJunk(resource, place, junk))
+          }
+        ),
+        parameters
+      )
     })
 
     t.test('every filter is a search parameter of R4 of its kind', async t => {

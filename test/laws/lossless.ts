@@ -3,14 +3,25 @@ import { ExactNumber } from '../../src/json/json.js'
 import { deepEqual } from '../../src/mappings/core/element.js'
 import { isElement } from '../../src/mappings/core/path.js'
 
-/** A shown value with one of its parts taken from another value of the field; undefined where they have no part in common. */
+/**
+ * A shown value with one of its parts taken from another value of the field; undefined where they have no part in
+ * common.
+ */
 export function withPart (shown: unknown, other: unknown, place: number): unknown {
   if (Array.isArray(shown)) {
     const at = place % shown.length
     const item = withPart(shown[at], Array.isArray(other) ? other[0] : other, Math.floor(place / shown.length))
     return item === undefined ? undefined : shown.with(at, item)
   }
-  if (!isElement(shown)) return shown === undefined || other === undefined || isElement(other) || Array.isArray(other) || deepEqual(shown, other) ? undefined : other
+  if (!isElement(shown)) {
+    return shown === undefined ||
+      other === undefined ||
+      isElement(other) ||
+      Array.isArray(other) ||
+      deepEqual(shown, other)
+      ? undefined
+      : other
+  }
   if (!isElement(other)) return undefined
   const names = Object.keys(shown).filter(name => other[name] !== undefined && !deepEqual(shown[name], other[name]))
   if (names.length === 0) return undefined
@@ -23,9 +34,19 @@ export function withPart (shown: unknown, other: unknown, place: number): unknow
 export function differences (path: string, a: unknown, b: unknown): string[] {
   if (deepEqual(a, b)) return []
   if (a instanceof ExactNumber || b instanceof ExactNumber) return [path]
-  if (Array.isArray(a) && Array.isArray(b)) return a.length !== b.length ? unequal(path, a, b) : [...new Set(Array.from({ length: Math.max(a.length, b.length) }, (_, i) => differences(path, a[i], b[i])).flat())]
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length !== b.length
+      ? unequal(path, a, b)
+      : [
+          ...new Set(
+            Array.from({ length: Math.max(a.length, b.length) }, (_, i) => differences(path, a[i], b[i])).flat()
+          )
+        ]
+  }
   if (!isElement(a) || !isElement(b)) return withoutVersion(a) === withoutVersion(b) ? [] : [path]
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap(name => differences(`${path}.${name.replace(/^_/, '')}`, a[name], b[name]))
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap(name =>
+    differences(`${path}.${name.replace(/^_/, '')}`, a[name], b[name])
+  )
 }
 
 /** The paths, without places in lists, at which a value has texts, numbers and booleans. */
@@ -37,12 +58,16 @@ export function pathsOfValues (value: unknown, path = ''): string[] {
 
 /** Items that only one of two lists has are compared part by part with none. */
 function unequal (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
-  const alone = [...a.filter(item => !b.some(other => deepEqual(item, other))), ...b.filter(item => !a.some(other => deepEqual(item, other)))]
+  const alone = [
+    ...a.filter(item => !b.some(other => deepEqual(item, other))),
+    ...b.filter(item => !a.some(other => deepEqual(item, other)))
+  ]
   return [...new Set(alone.flatMap(item => isElement(item) ? differences(path, item, {}) : []))]
 }
 
 /** References are shown without the version of the record. */
-const withoutVersion = (value: unknown): unknown => typeof value === 'string' ? value.replace(/\/_history\/.*$/, '') : value
+const withoutVersion = (value: unknown): unknown =>
+  typeof value === 'string' ? value.replace(/\/_history\/.*$/, '') : value
 
 /** The findings that no warning explains: each begins with a path, perhaps with places in lists. */
 export function withoutNamed (findings: readonly string[], named: readonly string[]): string[] {

@@ -5,7 +5,12 @@ import { isElement, itemsAt } from '../../src/mappings/core/path.js'
 
 /** Each place where something changed that the field does not show; empty when the change was clean. */
 export function strays (element: Element, before: FhirElement, after: FhirElement): string[] {
-  return strayMembers(before, after, { element, steps: element.path.split('.'), way: '', whole: holder => holder as FhirElement })
+  return strayMembers(before, after, {
+    element,
+    steps: element.path.split('.'),
+    way: '',
+    whole: holder => holder as FhirElement
+  })
 }
 
 interface Place {
@@ -19,19 +24,35 @@ interface Place {
 function strayMembers (before: FhirElement, after: FhirElement, place: Place): string[] {
   const [name, ...further] = place.steps as [string, ...string[]]
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  const others = [...names].filter(other => other !== name && !deepEqual(before[other], after[other]) && !isOwned(other, place, { before, after }))
-  const inner = { ...place, steps: further, way: `${place.way}.${name}`, whole: (value: unknown) => place.whole({ ...before, [name]: value }) }
+  const others = [...names].filter(
+    other => other !== name && !deepEqual(before[other], after[other]) && !isOwned(other, place, { before, after })
+  )
+  const inner = {
+    ...place,
+    steps: further,
+    way: `${place.way}.${name}`,
+    whole: (value: unknown) => place.whole({ ...before, [name]: value })
+  }
   return [...others.map(other => `${place.way}.${other} changed`), ...strayValues(before[name], after[name], inner)]
 }
 
 /** Members that change with the field by design: rival choices, extras that move with their list, a name's old text. */
-function isOwned (other: string, { element, steps, way }: Place, { before, after }: { before: FhirElement, after: FhirElement }): boolean {
+function isOwned (
+  other: string,
+  { element, steps, way }: Place,
+  { before, after }: { before: FhirElement; after: FhirElement }
+): boolean {
   const [name, ...further] = steps as [string, ...string[]]
   const { choice } = element.options
   if (isOfTitle(element.path, other)) return true
   if (further.length > 0) return false
   if (choice !== undefined && other.replace(/^_/, '').startsWith(choice)) return true
-  if (element.path === name && name !== other.replace(/^_/, '') && other.replace(/^_/, '').startsWith(name) && before[name] === undefined) return true
+  if (
+    element.path === name &&
+    name !== other.replace(/^_/, '') &&
+    other.replace(/^_/, '').startsWith(name) &&
+    before[name] === undefined
+  ) { return true }
   if (/^\.name\[/.test(way) && ['text', '_text'].includes(other)) return after[other] === undefined
   return other === `_${name}` && areExtrasInStep(name, before, after)
 }
@@ -42,7 +63,10 @@ const isOfTitle = (path: string, other: string): boolean =>
 
 /** Whether each primitive of a list that stands once before and after still has its own extra. */
 function areExtrasInStep (name: string, before: FhirElement, after: FhirElement): boolean {
-  const [old, now] = [before, after].map(holder => ({ values: listOf(holder[name]), extras: listOf(holder[`_${name}`]) })) as [Extended, Extended]
+  const [old, now] = [before, after].map(holder => ({
+    values: listOf(holder[name]),
+    extras: listOf(holder[`_${name}`])
+  })) as [Extended, Extended]
   const once = ({ values }: Extended, value: unknown): boolean => values.filter(other => other === value).length === 1
   return now.values.every((value, i) => value === null || !once(now, value) || !once(old, value) ||
     deepEqual(now.extras[i] ?? null, old.extras[old.values.indexOf(value)] ?? null))
@@ -62,11 +86,17 @@ function strayValues (before: unknown, after: unknown, place: Place): string[] {
 function strayItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
   if (place.steps.length === 0) return lostItems(before, after, place)
   const changed = before.flatMap((item, i) => deepEqual(item, after[i]) ? [] : [i])
-  if (after.length > before.length) return changed.length > 0 || after.length > before.length + 1 ? [`${place.way} changed beside the added item`] : []
+  if (after.length > before.length) {
+    return changed.length > 0 || after.length > before.length + 1 ? [`${place.way} changed beside the added item`] : []
+  }
   if (after.length < before.length) return isWithoutOne(before, after) ? [] : [`${place.way} lost more than one item`]
   if (changed.length !== 1) return [`${place.way} changed in ${changed.length} items`]
   const i = changed[0]!
-  return strayValues(before[i], after[i], { ...place, way: `${place.way}[${i}]`, whole: item => place.whole(before.with(i, item)) })
+  return strayValues(before[i], after[i], {
+    ...place,
+    way: `${place.way}[${i}]`,
+    whole: item => place.whole(before.with(i, item))
+  })
 }
 
 const isWithoutOne = (before: readonly unknown[], after: readonly unknown[]): boolean =>
@@ -76,14 +106,18 @@ const isWithoutOne = (before: readonly unknown[], after: readonly unknown[]): bo
 function lostItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
   let from = 0
   for (const item of before.filter((_, i) => !isShown(before, i, place))) {
-    const found = after.findIndex((other, i) => i >= from && (deepEqual(other, item) || deepEqual(beside(other, place), item)))
+    const found = after.findIndex(
+      (other, i) => i >= from && (deepEqual(other, item) || deepEqual(beside(other, place), item))
+    )
     if (found < 0) return [`${place.way} lost an item that the field does not show`]
     from = found + 1
   }
   return []
 }
 
-/** What an item has beside what the field shows of it: an item that the field did not show may have become part of it. */
+/**
+ * What an item has beside what the field shows of it: an item that the field did not show may have become part of it.
+ */
 function beside (item: unknown, { element, whole }: Place): unknown {
   return itemsAt(element.write(whole([item]), undefined), element.path)[0]
 }
@@ -96,4 +130,5 @@ function isShown (items: readonly unknown[], place: number, { element, whole }: 
 }
 
 /** Whether a field shows all items of a list. */
-export const isList = ({ schema }: Element): boolean => schema.anyOf?.some(form => form.type === 'array' || form.anyOf?.[0]?.type === 'array') === true
+export const isList = ({ schema }: Element): boolean =>
+  schema.anyOf?.some(form => form.type === 'array' || form.anyOf?.[0]?.type === 'array') === true

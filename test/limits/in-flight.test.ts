@@ -22,7 +22,8 @@ async function holdingStore (t: Test) {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => { server.close(); server.closeAllConnections() })
-  const answer = ({ response }: typeof held[number]) => response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}')
+  const answer = ({ response }: (typeof held)[number]) =>
+    response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`,
     held,
@@ -35,7 +36,11 @@ async function holdingStore (t: Test) {
 
 async function crowded (t: Test, settings: GatewaySettings = {}) {
   const store = await holdingStore(t)
-  const gateway = await startGateway(t, { fhirUrl: store.url, config: { limits: { inFlightPerOrganization: 3 } }, ...settings })
+  const gateway = await startGateway(t, {
+    fhirUrl: store.url,
+    config: { limits: { inFlightPerOrganization: 3 } },
+    ...settings
+  })
   const requests: unknown[] = []
   gateway.app.server.on('request', ({ url }) => { requests.push(url) })
   /** Resolves when so many requests came to the gateway, and have a place or wait for one. */
@@ -43,7 +48,8 @@ async function crowded (t: Test, settings: GatewaySettings = {}) {
     while (requests.length < count) await pause(5)
     await pause(5)
   }
-  const get = (secret: string, id = 'some', signal?: AbortSignal) => fetch(`${gateway.url}/v1/patients/${id}`, { headers: { 'x-api-key': secret }, signal })
+  const get = (secret: string, id = 'some', signal?: AbortSignal) =>
+    fetch(`${gateway.url}/v1/patients/${id}`, { headers: { 'x-api-key': secret }, signal })
   return { ...gateway, store, get, came }
 }
 
@@ -54,7 +60,11 @@ t.test('while one organization has all its places taken and more waiting, anothe
   await store.holds(3)
   const answered = get(other.secret, 'other')
   await store.holds(4)
-  t.strictSame(store.held.map(({ url }) => url.includes('other')), [false, false, false, true], 'three of the one, and then the other')
+  t.strictSame(
+    store.held.map(({ url }) => url.includes('other')),
+    [false, false, false, true],
+    'three of the one, and then the other'
+  )
   store.letGoOf('other')
   t.equal((await answered).status, 404)
   t.equal(store.held.length, 3, 'the first three are still being worked on')
@@ -62,7 +72,11 @@ t.test('while one organization has all its places taken and more waiting, anothe
     await store.holds(Math.min(3, rest))
     store.letGo()
   }
-  t.strictSame([...new Set((await Promise.all(requested)).map(({ status }) => status))], [404], 'those that waited were served one after the other')
+  t.strictSame(
+    [...new Set((await Promise.all(requested)).map(({ status }) => status))],
+    [404],
+    'those that waited were served one after the other'
+  )
 })
 
 t.test('test and live keys of an organization have places of their own', async t => {
@@ -79,7 +93,9 @@ t.test('test and live keys of an organization have places of their own', async t
 })
 
 t.test('a place is free again however its request ended', async t => {
-  const { createKey, store, get, url } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 }, datastores: {} } })
+  const { createKey, store, get, url } = await crowded(t, {
+    config: { limits: { inFlightPerOrganization: 1 }, datastores: {} }
+  })
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const isFree = async (how: string) => {
@@ -94,9 +110,19 @@ t.test('a place is free again however its request ended', async t => {
     'not found': () => fetch(`${url}/v1/nothing`, { headers }),
     'a body that is no JSON': () => fetch(`${url}/v1/patients`, { method: 'POST', headers, body: '{' }),
     'the client leaves in the middle of its body': async () => {
-      const body = new ReadableStream({ start: controller => { controller.enqueue(new TextEncoder().encode('{"firstName":')) } })
+      const body = new ReadableStream({
+        start: controller => {
+          controller.enqueue(new TextEncoder().encode('{"firstName":'))
+        }
+      })
       const leaving = new AbortController()
-      const sent = fetch(`${url}/v1/patients`, { method: 'POST', headers, body, duplex: 'half', signal: leaving.signal } as RequestInit).catch(() => {})
+      const sent = fetch(`${url}/v1/patients`, {
+        method: 'POST',
+        headers,
+        body,
+        duplex: 'half',
+        signal: leaving.signal
+      } as RequestInit).catch(() => {})
       await pause(100)
       leaving.abort()
       await sent
@@ -104,7 +130,9 @@ t.test('a place is free again however its request ended', async t => {
     'the datastore breaks the connection': async () => {
       const sent = fetch(`${url}/v1/patients/some`, { method: 'DELETE', headers })
       // What is read is asked for twice.
-      for (let isOver = false; !isOver; store.held.splice(0).forEach(({ response }) => response.destroy())) isOver = await Promise.race([sent.then(() => true), pause(10, false)])
+      for (let isOver = false; !isOver; store.held.splice(0).forEach(({ response }) => response.destroy())) {
+        isOver = await Promise.race([sent.then(() => true), pause(10, false)])
+      }
     }
   }
   for (const [how, end] of Object.entries(ends)) {
@@ -113,26 +141,33 @@ t.test('a place is free again however its request ended', async t => {
   }
 })
 
-t.test('a client that is gone keeps its place until its work has ended, and one that waits leaves the line', async t => {
-  const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
-  const { secret } = await createKey()
-  const leaving = new AbortController()
-  const first = get(secret, 'first', leaving.signal)
-  const gone = Promise.allSettled([first, store.holds(1).then(() => get(secret, 'second', leaving.signal))])
-  await store.holds(1)
-  await came(2)
-  leaving.abort()
-  await gone
-  const third = get(secret, 'third')
-  await came(3)
-  await pause(100)
-  t.strictSame(store.held.map(({ url }) => /first|second|third/.exec(url)?.[0]), ['first'], 'nothing else begins before the first has ended')
-  store.letGo()
-  await store.holds(1)
-  t.match(store.held[0]!.url, 'third')
-  store.letGo()
-  t.equal((await third).status, 404)
-})
+t.test(
+  'a client that is gone keeps its place until its work has ended, and one that waits leaves the line',
+  async t => {
+    const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+    const { secret } = await createKey()
+    const leaving = new AbortController()
+    const first = get(secret, 'first', leaving.signal)
+    const gone = Promise.allSettled([first, store.holds(1).then(() => get(secret, 'second', leaving.signal))])
+    await store.holds(1)
+    await came(2)
+    leaving.abort()
+    await gone
+    const third = get(secret, 'third')
+    await came(3)
+    await pause(100)
+    t.strictSame(
+      store.held.map(({ url }) => /first|second|third/.exec(url)?.[0]),
+      ['first'],
+      'nothing else begins before the first has ended'
+    )
+    store.letGo()
+    await store.holds(1)
+    t.match(store.held[0]!.url, 'third')
+    store.letGo()
+    t.equal((await third).status, 404)
+  }
+)
 
 t.test('an answer that is streamed keeps its place until it is out, or its client has left, or it breaks', async t => {
   const places = new FairConcurrencyLimiter({ permits: 1 })
@@ -141,7 +176,9 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
   t.teardown(() => app.close())
   await app.register(fp(async scope => {
     scope.decorateRequest('caller')
-    scope.addHook('onRequest', async request => { request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] } })
+    scope.addHook('onRequest', async request => {
+      request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] }
+    })
   }, { name: 'authenticate' }))
   await app.register(inFlight, { concurrency: places })
   let source = new PassThrough()
@@ -196,29 +233,32 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
   next.leave()
 })
 
-t.test('where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month', async t => {
-  const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
-  const { secret } = await createKey()
-  const requested = Array.from({ length: 1 + 32 }, () => get(secret))
-  await store.holds(1)
-  await came(1 + 32)
-  const refused = await get(secret)
-  t.equal(refused.status, 429)
-  const { code, message, meta } = await refused.json() as FailureEnvelope
-  t.equal(code, 'RATE_LIMITED')
-  t.match(message, 'did not count')
-  t.equal(refused.headers.get('retry-after'), '1')
-  t.equal(refused.headers.get('x-ratelimit-remaining'), '999', 'only the one that is worked on counts')
-  t.equal(meta.rateLimitRemaining, 999)
-  t.equal(refused.headers.get('x-quota-used'), null)
-  for (const statuses = Promise.all(requested).then(responses => responses.map(({ status }) => status)); ;) {
-    const left = await Promise.race([statuses, pause(5)])
-    store.letGo()
-    if (left === undefined) continue
-    t.strictSame([...new Set(left as number[])].sort(), [404], 'those that waited are served')
-    break
+t.test(
+  'where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month',
+  async t => {
+    const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+    const { secret } = await createKey()
+    const requested = Array.from({ length: 1 + 32 }, () => get(secret))
+    await store.holds(1)
+    await came(1 + 32)
+    const refused = await get(secret)
+    t.equal(refused.status, 429)
+    const { code, message, meta } = (await refused.json()) as FailureEnvelope
+    t.equal(code, 'RATE_LIMITED')
+    t.match(message, 'did not count')
+    t.equal(refused.headers.get('retry-after'), '1')
+    t.equal(refused.headers.get('x-ratelimit-remaining'), '999', 'only the one that is worked on counts')
+    t.equal(meta.rateLimitRemaining, 999)
+    t.equal(refused.headers.get('x-quota-used'), null)
+    for (const statuses = Promise.all(requested).then(responses => responses.map(({ status }) => status)); ;) {
+      const left = await Promise.race([statuses, pause(5)])
+      store.letGo()
+      if (left === undefined) continue
+      t.strictSame([...new Set(left as number[])].sort(), [404], 'those that waited are served')
+      break
+    }
   }
-})
+)
 
 t.test('who waits too long for a place has none', async t => {
   let clock = 0

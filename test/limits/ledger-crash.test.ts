@@ -22,7 +22,11 @@ function folderFor (t: Test): string {
 /** Starts a process that counts; resolves when it does. */
 async function counting (t: Test, folder: string, ...args: string[]): Promise<ChildProcess> {
   rmSync(join(folder, 'said'), { force: true })
-  const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, 'ledger-recorder.ts'), folder, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, join(import.meta.dirname, 'ledger-recorder.ts'), folder, ...args],
+    { stdio: ['ignore', 'ignore', 'inherit'] }
+  )
   t.teardown(() => child.kill('SIGKILL'))
   while (!existsSync(join(folder, 'said'))) {
     if (child.exitCode !== null) throw new Error('the process that counts has ended')
@@ -41,13 +45,24 @@ interface Said { readonly what: string, readonly count: number, readonly time: n
 
 function said (folder: string): readonly Said[] {
   // What was being written as the process or the room on the disk ended is no whole line.
-  return [...readFileSync(join(folder, 'said'), 'utf8').matchAll(/^(\S+) (\d+) ([\d.]+);$/gm)].map(([, what, count, time]) => ({ what: what!, count: Number(count), time: Number(time) }))
+  return [...readFileSync(join(folder, 'said'), 'utf8').matchAll(/^(\S+) (\d+) ([\d.]+);$/gm)].map(
+    ([, what, count, time]) => ({ what: what!, count: Number(count), time: Number(time) })
+  )
 }
 
 /** How many requests were counted, or begun with. */
-const most = (folder: string, what: '>' | '<') => Math.max(...said(folder).filter(line => line.what === what).map(({ count }) => count), 0)
+const most = (folder: string, what: '>' | '<') =>
+  Math.max(
+    ...said(folder)
+      .filter(line => line.what === what)
+      .map(({ count }) => count),
+    0
+  )
 
-/** Resolves when all that is counted now has come to disk by itself, where other processes put so much `before`; with how much that is. */
+/**
+ * Resolves when all that is counted now has come to disk by itself, where other processes put so much `before`; with
+ * how much that is.
+ */
 async function onDisk (folder: string, before = 0): Promise<number> {
   while (most(folder, '>') === 0) await pause(5)
   const counted = most(folder, '>')
@@ -55,33 +70,46 @@ async function onDisk (folder: string, before = 0): Promise<number> {
   return counted
 }
 
-t.test(`of ${kills} processes that are killed while they count and send, nothing is lost that was not about to be written, and nothing is counted twice`, { timeout: 300_000 + kills * 15_000 }, async t => {
-  const folder = folderFor(t)
-  const file = join(folder, 'usage.db')
-  let before = 0
-  for (let i = 0; i < kills; i++) {
-    const child = await counting(t, folder, 'sends')
-    const least = await onDisk(folder, before)
-    await pause(Math.random() * 1_000)
-    await killed(child)
-    const begun = most(folder, '<')
-    const held = requestsIn(file)
-    if (held - before < least || held - before > begun) t.fail('the ledger holds what it must', { held: held - before, least, begun })
-    before = held
-  }
-  t.ok(before > 0)
+t.test(
+  `of ${kills} processes that are killed while they count and send, nothing is lost that was not about to be written, and nothing is counted twice`,
+  { timeout: 300_000 + kills * 15_000 },
+  async t => {
+    const folder = folderFor(t)
+    const file = join(folder, 'usage.db')
+    let before = 0
+    for (let i = 0; i < kills; i++) {
+      const child = await counting(t, folder, 'sends')
+      const least = await onDisk(folder, before)
+      await pause(Math.random() * 1_000)
+      await killed(child)
+      const begun = most(folder, '<')
+      const held = requestsIn(file)
+      if (held - before < least || held - before > begun) {
+        t.fail('the ledger holds what it must', { held: held - before, least, begun })
+      }
+      before = held
+    }
+    t.ok(before > 0)
 
-  const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now: () => new Date() })
-  t.teardown(() => control.close())
-  const taken = async () => (await control.usage.totals({ tenantId: 'org-a', from: new Date('2020-01-01'), to: new Date('2100-01-01') })).totals[0]!.requests
-  const atRest = await taken()
-  t.ok(atRest > 0 && atRest <= before, 'the control plane never has more than the ledger')
-  const ledger = openLedger(t, file)
-  const sender = new UsageSender({ ledger, send: batch => control.usage.apply(batch, 'one'), log: { info () {}, warn () {} }, everyMs: 1 })
-  while (await ledger.nextBatch() !== undefined) await pause(20)
-  await sender.stop()
-  t.equal(await taken(), before, 'a later process sends the rest, and both agree to the last request')
-})
+    const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now: () => new Date() })
+    t.teardown(() => control.close())
+    const taken = async () =>
+      (await control.usage.totals({ tenantId: 'org-a', from: new Date('2020-01-01'), to: new Date('2100-01-01') }))
+        .totals[0]!.requests
+    const atRest = await taken()
+    t.ok(atRest > 0 && atRest <= before, 'the control plane never has more than the ledger')
+    const ledger = openLedger(t, file)
+    const sender = new UsageSender({
+      ledger,
+      send: batch => control.usage.apply(batch, 'one'),
+      log: { info () {}, warn () {} },
+      everyMs: 1
+    })
+    while ((await ledger.nextBatch()) !== undefined) await pause(20)
+    await sender.stop()
+    t.equal(await taken(), before, 'a later process sends the rest, and both agree to the last request')
+  }
+)
 
 t.test('a full disk stops no counting, and once there is room everything is on it', { timeout: 300_000 }, async t => {
   const folder = folderFor(t)
@@ -99,12 +127,20 @@ t.test('a full disk stops no counting, and once there is room everything is on i
   await pause(1_000)
   t.equal(requestsIn(file), held, 'nothing can be written')
   limit('unlimited')
-  while (said(folder).findLast(({ what }) => what === 'ok' || what === 'degraded')?.what !== 'ok' || requestsIn(file) === held) await pause(50)
+  while (
+    said(folder).findLast(({ what }) => what === 'ok' || what === 'degraded')?.what !== 'ok' ||
+    requestsIn(file) === held
+  ) { await pause(50) }
   const least = await onDisk(folder)
   await killed(child)
   t.ok(least > held)
   const inEnd = requestsIn(file)
   const begun = most(folder, '<')
   t.ok(inEnd >= least && inEnd <= begun, 'nothing is missing or counted twice', { inEnd, least, begun })
-  t.ok(said(folder).some(({ count, time }, i, all) => count > (all[i - 1]?.count ?? 0) + 500 && time > (all[i - 1]?.time ?? 0) + 1_000), 'it counted all the while, though it could not say so')
+  t.ok(
+    said(folder).some(
+      ({ count, time }, i, all) => count > (all[i - 1]?.count ?? 0) + 500 && time > (all[i - 1]?.time ?? 0) + 1_000
+    ),
+    'it counted all the while, though it could not say so'
+  )
 })

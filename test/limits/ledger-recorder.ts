@@ -1,7 +1,7 @@
 /**
- * A process that counts as fast as it can, for tests that end it: `ledger-recorder.ts <folder>`. Before it counts requests it says
- * how many there will be (`<`), and afterwards how many there are (`>`), with the time, in the file `said`. With a second argument
- * it sends them to a control plane as well, which is a database in the folder.
+ * A process that counts as fast as it can, for tests that end it: `ledger-recorder.ts <folder>`. Before it counts
+ * requests it says how many there will be (`<`), and afterwards how many there are (`>`), with the time, in the file
+ * `said`. With a second argument it sends them to a control plane as well, which is a database in the folder.
  */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,12 @@ say('>')
 setInterval(() => {
   const more = 1 + Math.floor(Math.random() * 100)
   say('<', requests + more)
-  for (let i = 0; i < more; i++) ledger.record(aUse({ keyId: `key-${(requests + i) % 37}`, resource: i % 2 === 0 ? 'patients' : 'labs' }), now().toISOString())
+  for (let i = 0; i < more; i++) {
+    ledger.record(
+      aUse({ keyId: `key-${(requests + i) % 37}`, resource: i % 2 === 0 ? 'patients' : 'labs' }),
+      now().toISOString()
+    )
+  }
   requests += more
   say('>')
 }, 1)

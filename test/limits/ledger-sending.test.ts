@@ -21,7 +21,9 @@ async function controlPlane (t: Test) {
     rmSync(directory, { recursive: true, force: true })
   })
   const send: SendUsage = batch => store.usage.apply(batch, 'one')
-  const requests = async () => (await store.usage.totals({ tenantId: 'org-a', from: new Date('2030-01-01'), to: new Date('2030-01-02') })).totals[0]!.requests
+  const requests = async () =>
+    (await store.usage.totals({ tenantId: 'org-a', from: new Date('2030-01-01'), to: new Date('2030-01-02') }))
+      .totals[0]!.requests
   return { send, requests }
 }
 
@@ -50,27 +52,33 @@ t.test('everything that is counted comes to the control plane, once', async t =>
   t.equal(requestsIn(file), 210)
 })
 
-t.test('while the control plane is away, one batch waits and is tried again and again; then all of it arrives', async t => {
-  const { send, requests } = await controlPlane(t)
-  const ledger = openLedger(t, ledgerPlace(t))
-  let isAway = true
-  const tried: UsageBatch[] = []
-  const sender = sending(t, ledger, async (batch, signal) => {
-    tried.push(batch)
-    if (isAway) throw new Error('the control plane is away')
-    return await send(batch, signal)
-  })
-  await count(ledger, 3)
-  await until(() => sender.failures >= 2)
-  await count(ledger, 4)
-  t.ok(tried.length >= 2)
-  t.same(tried, tried.map(() => tried[0]))
-  t.equal(await requests(), 0)
-  isAway = false
-  await until(async () => await ledger.nextBatch() === undefined)
-  t.equal(sender.failures, 0)
-  t.equal(await requests(), 7)
-})
+t.test(
+  'while the control plane is away, one batch waits and is tried again and again; then all of it arrives',
+  async t => {
+    const { send, requests } = await controlPlane(t)
+    const ledger = openLedger(t, ledgerPlace(t))
+    let isAway = true
+    const tried: UsageBatch[] = []
+    const sender = sending(t, ledger, async (batch, signal) => {
+      tried.push(batch)
+      if (isAway) throw new Error('the control plane is away')
+      return await send(batch, signal)
+    })
+    await count(ledger, 3)
+    await until(() => sender.failures >= 2)
+    await count(ledger, 4)
+    t.ok(tried.length >= 2)
+    t.same(
+      tried,
+      tried.map(() => tried[0])
+    )
+    t.equal(await requests(), 0)
+    isAway = false
+    await until(async () => (await ledger.nextBatch()) === undefined)
+    t.equal(sender.failures, 0)
+    t.equal(await requests(), 7)
+  }
+)
 
 t.test('a batch whose receipt is lost is sent again and applied once', async t => {
   const { send, requests } = await controlPlane(t)
@@ -101,53 +109,62 @@ t.test('a control plane that does not answer is given up after a time and asked 
   t.equal(await requests(), 1)
 })
 
-t.test('stopping ends a sending that is under way; what was not acknowledged is sent by the next process, once', async t => {
-  const { send, requests } = await controlPlane(t)
-  const file = ledgerPlace(t)
-  const ledger = openLedger(t, file)
-  let isApplied = false
-  const sender = sending(t, ledger, async (batch, signal) => {
-    await send(batch, signal)
-    isApplied = true
-    return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  })
-  await count(ledger, 3)
-  await until(() => isApplied)
-  await sender.stop()
-  await count(ledger, 4)
-  await ledger.close()
-  const next = openLedger(t, file)
-  sending(t, next, send)
-  await until(async () => await next.nextBatch() === undefined)
-  t.equal(await requests(), 7)
-})
-
-t.test('of two senders of the same ledger at once, and one that is late, nothing is counted twice and nothing is lost', async t => {
-  const { send, requests } = await controlPlane(t)
-  const file = ledgerPlace(t)
-  const [one, other] = [openLedger(t, file), openLedger(t, file)]
-  let late: UsageBatch | undefined
-  sending(t, one, send)
-  sending(t, other, async (batch, signal) => {
-    late ??= batch
-    await pause(Math.random() * 10)
-    return await send(batch, signal)
-  })
-  for (let i = 0; i < 30; i++) {
-    await count(one, 2)
-    await count(other, 1)
-    await pause(2)
+t.test(
+  'stopping ends a sending that is under way; what was not acknowledged is sent by the next process, once',
+  async t => {
+    const { send, requests } = await controlPlane(t)
+    const file = ledgerPlace(t)
+    const ledger = openLedger(t, file)
+    let isApplied = false
+    const sender = sending(t, ledger, async (batch, signal) => {
+      await send(batch, signal)
+      isApplied = true
+      return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    })
+    await count(ledger, 3)
+    await until(() => isApplied)
+    await sender.stop()
+    await count(ledger, 4)
+    await ledger.close()
+    const next = openLedger(t, file)
+    sending(t, next, send)
+    await until(async () => (await next.nextBatch()) === undefined)
+    t.equal(await requests(), 7)
   }
-  // Who finds the file taken by the other one for too long tries again another time.
-  await until(async () => {
-    for (const ledger of [one, other]) await ledger.flush()
-    return [one, other].every(ledger => ledger.check().linesInMemory === 0) && await one.nextBatch().catch(() => 'taken') === undefined
-  })
-  t.equal(await requests(), 90)
-  if (late !== undefined) await send(late, AbortSignal.abort())
-  t.equal(await requests(), 90)
-  t.equal(requestsIn(file), 90)
-})
+)
+
+t.test(
+  'of two senders of the same ledger at once, and one that is late, nothing is counted twice and nothing is lost',
+  async t => {
+    const { send, requests } = await controlPlane(t)
+    const file = ledgerPlace(t)
+    const [one, other] = [openLedger(t, file), openLedger(t, file)]
+    let late: UsageBatch | undefined
+    sending(t, one, send)
+    sending(t, other, async (batch, signal) => {
+      late ??= batch
+      await pause(Math.random() * 10)
+      return await send(batch, signal)
+    })
+    for (let i = 0; i < 30; i++) {
+      await count(one, 2)
+      await count(other, 1)
+      await pause(2)
+    }
+    // Who finds the file taken by the other one for too long tries again another time.
+    await until(async () => {
+      for (const ledger of [one, other]) await ledger.flush()
+      return (
+        [one, other].every(ledger => ledger.check().linesInMemory === 0) &&
+        (await one.nextBatch().catch(() => 'taken')) === undefined
+      )
+    })
+    t.equal(await requests(), 90)
+    if (late !== undefined) await send(late, AbortSignal.abort())
+    t.equal(await requests(), 90)
+    t.equal(requestsIn(file), 90)
+  }
+)
 
 t.test('a copied ledger is told by the control plane, and both go on with nothing lost', async t => {
   const { send, requests } = await controlPlane(t)

@@ -48,7 +48,14 @@ t.test('requests are added up by hour and by what they have in common', async t 
 t.test('what differs in anything is counted apart', async t => {
   const file = ledgerPlace(t)
   const ledger = openLedger(t, file)
-  const others = [{ keyId: 'key-b' }, { resource: 'labs' }, { interaction: 'search' }, { outcome: 'error' }, { isCounted: false }, { isOverage: true }] as const
+  const others = [
+    { keyId: 'key-b' },
+    { resource: 'labs' },
+    { interaction: 'search' },
+    { outcome: 'error' },
+    { isCounted: false },
+    { isOverage: true }
+  ] as const
   for (const other of [{}, ...others]) ledger.record(aUse(other), at)
   await ledger.flush()
   t.equal(ledgerLines(file).length, 1 + others.length)
@@ -78,7 +85,12 @@ t.test('a batch is the same whenever it is asked for, until the control plane ha
   const file = ledgerPlace(t)
   const first = openLedger(t, file)
   const batch = await formed(first, 3)
-  t.match(batch, { ledgerId: /^[a-z2-7]{26}$/, number: 1, batchId: /^[a-z2-7]{26}$/, lines: [{ ...aUse(), hour: hourOf(at), count: 3, lastAt: at }] })
+  t.match(batch, {
+    ledgerId: /^[a-z2-7]{26}$/,
+    number: 1,
+    batchId: /^[a-z2-7]{26}$/,
+    lines: [{ ...aUse(), hour: hourOf(at), count: 3, lastAt: at }]
+  })
   t.strictSame(await formed(first, 4), batch, 'what came later is not in it')
   await first.close()
   const again = openLedger(t, file)
@@ -132,24 +144,27 @@ t.test('an empty control plane gets everything again that is still kept as batch
   t.not(old.batchId, first.batchId)
 })
 
-t.test('a copy of a ledger counts for itself once the control plane shows that another one goes on with its series', async t => {
-  const file = ledgerPlace(t)
-  const ledger = openLedger(t, file)
-  await sent(ledger, 1)
-  await ledger.close()
-  copyFileSync(file, `${file}.copy`)
-  const [original, copy] = [openLedger(t, file), openLedger(t, `${file}.copy`)]
-  const taken = await sent(original, 2)
-  const refused = await formed(copy, 4)
-  t.match(refused, { ledgerId: taken.ledgerId, number: taken.number })
-  await copy.settle(receiptFor(taken))
-  const own = (await copy.nextBatch())!
-  t.strictSame(own, { ...refused, ledgerId: own.ledgerId, number: 1 })
-  t.not(own.ledgerId, taken.ledgerId)
-  await copy.settle(receiptFor(own))
-  t.match(await formed(copy, 1), { ledgerId: own.ledgerId, number: 2 })
-  t.match(await formed(original, 1), { ledgerId: taken.ledgerId, number: 3 })
-})
+t.test(
+  'a copy of a ledger counts for itself once the control plane shows that another one goes on with its series',
+  async t => {
+    const file = ledgerPlace(t)
+    const ledger = openLedger(t, file)
+    await sent(ledger, 1)
+    await ledger.close()
+    copyFileSync(file, `${file}.copy`)
+    const [original, copy] = [openLedger(t, file), openLedger(t, `${file}.copy`)]
+    const taken = await sent(original, 2)
+    const refused = await formed(copy, 4)
+    t.match(refused, { ledgerId: taken.ledgerId, number: taken.number })
+    await copy.settle(receiptFor(taken))
+    const own = (await copy.nextBatch())!
+    t.strictSame(own, { ...refused, ledgerId: own.ledgerId, number: 1 })
+    t.not(own.ledgerId, taken.ledgerId)
+    await copy.settle(receiptFor(own))
+    t.match(await formed(copy, 1), { ledgerId: own.ledgerId, number: 2 })
+    t.match(await formed(original, 1), { ledgerId: taken.ledgerId, number: 3 })
+  }
+)
 
 t.test('a ledger that began several series keeps everything of all of them', async t => {
   const file = ledgerPlace(t)
@@ -173,7 +188,13 @@ t.test('batches of long ago become hourly totals, and those of thirteen months a
   now += 4 * dayMs
   await sent(ledger, 1)
   await sent(ledger, 1)
-  t.strictSame(ledgerLines(file).map(({ count }) => count).sort((a, b) => b - a), [30, 1, 1], 'what remains of them is one line an hour')
+  t.strictSame(
+    ledgerLines(file)
+      .map(({ count }) => count)
+      .sort((a, b) => b - a),
+    [30, 1, 1],
+    'what remains of them is one line an hour'
+  )
   now += 400 * dayMs
   recordAlike(ledger, new Date(now).toISOString(), 5)
   await ledger.flush()
@@ -183,7 +204,14 @@ t.test('batches of long ago become hourly totals, and those of thirteen months a
 })
 
 t.test('a clock that jumps back loses nothing and counts nothing twice', async t => {
-  const times = ['2030-01-01T10:59:59.000Z', '2030-01-01T11:00:01.000Z', '2029-12-31T23:00:00.000Z', '2030-01-01T10:00:00.000Z', '2001-01-01T00:00:00.000Z', '2030-01-01T11:00:02.000Z']
+  const times = [
+    '2030-01-01T10:59:59.000Z',
+    '2030-01-01T11:00:01.000Z',
+    '2029-12-31T23:00:00.000Z',
+    '2030-01-01T10:00:00.000Z',
+    '2001-01-01T00:00:00.000Z',
+    '2030-01-01T11:00:02.000Z'
+  ]
   const file = ledgerPlace(t)
   let now = at
   const ledger = openLedger(t, file, { now: () => new Date(now) })
@@ -195,12 +223,19 @@ t.test('a clock that jumps back loses nothing and counts nothing twice', async t
     batches.push((await ledger.nextBatch())!)
     await ledger.settle(receiptFor(batches.at(-1)!))
   }
-  t.strictSame(batches.flatMap(({ lines }) => lines).map(({ hour, count, lastAt }) => [hour, count, lastAt]), times.map(time => [hourOf(time), 10, time]))
+  t.strictSame(
+    batches.flatMap(({ lines }) => lines).map(({ hour, count, lastAt }) => [hour, count, lastAt]),
+    times.map(time => [hourOf(time), 10, time])
+  )
   t.same(batches.map(({ number }) => number), [1, 2, 3, 4, 5, 6])
   ledger.record(aUse(), '2030-01-01T10:30:00.000Z')
   ledger.record(aUse(), '2030-01-01T10:10:00.000Z')
   await ledger.flush()
-  t.match((await ledger.nextBatch())!.lines, [{ count: 2, lastAt: '2030-01-01T10:30:00.000Z' }], 'the last use is never set back')
+  t.match(
+    (await ledger.nextBatch())!.lines,
+    [{ count: 2, lastAt: '2030-01-01T10:30:00.000Z' }],
+    'the last use is never set back'
+  )
 })
 
 t.test('a file that can\'t be opened costs no count, and shows until it can', async t => {
@@ -245,19 +280,22 @@ t.test('a hundred thousand organizations need no more memory than a few', async 
   t.equal(requestsIn(file), 100_000)
 })
 
-t.test('what counted in a month is known at every moment, while it is on its way to the disk too, and never twice', async t => {
-  const ledger = openLedger(t, ledgerPlace(t))
-  const pool = { tenantId: 'org-a', mode: 'live' } as const
-  for (let requests = 1; requests <= 30; requests++) {
-    ledger.record(aUse(), at)
-    const written = ledger.flush().then(() => true)
-    while (!await Promise.race([written, new Promise(resolve => setImmediate(resolve, false))])) {
-      const { own } = ledger.monthOf(pool, '2030-01')
-      if (own !== requests) t.fail('not what was counted', { own, requests })
+t.test(
+  'what counted in a month is known at every moment, while it is on its way to the disk too, and never twice',
+  async t => {
+    const ledger = openLedger(t, ledgerPlace(t))
+    const pool = { tenantId: 'org-a', mode: 'live' } as const
+    for (let requests = 1; requests <= 30; requests++) {
+      ledger.record(aUse(), at)
+      const written = ledger.flush().then(() => true)
+      while (!(await Promise.race([written, new Promise(resolve => setImmediate(resolve, false))]))) {
+        const { own } = ledger.monthOf(pool, '2030-01')
+        if (own !== requests) t.fail('not what was counted', { own, requests })
+      }
+      t.equal(ledger.monthOf(pool, '2030-01').own, requests)
     }
-    t.equal(ledger.monthOf(pool, '2030-01').own, requests)
   }
-})
+)
 
 t.test('a disk that keeps the ledger waiting keeps nobody else waiting', async t => {
   const file = ledgerPlace(t)

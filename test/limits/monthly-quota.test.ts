@@ -19,38 +19,49 @@ async function gatewayAt (t: Test, start: string) {
   return { gateway, clock }
 }
 
-const asks = ({ inject }: Pick<TestGateway, 'inject'>, secret: string) => async (path = 'patients/none', headers: Record<string, string> = {}) =>
-  await inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret, ...headers } })
+const asks =
+  ({ inject }: Pick<TestGateway, 'inject'>, secret: string) =>
+    async (path = 'patients/none', headers: Record<string, string> = {}) =>
+      await inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret, ...headers } })
 
-t.test('the month is told on every answer, and past it live requests are served and billed where nobody switched that off', async t => {
-  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
-  const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
-  const ask = asks(gateway, secret)
-  const first = await ask()
-  t.match(first.headers, {
-    'x-quota-limit': '3',
-    'x-quota-used': '1',
-    'x-quota-remaining': '2',
-    'x-quota-reset': '2030-02-01T00:00:00.000Z',
-    'ratelimit-policy': '"minute";q=100;w=60, "month";q=3',
-    ratelimit: /^"minute";r=99;t=\d+, "month";r=2;t=1425600$/
-  })
-  t.notOk('x-quota-overage' in first.headers)
-  t.match((await ask('patients?nonsense=1')).headers, { 'x-quota-used': '2' }, 'a mistake of the client counts')
-  t.match((await ask()).headers, { 'x-quota-used': '3', 'x-quota-remaining': '0' })
-  const past = await ask()
-  t.match([past.statusCode, past.headers], [404, { 'x-quota-used': '4', 'x-quota-remaining': '0', 'x-quota-overage': '1' }])
+t.test(
+  'the month is told on every answer, and past it live requests are served and billed where nobody switched that off',
+  async t => {
+    const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+    const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
+    const ask = asks(gateway, secret)
+    const first = await ask()
+    t.match(first.headers, {
+      'x-quota-limit': '3',
+      'x-quota-used': '1',
+      'x-quota-remaining': '2',
+      'x-quota-reset': '2030-02-01T00:00:00.000Z',
+      'ratelimit-policy': '"minute";q=100;w=60, "month";q=3',
+      ratelimit: /^"minute";r=99;t=\d+, "month";r=2;t=1425600$/
+    })
+    t.notOk('x-quota-overage' in first.headers)
+    t.match((await ask('patients?nonsense=1')).headers, { 'x-quota-used': '2' }, 'a mistake of the client counts')
+    t.match((await ask()).headers, { 'x-quota-used': '3', 'x-quota-remaining': '0' })
+    const past = await ask()
+    t.match(
+      [past.statusCode, past.headers],
+      [404, { 'x-quota-used': '4', 'x-quota-remaining': '0', 'x-quota-overage': '1' }]
+    )
 
-  await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
-  await gateway.catchUp()
-  const refused = await ask()
-  t.match(refused, { statusCode: 429, headers: { 'x-quota-used': '4', 'retry-after': '1425600' } })
-  t.match(refused.json(), { code: 'MONTHLY_QUOTA_EXCEEDED', meta: { status: 429 } })
-  t.match(await gateway.inject({ url: '/v1/fhir/Patient', headers: { 'x-api-key': secret } }), { statusCode: 429, headers: { 'x-quota-used': '4' } })
-  await gateway.control.organizations.change(tenantId, { overage: true }, 'test')
-  await gateway.catchUp()
-  t.match(await ask(), { statusCode: 404, headers: { 'x-quota-overage': '2' } })
-})
+    await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
+    await gateway.catchUp()
+    const refused = await ask()
+    t.match(refused, { statusCode: 429, headers: { 'x-quota-used': '4', 'retry-after': '1425600' } })
+    t.match(refused.json(), { code: 'MONTHLY_QUOTA_EXCEEDED', meta: { status: 429 } })
+    t.match(await gateway.inject({ url: '/v1/fhir/Patient', headers: { 'x-api-key': secret } }), {
+      statusCode: 429,
+      headers: { 'x-quota-used': '4' }
+    })
+    await gateway.control.organizations.change(tenantId, { overage: true }, 'test')
+    await gateway.catchUp()
+    t.match(await ask(), { statusCode: 404, headers: { 'x-quota-overage': '2' } })
+  }
+)
 
 t.test('a caller can ask for its month, and finds what the headers say', async t => {
   const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
@@ -59,30 +70,52 @@ t.test('a caller can ask for its month, and finds what the headers say', async t
   for (let i = 0; i < 4; i++) await ask()
   const response = await ask('usage')
   t.same(response.json().data, {
-    month: '2030-01', mode: 'live', plan: 'pro', limit: 3, used: 5, remaining: 0, overage: 2, resetsAt: '2030-02-01T00:00:00.000Z'
+    month: '2030-01',
+    mode: 'live',
+    plan: 'pro',
+    limit: 3,
+    used: 5,
+    remaining: 0,
+    overage: 2,
+    resetsAt: '2030-02-01T00:00:00.000Z'
   })
   t.match(response.headers, { 'x-quota-used': '5', 'x-quota-overage': '2' })
   const writing = await gateway.createKey({ tenantId, scopes: ['write'] })
   t.equal((await asks(gateway, writing.secret)('usage')).statusCode, 403)
   t.equal((await ask('usage?month=2030-02')).statusCode, 400)
   const unlimited = await gateway.createKey({ plan: 'enterprise' })
-  t.match((await asks(gateway, unlimited.secret)('usage')).json().data, { mode: 'test', limit: null, remaining: null, overage: 0 })
+  t.match((await asks(gateway, unlimited.secret)('usage')).json().data, {
+    mode: 'test',
+    limit: null,
+    remaining: null,
+    overage: 0
+  })
 })
 
 t.test('a plan without overage and every test pool end where they end, each with its own code', async t => {
   const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
-  for (const [plan, mode, code] of [['sandbox', 'live', 'MONTHLY_QUOTA_EXCEEDED'], ['pro', 'test', 'SANDBOX_QUOTA_EXCEEDED']] as const) {
+  for (const [plan, mode, code] of [
+    ['sandbox', 'live', 'MONTHLY_QUOTA_EXCEEDED'],
+    ['pro', 'test', 'SANDBOX_QUOTA_EXCEEDED']
+  ] as const) {
     const tenantId = await gateway.createOrganization(plan)
     const [one, other] = [await gateway.createKey({ tenantId, mode }), await gateway.createKey({ tenantId, mode })]
     const another = await gateway.createKey({ tenantId, mode: mode === 'live' ? 'test' : 'live' })
     for (const { secret } of [one, other, one]) t.equal((await asks(gateway, secret)()).statusCode, 404)
     t.match((await asks(gateway, other.secret)()).json(), { code, data: null })
-    t.match(await asks(gateway, another.secret)(), { statusCode: 404, headers: { 'x-quota-used': '1' } }, 'the other mode has a month of its own')
+    t.match(
+      await asks(gateway, another.secret)(),
+      { statusCode: 404, headers: { 'x-quota-used': '1' } },
+      'the other mode has a month of its own'
+    )
   }
 })
 
 t.test('what is refused with 401 or 429, or fails on our side, does not count', async t => {
-  const gateway = await startGateway(t, { plans: { pro: { ...plans.pro, requestsPerMinute: 2 } }, fhirUrl: 'http://127.0.0.1:1' })
+  const gateway = await startGateway(t, {
+    plans: { pro: { ...plans.pro, requestsPerMinute: 2 } },
+    fhirUrl: 'http://127.0.0.1:1'
+  })
   const { secret, keyId } = await gateway.createKey({})
   const ask = asks(gateway, secret)
   t.match(await ask(), { statusCode: 503, headers: { 'x-quota-used': '0', 'x-quota-remaining': '3' } })
@@ -97,10 +130,15 @@ t.test('a new month begins at 0, and a clock that goes back finds the old one as
   const { gateway, clock } = await gatewayAt(t, '2030-01-31T23:59:59.900Z')
   const { secret } = await gateway.createKey({ plan: 'sandbox' })
   const ask = asks(gateway, secret)
-  for (const used of ['1', '2', '3']) t.match((await ask()).headers, { 'x-quota-used': used, 'x-quota-reset': '2030-02-01T00:00:00.000Z' })
+  for (const used of ['1', '2', '3']) {
+    t.match((await ask()).headers, { 'x-quota-used': used, 'x-quota-reset': '2030-02-01T00:00:00.000Z' })
+  }
   t.match(await ask(), { statusCode: 429, headers: { 'retry-after': '1' } })
   clock.now = new Date('2030-02-01T00:00:00.000Z')
-  t.match(await ask(), { statusCode: 404, headers: { 'x-quota-used': '1', 'x-quota-reset': '2030-03-01T00:00:00.000Z' } })
+  t.match(await ask(), {
+    statusCode: 404,
+    headers: { 'x-quota-used': '1', 'x-quota-reset': '2030-03-01T00:00:00.000Z' }
+  })
   clock.now = new Date('2030-01-31T23:59:59.900Z')
   t.equal((await ask()).statusCode, 429)
 })
@@ -124,7 +162,15 @@ t.test('what was counted outlasts the memory: a pool that was put out of it is r
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
   for (let i = 0; i < 5; i++) await asks(gateway, secret)()
   const read: string[] = []
-  const counts = new MonthlyUsage({ size: 2, ledger: { monthOf: ({ tenantId }, month) => { read.push(`${tenantId} ${month}`); return { own: 5, others: 2 } } } })
+  const counts = new MonthlyUsage({
+    size: 2,
+    ledger: {
+      monthOf: ({ tenantId }, month) => {
+        read.push(`${tenantId} ${month}`)
+        return { own: 5, others: 2 }
+      }
+    }
+  })
   const taken = counts.take({ tenantId, mode: 'live' }, '2030-01')
   t.equal(taken.used, 8)
   taken.refund()
@@ -135,27 +181,46 @@ t.test('what was counted outlasts the memory: a pool that was put out of it is r
   t.equal(read.filter(name => name.startsWith(tenantId)).length, 2, 'no more than the size is held')
 })
 
-t.test('what another gateway counted, or this one before it was started anew, counts', { timeout: 300_000 }, async t => {
-  const CLINIGATE_PLANS = join(temporary(t), 'plans.json')
-  writeFileSync(CLINIGATE_PLANS, JSON.stringify({ pro: { requestsPerMinute: null, requestsPerMonth: 1_000_000, overage: false } }))
-  const now = () => new Date('2030-01-15T12:00:00Z')
-  const control = await startControlPlane(t, { CLINIGATE_PLANS }, now)
-  const { secret } = await control.createKey()
-  const start = async (CLINIGATE_DATA = temporary(t)) => await startService(t, { CLINIGATE_DATA, CLINIGATE_ROLE: 'gateway', CONTROL_URL: control.url, CLINIGATE_GATEWAY_TOKEN: control.token, CLINIGATE_PLANS }, now)
-  const used = async ({ app }: Awaited<ReturnType<typeof start>>) => Number((await app.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })).headers['x-quota-used'])
-  const directory = temporary(t)
-  const [one, other] = await Promise.all([start(directory), start()])
-  await until(async () => await used(one) > 0)
-  for (let i = 0; i < 10; i++) await used(one)
-  const ofOne = await used(one)
-  let ofOther = 1
-  await until(async () => await used(other) > 0)
-  await until(async () => await used(other) === ofOne + ++ofOther)
-  t.equal(await used(other), ofOne + ++ofOther, 'no more than there were')
-  const before = await used(one)
-  await one.close()
-  const again = await start(directory)
-  let then = 0
-  await until(async () => (then = await used(again)) > 0)
-  t.ok(then > before, 'nothing of the month is forgotten')
-})
+t.test(
+  'what another gateway counted, or this one before it was started anew, counts',
+  { timeout: 300_000 },
+  async t => {
+    const CLINIGATE_PLANS = join(temporary(t), 'plans.json')
+    writeFileSync(
+      CLINIGATE_PLANS,
+      JSON.stringify({ pro: { requestsPerMinute: null, requestsPerMonth: 1_000_000, overage: false } })
+    )
+    const now = () => new Date('2030-01-15T12:00:00Z')
+    const control = await startControlPlane(t, { CLINIGATE_PLANS }, now)
+    const { secret } = await control.createKey()
+    const start = async (CLINIGATE_DATA = temporary(t)) =>
+      await startService(
+        t,
+        {
+          CLINIGATE_DATA,
+          CLINIGATE_ROLE: 'gateway',
+          CONTROL_URL: control.url,
+          CLINIGATE_GATEWAY_TOKEN: control.token,
+          CLINIGATE_PLANS
+        },
+        now
+      )
+    const used = async ({ app }: Awaited<ReturnType<typeof start>>) =>
+      Number((await app.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })).headers['x-quota-used'])
+    const directory = temporary(t)
+    const [one, other] = await Promise.all([start(directory), start()])
+    await until(async () => (await used(one)) > 0)
+    for (let i = 0; i < 10; i++) await used(one)
+    const ofOne = await used(one)
+    let ofOther = 1
+    await until(async () => (await used(other)) > 0)
+    await until(async () => (await used(other)) === ofOne + ++ofOther)
+    t.equal(await used(other), ofOne + ++ofOther, 'no more than there were')
+    const before = await used(one)
+    await one.close()
+    const again = await start(directory)
+    let then = 0
+    await until(async () => (then = await used(again)) > 0)
+    t.ok(then > before, 'nothing of the month is forgotten')
+  }
+)

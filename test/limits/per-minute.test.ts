@@ -31,8 +31,17 @@ t.test('an organization shares one minute over all its keys, test and live apart
   t.equal((await get(other.secret)).statusCode, 200, 'so has another organization')
 
   const refused = await get(keys[0]!.secret)
-  t.match(refused.json(), { data: null, code: 'RATE_LIMITED', meta: { status: 429, rateLimitTotal: 3, rateLimitRemaining: 0 } })
-  t.match(refused.headers, { 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': /^\d+$/, 'retry-after': /^\d+$/ })
+  t.match(refused.json(), {
+    data: null,
+    code: 'RATE_LIMITED',
+    meta: { status: 429, rateLimitTotal: 3, rateLimitRemaining: 0 }
+  })
+  t.match(refused.headers, {
+    'x-ratelimit-limit': '3',
+    'x-ratelimit-remaining': '0',
+    'x-ratelimit-reset': /^\d+$/,
+    'retry-after': /^\d+$/
+  })
   const seconds = Number(refused.headers['retry-after'])
   t.ok(seconds >= 1 && seconds <= 60, 'a time to wait within the minute')
   t.equal(refused.json().meta.rateLimitReset, seconds)
@@ -54,7 +63,10 @@ t.test('every authenticated answer says what is left of the minute, refusals too
   t.strictSame(responses.map(response => response.headers['x-ratelimit-remaining']), ['4', '3', '2', '1', '0', '0'])
   for (const response of responses) {
     const { rateLimitTotal, rateLimitRemaining, rateLimitReset } = response.json().meta
-    t.strictSame([rateLimitTotal, rateLimitRemaining, rateLimitReset].map(String), ['limit', 'remaining', 'reset'].map(name => response.headers[`x-ratelimit-${name}`]))
+    t.strictSame(
+      [rateLimitTotal, rateLimitRemaining, rateLimitReset].map(String),
+      ['limit', 'remaining', 'reset'].map(name => response.headers[`x-ratelimit-${name}`])
+    )
   }
 })
 
@@ -77,7 +89,15 @@ t.test('a plan that the configuration no longer has gives no service', async t =
 /** The limiter alone; the header names the organization. */
 async function limited (windowMs: number) {
   const app = Fastify()
-  const caller = (tenantId: string): Caller => ({ tenantId, keyId: 'k', keyName: 'k', plan: 'sandbox', overage: false, mode: 'test', scopes: ['*'] })
+  const caller = (tenantId: string): Caller => ({
+    tenantId,
+    keyId: 'k',
+    keyName: 'k',
+    plan: 'sandbox',
+    overage: false,
+    mode: 'test',
+    scopes: ['*']
+  })
   app.setErrorHandler(errorHandler)
   await app.register(identity, { now: () => new Date(0) })
   await app.register(envelope)

@@ -20,7 +20,13 @@ function quotaOf (t: Test, begin: Known | undefined) {
   const organization = { known: begin }
   const ledger = openLedger(t, ledgerPlace(t))
   const months = new MonthlyUsage({ ledger })
-  const quota = recordQuota({ plans, organization: () => organization.known, months, record: (use, at) => ledger.record(use, at), now: () => new Date(at) })(owner)
+  const quota = recordQuota({
+    plans,
+    organization: () => organization.known,
+    months,
+    record: (use, at) => ledger.record(use, at),
+    now: () => new Date(at)
+  })(owner)
   return { quota, organization, used: () => months.used(owner, month) }
 }
 
@@ -52,6 +58,8 @@ t.test('nothing is taken for an organization that is not known, and no line is r
 
 t.test('a record that failed by the gateway or the datastore gives its place back', async t => {
   const { quota, used } = quotaOf(t, { plan: 'pro', overage: true })
-  quota.count([201, 422, 502].map(status => ({ reservation: quota.take(), type: 'Patient', interaction: 'create', status })))
+  quota.count(
+    [201, 422, 502].map(status => ({ reservation: quota.take(), type: 'Patient', interaction: 'create', status }))
+  )
   t.equal(used(), 2)
 })

@@ -31,7 +31,13 @@ export function ledgerPlace (t: Test): string {
 /** A ledger that writes when the test says so. */
 export function openLedger (t: Test, file: string, options: Partial<LedgerOptions> = {}): UsageLedger {
   const quiet = () => {}
-  const ledger = new UsageLedger({ file, now: () => new Date(at), log: { info: quiet, warn: quiet, error: quiet }, flushMs: 3_600_000, ...options })
+  const ledger = new UsageLedger({
+    file,
+    now: () => new Date(at),
+    log: { info: quiet, warn: quiet, error: quiet },
+    flushMs: 3_600_000,
+    ...options
+  })
   t.teardown(() => ledger.close())
   return ledger
 }

@@ -19,13 +19,25 @@ function shown (fields: object) {
 t.test('a policy that is sent without an authority is the policyUri', async t => {
   t.strictSame(shown({ policies: [{ uri: house }] }), { policyUri: house, policies: undefined })
   t.strictSame(shown({ policies: { uri: house } }), { policyUri: house, policies: undefined })
-  t.strictSame(shown({ policies: [{ uri: house }, { authority: law }] }), { policyUri: house, policies: [{ authority: law }] })
-  t.strictSame(shown({ policyUri: house, policies: [{ authority: law, uri: law }] }), { policyUri: house, policies: [{ authority: law, uri: law }] })
+  t.strictSame(shown({ policies: [{ uri: house }, { authority: law }] }), {
+    policyUri: house,
+    policies: [{ authority: law }]
+  })
+  t.strictSame(shown({ policyUri: house, policies: [{ authority: law, uri: law }] }), {
+    policyUri: house,
+    policies: [{ authority: law, uri: law }]
+  })
 })
 
 t.test('two of them, or one beside a policyUri, are refused where they stand', async t => {
-  const fault = (fields: object) => checkCreate(consents, consents.withDefaults({ ...consent, ...fields }, createContext)).map(issue => issue.diagnostics)
-  t.strictSame(fault({ policies: [{ uri: law }, { uri: house }] }), ['policies[0].authority: is required here', 'policies[1].authority: is required here'])
+  const fault = (fields: object) =>
+    checkCreate(consents, consents.withDefaults({ ...consent, ...fields }, createContext)).map(
+      issue => issue.diagnostics
+    )
+  t.strictSame(fault({ policies: [{ uri: law }, { uri: house }] }), [
+    'policies[0].authority: is required here',
+    'policies[1].authority: is required here'
+  ])
   t.strictSame(fault({ policyUri: law, policies: [{ uri: house }] }), ['policies[0].authority: is required here'])
   t.strictSame(fault({ policies: [{ uri: 7 }] }), ['policyUri: expected a URI without spaces'])
   t.strictSame(fault({ policies: 7 }).length, 1)

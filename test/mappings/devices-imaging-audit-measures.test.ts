@@ -1,4 +1,7 @@
-/** Devices, imaging, audit, measures, recommendations: their invariants and the fields that are no FHIR element as it stands. */
+/**
+ * Devices, imaging, audit, measures, recommendations: their invariants and the fields that are no FHIR element as it
+ * stands.
+ */
 import t from 'tap'
 import { checkRules } from '../../src/mappings/core/validate.js'
 import { auditEvents } from '../../src/mappings/resources/audit-events.js'
@@ -23,7 +26,10 @@ t.test('sev-1: an entity of an audit event has a name or a query, not both', asy
 })
 
 t.test('mrp-1: a report that only collects data has no counts', async t => {
-  t.same(refusedFields(measureReports, { ...report, type: 'data-collection', group: [{ code: 'all' }] }), ['group', 'type'])
+  t.same(refusedFields(measureReports, { ...report, type: 'data-collection', group: [{ code: 'all' }] }), [
+    'group',
+    'type'
+  ])
   t.same(refusedFields(measureReports, { ...report, group: [{ code: 'all' }] }), [])
 })
 
@@ -48,16 +54,28 @@ t.test('imr-1: a recommendation is for a vaccine or against a disease', async t 
 t.test('a request for a device keeps either what kind it is or which one', async t => {
   const stored = deviceRequests.toFhir(deviceRequests.withDefaults({ deviceId: '7', patientId: '1' }, createContext))
   const without = deviceRequests.patch(stored, { deviceId: null })
-  t.same(checkRules(deviceRequests, without, ['deviceId'], stored).flatMap(issue => issue.expression), ['code', 'deviceId'])
+  t.same(
+    checkRules(deviceRequests, without, ['deviceId'], stored).flatMap(issue => issue.expression),
+    ['code', 'deviceId']
+  )
   const instead = deviceRequests.patch(stored, { code: 'walker' })
   t.same(checkRules(deviceRequests, instead, ['code'], stored), [])
   t.same(deviceRequests.toSimple(instead).deviceId, undefined)
 })
 
 t.test('a detail of a device request is told apart by its form', async t => {
-  const parameter = [{ value: true }, { value: { value: 3, unit: 'cm' } }, { value: { low: { value: 1 } } }, { value: 'large' }, { value: { system: 'http://x', code: 'L' } }]
+  const parameter = [
+    { value: true },
+    { value: { value: 3, unit: 'cm' } },
+    { value: { low: { value: 1 } } },
+    { value: 'large' },
+    { value: { system: 'http://x', code: 'L' } }
+  ]
   const stored = deviceRequests.toFhir({ patientId: '1', code: 'walker', parameter })
-  t.same((stored.parameter as object[]).map(item => Object.keys(item)[0]), ['valueBoolean', 'valueQuantity', 'valueRange', 'valueCodeableConcept', 'valueCodeableConcept'])
+  t.same(
+    (stored.parameter as object[]).map(item => Object.keys(item)[0]),
+    ['valueBoolean', 'valueQuantity', 'valueRange', 'valueCodeableConcept', 'valueCodeableConcept']
+  )
   t.same(deviceRequests.toSimple(stored).parameter, parameter)
 })
 
@@ -76,8 +94,13 @@ t.test('the time of collection may stand beside the rest of the collection', asy
   const collectedPeriod = { start: '2026-03-14T08:00:00Z', end: '2026-03-14T08:05:00Z' }
   const stored = specimens.toFhir({ patientId: '1', collectedPeriod, collection: { method: 'swab' } })
   t.same(stored.collection, { method: { text: 'swab' }, collectedPeriod })
-  t.same(specimens.patch(stored, { collection: { collectedDateTime: '2026-03-14' } }).collection, { collectedDateTime: '2026-03-14' })
-  t.same(refusedFields(specimens, { patientId: '1', collection: { collectedDateTime: '2026', collectedPeriod } }).length, 2)
+  t.same(specimens.patch(stored, { collection: { collectedDateTime: '2026-03-14' } }).collection, {
+    collectedDateTime: '2026-03-14'
+  })
+  t.same(
+    refusedFields(specimens, { patientId: '1', collection: { collectedDateTime: '2026', collectedPeriod } }).length,
+    2
+  )
 })
 
 t.test('a device shows the name for its users, else its first, and keeps the others', async t => {
@@ -91,22 +114,50 @@ t.test('a device shows the name for its users, else its first, and keeps the oth
 })
 
 t.test('the UID of a study is no identifier among others', async t => {
-  const study = { resourceType: 'ImagingStudy', identifier: [{ system: 'http://x', value: 'A1' }, { system: 'urn:dicom:uid', value: 'urn:oid:1.2.840.1' }] }
+  const study = {
+    resourceType: 'ImagingStudy',
+    identifier: [
+      { system: 'http://x', value: 'A1' },
+      { system: 'urn:dicom:uid', value: 'urn:oid:1.2.840.1' }
+    ]
+  }
   t.same(imagingStudies.toSimple(study), { studyUid: '1.2.840.1', identifiers: [{ system: 'http://x', value: 'A1' }] })
-  t.same(imagingStudies.patch(study, { studyUid: '1.2.840.2', identifiers: null }).identifier, [{ system: 'urn:dicom:uid', value: 'urn:oid:1.2.840.2' }])
-  t.equal(imagingStudies.toSimple({ identifier: [{ system: 'urn:dicom:uid', value: '1.2.3' }] }).studyUid, '1.2.3', 'as other systems wrongly store it')
-  for (const uid of ['1.02.3', '1', '1.2.', `1.${'2'.repeat(63)}`, 'urn:oid:1.2']) t.same(refusedFields(imagingStudies, { patientId: '1', studyUid: uid }), ['studyUid'], uid)
+  t.same(imagingStudies.patch(study, { studyUid: '1.2.840.2', identifiers: null }).identifier, [
+    { system: 'urn:dicom:uid', value: 'urn:oid:1.2.840.2' }
+  ])
+  t.equal(
+    imagingStudies.toSimple({ identifier: [{ system: 'urn:dicom:uid', value: '1.2.3' }] }).studyUid,
+    '1.2.3',
+    'as other systems wrongly store it'
+  )
+  for (const uid of ['1.02.3', '1', '1.2.', `1.${'2'.repeat(63)}`, 'urn:oid:1.2']) {
+    t.same(refusedFields(imagingStudies, { patientId: '1', studyUid: uid }), ['studyUid'], uid)
+  }
 })
 
 t.test('a Coding is words, or a code that words stand for', async t => {
-  const study = imagingStudies.toFhir({ patientId: '1', modality: ['CT', 'a camera', { system: 'http://x', code: 'y' }] })
-  t.same(study.modality, [{ system: 'http://dicom.nema.org/resources/ontology/DCM', code: 'CT', display: 'Computed Tomography' }, { display: 'a camera' }, { system: 'http://x', code: 'y' }])
-  t.same(imagingStudies.toSimple(study).modality, [{ system: 'http://dicom.nema.org/resources/ontology/DCM', code: 'CT', display: 'Computed Tomography' }, 'a camera', { system: 'http://x', code: 'y' }])
+  const study = imagingStudies.toFhir({
+    patientId: '1',
+    modality: ['CT', 'a camera', { system: 'http://x', code: 'y' }]
+  })
+  t.same(study.modality, [
+    { system: 'http://dicom.nema.org/resources/ontology/DCM', code: 'CT', display: 'Computed Tomography' },
+    { display: 'a camera' },
+    { system: 'http://x', code: 'y' }
+  ])
+  t.same(imagingStudies.toSimple(study).modality, [
+    { system: 'http://dicom.nema.org/resources/ontology/DCM', code: 'CT', display: 'Computed Tomography' },
+    'a camera',
+    { system: 'http://x', code: 'y' }
+  ])
 })
 
 t.test('an agent of an audit event is a record, or only a name', async t => {
   const whos = ['Practitioner/1', 'the night shift', 'Radiology/North', 'Substance/1']
   const stored = auditEvents.toFhir({ ...event, agent: whos.map(who => ({ who, requestor: false })) })
-  t.same((stored.agent as Array<{ who: object }>).map(agent => agent.who), [{ reference: 'Practitioner/1' }, ...whos.slice(1).map(display => ({ display }))])
+  t.same(
+    (stored.agent as Array<{ who: object }>).map(agent => agent.who),
+    [{ reference: 'Practitioner/1' }, ...whos.slice(1).map(display => ({ display }))]
+  )
   t.same(auditEvents.toSimple(stored).agent?.map(agent => agent.who), whos)
 })

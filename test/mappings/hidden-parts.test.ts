@@ -8,7 +8,11 @@ import { mappings } from '../../src/mappings/registry.js'
 
 const mappingOf = (path: string): Mapping => mappings.find(mapping => mapping.path === path)!
 
-function changed (path: string, before: object, changes: Readonly<Record<string, unknown>>): { readonly after: FhirElement, readonly lost: readonly string[] } {
+function changed (
+  path: string,
+  before: object,
+  changes: Readonly<Record<string, unknown>>
+): { readonly after: FhirElement; readonly lost: readonly string[] } {
   const mapping = mappingOf(path)
   const after = mapping.patch(before as FhirElement, changes)
   return { after, lost: lostPaths(mapping, before as FhirElement, after) }
@@ -17,21 +21,57 @@ function changed (path: string, before: object, changes: Readonly<Record<string,
 const extension = [{ url: 'http://example.org/a', valueString: 'hidden' }]
 
 t.test('an address whose postal code changes has the district, period, type and extensions that it had', async t => {
-  const address = { use: 'home', type: 'both', line: ['1 Main St'], _line: [{ extension }], city: 'New York', district: 'Manhattan', postalCode: '10000', period: { start: '2020' }, extension }
+  const address = {
+    use: 'home',
+    type: 'both',
+    line: ['1 Main St'],
+    _line: [{ extension }],
+    city: 'New York',
+    district: 'Manhattan',
+    postalCode: '10000',
+    period: { start: '2020' },
+    extension
+  }
   const shown = { use: 'home', line: ['1 Main St'], city: 'New York' }
-  const { after, lost } = changed('patients', { resourceType: 'Patient', address: [address] }, { address: { ...shown, postalCode: '10001' } })
+  const { after, lost } = changed(
+    'patients',
+    { resourceType: 'Patient', address: [address] },
+    { address: { ...shown, postalCode: '10001' } }
+  )
   t.strictSame(after, { resourceType: 'Patient', address: [{ ...address, postalCode: '10001' }] })
   t.strictSame(lost, [])
 })
 
 t.test('an identifier, a period and an attachment that change keep what is hidden in them', async t => {
-  const identifier = { type: { text: 'MRN' }, system: 'http://a', value: '1', assigner: { display: 'Clinic' }, period: { start: '2020' } }
-  t.strictSame(changed('patients', { resourceType: 'Patient', identifier: [identifier] }, { identifiers: [{ system: 'http://a', value: '2' }] }).after,
-    { resourceType: 'Patient', identifier: [{ ...identifier, value: '2' }] })
-  t.strictSame(changed('encounters', { resourceType: 'Encounter', period: { start: '2020', extension } }, { period: { start: '2020', end: '2021' } }).after,
-    { resourceType: 'Encounter', period: { start: '2020', end: '2021', extension } })
+  const identifier = {
+    type: { text: 'MRN' },
+    system: 'http://a',
+    value: '1',
+    assigner: { display: 'Clinic' },
+    period: { start: '2020' }
+  }
+  t.strictSame(
+    changed(
+      'patients',
+      { resourceType: 'Patient', identifier: [identifier] },
+      { identifiers: [{ system: 'http://a', value: '2' }] }
+    ).after,
+    { resourceType: 'Patient', identifier: [{ ...identifier, value: '2' }] }
+  )
+  t.strictSame(
+    changed(
+      'encounters',
+      { resourceType: 'Encounter', period: { start: '2020', extension } },
+      { period: { start: '2020', end: '2021' } }
+    ).after,
+    { resourceType: 'Encounter', period: { start: '2020', end: '2021', extension } }
+  )
   const photo = { contentType: 'image/png', url: 'http://a/1', size: 7, extension }
-  const { after, lost } = changed('patients', { resourceType: 'Patient', photo: [photo] }, { photo: { contentType: 'image/png', url: 'http://a/2' } })
+  const { after, lost } = changed(
+    'patients',
+    { resourceType: 'Patient', photo: [photo] },
+    { photo: { contentType: 'image/png', url: 'http://a/2' } }
+  )
   t.strictSame(after, { resourceType: 'Patient', photo: [{ contentType: 'image/png', url: 'http://a/2', extension }] })
   t.strictSame(lost, ['photo.size'], 'the size of another file is not kept, and that is said')
 })
@@ -39,19 +79,34 @@ t.test('an identifier, a period and an attachment that change keep what is hidde
 t.test('a permit for one code does not become one for all when its type changes', async t => {
   const inner = { type: 'permit', code: [{ text: 'HIV' }], extension }
   const before = { resourceType: 'Consent', provision: { type: 'permit', provision: [inner] } }
-  const { provision } = mappingOf('consents').toSimple(before as never) as { provision: { provision: Array<Record<string, unknown>> } }
-  const { after } = changed('consents', before, { provision: { ...provision, provision: [{ ...provision.provision[0], type: 'deny' }] } })
+  const { provision } = mappingOf('consents').toSimple(before as never) as {
+    provision: { provision: Array<Record<string, unknown>> }
+  }
+  const { after } = changed('consents', before, {
+    provision: { ...provision, provision: [{ ...provision.provision[0], type: 'deny' }] }
+  })
   t.match(after, { provision: { provision: [{ ...inner, type: 'deny' }] } })
 })
 
 t.test('what describes the old value of a primitive goes with it, and a warning names it', async t => {
-  const masked = { resourceType: 'Patient', birthDate: '1980', _birthDate: { extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'masked' }] } }
+  const masked = {
+    resourceType: 'Patient',
+    birthDate: '1980',
+    _birthDate: {
+      extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'masked' }]
+    }
+  }
   for (const birthDate of ['1990-01-01', null]) {
     const { after, lost } = changed('patients', masked, { birthDate })
     t.strictSame(after, { resourceType: 'Patient', ...birthDate !== null && { birthDate } })
     t.strictSame(lost, ['birthDate.extension'])
   }
-  const phone = { system: 'phone', value: '+41 44 1', rank: 1, extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/contactpoint-local', valueString: '1' }, ...extension] }
+  const phone = {
+    system: 'phone',
+    value: '+41 44 1',
+    rank: 1,
+    extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/contactpoint-local', valueString: '1' }, ...extension]
+  }
   const { after, lost } = changed('patients', { resourceType: 'Patient', telecom: [phone] }, { phone: '2' })
   t.strictSame(after, { resourceType: 'Patient', telecom: [{ system: 'phone', value: '2', rank: 1, extension }] })
   t.strictSame(lost, ['telecom.extension'])

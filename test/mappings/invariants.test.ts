@@ -24,7 +24,14 @@ import { createContext } from '../harness/create-context.js'
 
 type Simple = Readonly<Record<string, unknown>>
 
-interface Case { readonly rule: string, readonly mapping: Mapping, readonly least: Simple, readonly broken: Simple, readonly kept: Simple, readonly fields: readonly string[] }
+interface Case {
+  readonly rule: string
+  readonly mapping: Mapping
+  readonly least: Simple
+  readonly broken: Simple
+  readonly kept: Simple
+  readonly fields: readonly string[]
+}
 
 const history = { status: 'completed', patientId: '1', relationship: 'mother' }
 const plan = { status: 'active', intent: 'plan', patientId: '1' }
@@ -78,7 +85,11 @@ const cases: readonly Case[] = [
     mapping: intakes,
     least: { patientId: '1', items: [{ linkId: '1' }] },
     broken: { items: [{ linkId: '1', items: [{ linkId: '1.1', answer: ['yes'], items: [{ linkId: '1.1.1' }] }] }] },
-    kept: { items: [{ linkId: '1', items: [{ linkId: '1.1', answer: [{ valueString: 'yes', items: [{ linkId: '1.1.1' }] }] }] }] },
+    kept: {
+      items: [
+        { linkId: '1', items: [{ linkId: '1.1', answer: [{ valueString: 'yes', items: [{ linkId: '1.1.1' }] }] }] }
+      ]
+    },
     fields: ['items']
   },
   {
@@ -237,23 +248,72 @@ const cases: readonly Case[] = [
 
 for (const { rule, mapping, least, broken, kept, fields } of cases) {
   t.test(rule, async t => {
-    const present = (simple: Simple): Simple => Object.fromEntries(Object.entries(simple).filter(([, value]) => value !== null))
+    const present = (simple: Simple): Simple =>
+      Object.fromEntries(Object.entries(simple).filter(([, value]) => value !== null))
     const stored = mapping.patch(mapping.toFhir(mapping.withDefaults(least, createContext)), broken)
-    t.same([...new Set(checkRules(mapping, stored, Object.keys({ ...least, ...broken })).flatMap(issue => issue.expression ?? []))].sort(), fields)
+    t.same(
+      [
+        ...new Set(
+          checkRules(mapping, stored, Object.keys({ ...least, ...broken })).flatMap(issue => issue.expression ?? [])
+        )
+      ].sort(),
+      fields
+    )
     t.same(refusedFields(mapping, present({ ...least, ...kept })), [])
   })
 }
 
 t.test('an invariant that another system’s data would break by a removal holds', async t => {
-  const request = { resourceType: 'ServiceRequest', status: 'active', intent: 'order', subject: { reference: 'Patient/1' }, code: { text: 'x-ray' }, orderDetail: [{ text: 'two views' }] }
-  t.equal(checkRules(serviceRequests, serviceRequests.patch(request, { code: null }), ['code'], request).length, 1, 'prr-1')
+  const request = {
+    resourceType: 'ServiceRequest',
+    status: 'active',
+    intent: 'order',
+    subject: { reference: 'Patient/1' },
+    code: { text: 'x-ray' },
+    orderDetail: [{ text: 'two views' }]
+  }
+  t.equal(
+    checkRules(serviceRequests, serviceRequests.patch(request, { code: null }), ['code'], request).length,
+    1,
+    'prr-1'
+  )
   const task = { resourceType: 'Task', status: 'requested', intent: 'order', lastModified: '2026-03-01T00:00:00Z' }
-  t.equal(checkRules(tasks, tasks.patch(task, { authoredOn: '2026-03-02T00:00:00Z' }), ['authoredOn'], task).length, 1, 'inv-1')
+  t.equal(
+    checkRules(tasks, tasks.patch(task, { authoredOn: '2026-03-02T00:00:00Z' }), ['authoredOn'], task).length,
+    1,
+    'inv-1'
+  )
   t.equal(checkRules(tasks, tasks.patch(task, { authoredOn: '2026-02-28T00:00:00Z' }), ['authoredOn'], task).length, 0)
-  const response = { resourceType: 'AppointmentResponse', participantStatus: 'accepted', participantType: [{ text: 'surgeon' }] }
-  t.equal(checkRules(appointmentResponses, appointmentResponses.patch(response, { participantType: null }), ['participantType'], response).length, 2, 'apr-1')
-  const empty = { resourceType: 'Composition', author: [{ display: 'Dr. Who' }], section: [{ title: 'History', emptyReason: { text: 'not asked' } }] }
-  t.equal(checkRules(documents, documents.patch(empty, { sections: [{ title: 'History', resourceIds: ['Condition/1'] }] }), ['sections'], empty).length, 1, 'cmp-2')
+  const response = {
+    resourceType: 'AppointmentResponse',
+    participantStatus: 'accepted',
+    participantType: [{ text: 'surgeon' }]
+  }
+  t.equal(
+    checkRules(
+      appointmentResponses,
+      appointmentResponses.patch(response, { participantType: null }),
+      ['participantType'],
+      response
+    ).length,
+    2,
+    'apr-1'
+  )
+  const empty = {
+    resourceType: 'Composition',
+    author: [{ display: 'Dr. Who' }],
+    section: [{ title: 'History', emptyReason: { text: 'not asked' } }]
+  }
+  t.equal(
+    checkRules(
+      documents,
+      documents.patch(empty, { sections: [{ title: 'History', resourceIds: ['Condition/1'] }] }),
+      ['sections'],
+      empty
+    ).length,
+    1,
+    'cmp-2'
+  )
 })
 
 t.test('an activity of a care plan needs its status beside its description', async t => {
@@ -272,20 +332,43 @@ t.test('a parameter of a task has exactly one value, and one of a type that has 
 })
 
 t.test('a required time that has a default is filled in on create and never removed', async t => {
-  const simple = { status: 'active', type: 'professional', use: 'claim', patientId: '1', insurerId: '1', outcome: 'complete' }
+  const simple = {
+    status: 'active',
+    type: 'professional',
+    use: 'claim',
+    patientId: '1',
+    insurerId: '1',
+    outcome: 'complete'
+  }
   t.same(refusedFields(claimResponses, simple), [])
   t.equal(claimResponses.withDefaults(simple, createContext).created, createContext.now)
   t.same(checkChange(claimResponses, { created: null }).map(issue => issue.expression), [['created']])
 })
 
 t.test('a remark on a claim response is its first process note', async t => {
-  const stored = { resourceType: 'ClaimResponse', processNote: [{ number: 1, type: 'print', text: 'old' }, { number: 2, text: 'second' }] }
+  const stored = {
+    resourceType: 'ClaimResponse',
+    processNote: [
+      { number: 1, type: 'print', text: 'old' },
+      { number: 2, text: 'second' }
+    ]
+  }
   t.equal(claimResponses.toSimple(stored).note, 'old')
-  t.same(claimResponses.patch(stored, { note: 'new' }).processNote, [{ number: 1, type: 'print', text: 'new' }, { number: 2, text: 'second' }])
+  t.same(claimResponses.patch(stored, { note: 'new' }).processNote, [
+    { number: 1, type: 'print', text: 'new' },
+    { number: 2, text: 'second' }
+  ])
 })
 
 t.test('a service keeps the locations that it has without a name when the named ones change', async t => {
-  const stored = { resourceType: 'HealthcareService', name: 'x', location: [{ reference: 'Location/1' }, { reference: 'Location/2', display: 'East' }] }
+  const stored = {
+    resourceType: 'HealthcareService',
+    name: 'x',
+    location: [{ reference: 'Location/1' }, { reference: 'Location/2', display: 'East' }]
+  }
   t.same(healthcareServices.toSimple(stored).locationNames, ['East'])
-  t.same(healthcareServices.patch(stored, { locationNames: ['East', 'West'] }).location, [...stored.location, { display: 'West' }])
+  t.same(healthcareServices.patch(stored, { locationNames: ['East', 'West'] }).location, [
+    ...stored.location,
+    { display: 'West' }
+  ])
 })

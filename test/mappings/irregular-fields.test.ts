@@ -1,4 +1,6 @@
-/** Fields whose simple form is not the FHIR element itself: what a client sees, and what of the stored resource stays. */
+/**
+ * Fields whose simple form is not the FHIR element itself: what a client sees, and what of the stored resource stays.
+ */
 import t from 'tap'
 import { isNarrative } from '../../src/mappings/fields/xhtml.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
@@ -35,15 +37,26 @@ t.test('the dosage of a prescription is part of its first instruction, beside th
 })
 
 t.test('a medicine for a reason is taken as needed, and the reason is kept as long as it is', async t => {
-  const stored = { resourceType: 'MedicationRequest', dosageInstruction: [{ asNeededCodeableConcept: { text: 'pain' } }] }
+  const stored = {
+    resourceType: 'MedicationRequest',
+    dosageInstruction: [{ asNeededCodeableConcept: { text: 'pain' } }]
+  }
   t.same(prescriptions.toSimple(stored).dosage, { asNeeded: true })
-  t.same(prescriptions.patch(stored, { dosage: { asNeeded: true, route: 'oral' } }).dosageInstruction, [{ asNeededCodeableConcept: { text: 'pain' }, route: { text: 'oral' } }])
+  t.same(prescriptions.patch(stored, { dosage: { asNeeded: true, route: 'oral' } }).dosageInstruction, [
+    { asNeededCodeableConcept: { text: 'pain' }, route: { text: 'oral' } }
+  ])
   t.same(prescriptions.patch(stored, { dosage: { asNeeded: false } }).dosageInstruction, [{ asNeededBoolean: false }])
 })
 
 t.test('a substitution without a decision leaves nothing behind', async t => {
-  const stored = { resourceType: 'MedicationRequest', substitution: { allowedBoolean: true, reason: { text: 'price' } } }
-  t.same(prescriptions.patch(stored, { substitutionAllowed: false }).substitution, { allowedBoolean: false, reason: { text: 'price' } })
+  const stored = {
+    resourceType: 'MedicationRequest',
+    substitution: { allowedBoolean: true, reason: { text: 'price' } }
+  }
+  t.same(prescriptions.patch(stored, { substitutionAllowed: false }).substitution, {
+    allowedBoolean: false,
+    reason: { text: 'price' }
+  })
   t.same(prescriptions.patch(stored, { substitutionAllowed: null }), { resourceType: 'MedicationRequest' })
 })
 
@@ -66,18 +79,33 @@ t.test('data that is no text, or not for people, is an Attachment', async t => {
     t.same(notes.toSimple(note).content, attachment)
     t.equal(notes.toSimple(note).contentType, attachment.contentType)
   }
-  t.equal(notes.toSimple(notes.toFhir({ content: { contentType: 'text/html', data: base64('<p>fine</p>') } })).content, '<p>fine</p>')
+  t.equal(
+    notes.toSimple(notes.toFhir({ content: { contentType: 'text/html', data: base64('<p>fine</p>') } })).content,
+    '<p>fine</p>'
+  )
 })
 
 t.test('a text that takes the place of a scan is a text, and its own type is kept', async t => {
-  const scan = notes.toFhir({ content: { contentType: 'application/pdf', url: 'https://example.org/a.pdf', title: 'Scan' }, title: 'Visit' })
+  const scan = notes.toFhir({
+    content: { contentType: 'application/pdf', url: 'https://example.org/a.pdf', title: 'Scan' },
+    title: 'Visit'
+  })
   t.same(attachmentOf(notes.patch(scan, { content: 'fine' })), { contentType: 'text/plain', data: base64('fine') })
   const page = notes.toFhir({ content: '<p>old</p>', contentType: 'text/html', title: 'Visit' })
-  t.same(attachmentOf(notes.patch(page, { content: '<p>new</p>' })), { contentType: 'text/html', data: base64('<p>new</p>'), title: 'Visit' })
+  t.same(attachmentOf(notes.patch(page, { content: '<p>new</p>' })), {
+    contentType: 'text/html',
+    data: base64('<p>new</p>'),
+    title: 'Visit'
+  })
 })
 
 t.test('a title that stands beside the text alone is read, and not lost with the text', async t => {
-  const stored = { resourceType: 'DocumentReference', content: [{ attachment: { contentType: 'text/plain', data: base64('fine'), title: 'Visit' }, format: { code: 'x' } }] }
+  const stored = {
+    resourceType: 'DocumentReference',
+    content: [
+      { attachment: { contentType: 'text/plain', data: base64('fine'), title: 'Visit' }, format: { code: 'x' } }
+    ]
+  }
   t.equal(notes.toSimple(stored).title, 'Visit')
   const changed = notes.patch(stored, { content: { contentType: 'application/pdf', url: 'https://example.org/a.pdf' } })
   t.equal(notes.toSimple(changed).title, 'Visit')
@@ -88,31 +116,71 @@ t.test('the text of a section is plain, or XHTML that only formats', async t => 
   const sections = [{ title: 'History', text: 'a < b & c\nsecond line', sections: [{ text: '<div><p>old</p></div>' }] }]
   const document = documents.toFhir({ sections })
   const [section] = document.section as FhirElement[]
-  t.same(section!.text, { status: 'additional', div: '<div xmlns="http://www.w3.org/1999/xhtml">a &lt; b &amp; c<br/>second line</div>' })
-  t.same(documents.toSimple(document).sections, [{ title: 'History', text: 'a < b & c\nsecond line', sections: [{ text: 'old' }] }])
+  t.same(section!.text, {
+    status: 'additional',
+    div: '<div xmlns="http://www.w3.org/1999/xhtml">a &lt; b &amp; c<br/>second line</div>'
+  })
+  t.same(documents.toSimple(document).sections, [
+    { title: 'History', text: 'a < b & c\nsecond line', sections: [{ text: 'old' }] }
+  ])
   const table = '<div xmlns="http://www.w3.org/1999/xhtml"><table><tr><td colspan="2">5 &#181;g</td></tr></table></div>'
   t.same(documents.toSimple(documents.toFhir({ sections: [{ text: table }] })).sections, [{ text: table }])
 })
 
 t.test('XHTML that could run, or is none, is no narrative', async t => {
-  for (const inside of ['<p>a</p>', 'a<br/>b', '<!-- seen --><b>c</b>', '<img src="a.png" alt="x"/>', '<a href="https://example.org/?a=1&amp;b=2">d</a>', '<p style="color: red">e</p>', '&#8364;']) {
+  for (const inside of [
+    '<p>a</p>',
+    'a<br/>b',
+    '<!-- seen --><b>c</b>',
+    '<img src="a.png" alt="x"/>',
+    '<a href="https://example.org/?a=1&amp;b=2">d</a>',
+    '<p style="color: red">e</p>',
+    '&#8364;'
+  ]) {
     t.ok(isNarrative(`<div>${inside}</div>`), inside)
   }
   for (const inside of [
-    '', ' ', '<p>a', 'a</p>', '<p>a</b>', '<br>', 'a & b', 'a &nbsp; b', '<script>x</script>', '<iframe src="x">a</iframe>', '<P>a</P>', '<p onclick="x">a</p>', '<p class="a" class="b">a</p>',
-    '<p class=a>b</p>', '<a href="javascript:x">a</a>', '<a href="java&#115;cript:x">a</a>', '<a href=" javascript:x">a</a>', '<img src="data:text/html,x"/>', '<p style="background: url(//a)">b</p>',
-    '<![CDATA[a]]>', '<?a?>b', '<!-- a -- b -->c', '</div>a<div>'
-  ]) t.notOk(isNarrative(`<div>${inside}</div>`), inside)
-  for (const text of ['a', '<p>a</p>', '<div>a</div>b', 'a<div>b</div>', '<div>a</div><div>b</div>', '<div/>']) t.notOk(isNarrative(text), text)
+    '',
+    ' ',
+    '<p>a',
+    'a</p>',
+    '<p>a</b>',
+    '<br>',
+    'a & b',
+    'a &nbsp; b',
+    '<script>x</script>',
+    '<iframe src="x">a</iframe>',
+    '<P>a</P>',
+    '<p onclick="x">a</p>',
+    '<p class="a" class="b">a</p>',
+    '<p class=a>b</p>',
+    '<a href="javascript:x">a</a>',
+    '<a href="java&#115;cript:x">a</a>',
+    '<a href=" javascript:x">a</a>',
+    '<img src="data:text/html,x"/>',
+    '<p style="background: url(//a)">b</p>',
+    '<![CDATA[a]]>',
+    '<?a?>b',
+    '<!-- a -- b -->c',
+    '</div>a<div>'
+  ]) { t.notOk(isNarrative(`<div>${inside}</div>`), inside) }
+  for (const text of ['a', '<p>a</p>', '<div>a</div>b', 'a<div>b</div>', '<div>a</div><div>b</div>', '<div/>']) {
+    t.notOk(isNarrative(text), text)
+  }
 })
 
 t.test('a finding is its code, its words or both', async t => {
   const code = { system: 'http://snomed.info/sct', code: '38341003', display: 'Hypertension' }
-  const stored = (finding: object): unknown => ((assessments.toFhir({ findings: [finding] }).finding as FhirElement[])[0]!).itemCodeableConcept
+  const stored = (finding: object): unknown =>
+    (assessments.toFhir({ findings: [finding] }).finding as FhirElement[])[0]!.itemCodeableConcept
   t.same(stored({ code, text: 'still high' }), { coding: [code], text: 'still high' })
   t.same(stored({ text: 'still high' }), { text: 'still high' })
   t.same(stored({ code: 'high', text: 'still high' }), { coding: [{ display: 'high' }], text: 'still high' })
-  for (const findings of [[{ code, text: 'still high', basis: '160/100' }], [{ code }], [{ text: 'still high', conditionId: '1' }]]) {
+  for (const findings of [
+    [{ code, text: 'still high', basis: '160/100' }],
+    [{ code }],
+    [{ text: 'still high', conditionId: '1' }]
+  ]) {
     t.same(assessments.toSimple(assessments.toFhir({ findings })).findings, findings)
   }
 })
@@ -120,11 +188,26 @@ t.test('a finding is its code, its words or both', async t => {
 t.test('a bare answer is stored by what it is', async t => {
   const intake = { patientId: '1', items: [{ linkId: '1', answer: ['yes', true, 3, 2.5, { valueDate: '2026-03' }] }] }
   t.same(checkCreate(intakes, intakes.withDefaults(intake, createContext)), [])
-  t.same(intakes.toSimple(intakes.toFhir(intake)).items, [{
-    linkId: '1', answer: [{ valueString: 'yes' }, { valueBoolean: true }, { valueInteger: 3 }, { valueDecimal: 2.5 }, { valueDate: '2026-03' }]
-  }])
+  t.same(intakes.toSimple(intakes.toFhir(intake)).items, [
+    {
+      linkId: '1',
+      answer: [
+        { valueString: 'yes' },
+        { valueBoolean: true },
+        { valueInteger: 3 },
+        { valueDecimal: 2.5 },
+        { valueDate: '2026-03' }
+      ]
+    }
+  ])
   for (const [answer, faults] of [[{}, 1], [{ valueString: 'a', valueInteger: 1 }, 2], [{ value: 'a' }, 2]] as const) {
-    t.equal(checkCreate(intakes, intakes.withDefaults({ patientId: '1', items: [{ linkId: '1', answer: [answer] }] }, createContext)).length, faults)
+    t.equal(
+      checkCreate(
+        intakes,
+        intakes.withDefaults({ patientId: '1', items: [{ linkId: '1', answer: [answer] }] }, createContext)
+      ).length,
+      faults
+    )
   }
 })
 
@@ -137,11 +220,21 @@ t.test('a questionnaire is named by its URL, or by its id', async t => {
 
 t.test('those who come to an appointment have accepted unless it is said', async t => {
   const appointment = appointments.toFhir({ patientId: '1', practitionerId: '2', locationId: '3' })
-  t.same(appointments.toSimple(appointment).participants, ['Patient/1', 'Practitioner/2', 'Location/3'].map(actorId => ({ actorId, status: 'accepted' })))
-  const participants = [{ actorId: 'Patient/1', status: 'tentative', required: 'required' }, { actorId: 'Practitioner/2' }]
+  t.same(
+    appointments.toSimple(appointment).participants,
+    ['Patient/1', 'Practitioner/2', 'Location/3'].map(actorId => ({ actorId, status: 'accepted' }))
+  )
+  const participants = [
+    { actorId: 'Patient/1', status: 'tentative', required: 'required' },
+    { actorId: 'Practitioner/2' }
+  ]
   const whole = appointments.toSimple(appointments.toFhir({ participants, patientId: '9' }))
   t.equal(whole.patientId, '9', 'who is not in the list comes too')
-  t.same(whole.participants, [{ actorId: 'Patient/9', status: 'accepted' }, participants[0], { ...participants[1], status: 'accepted' }])
+  t.same(whole.participants, [
+    { actorId: 'Patient/9', status: 'accepted' },
+    participants[0],
+    { ...participants[1], status: 'accepted' }
+  ])
 })
 
 t.test('members of a care team are shown with their type', async t => {
@@ -150,14 +243,26 @@ t.test('members of a care team are shown with their type', async t => {
 })
 
 t.test('somebody is named beside the id or alone', async t => {
-  t.same(labs.toFhir({ performerId: '1', performer: 'Central Lab' }).performer, [{ reference: 'Practitioner/1', display: 'Central Lab' }])
+  t.same(labs.toFhir({ performerId: '1', performer: 'Central Lab' }).performer, [
+    { reference: 'Practitioner/1', display: 'Central Lab' }
+  ])
   t.same(labs.toFhir({ performer: 'Central Lab' }).performer, [{ display: 'Central Lab' }])
-  const stored = { resourceType: 'PractitionerRole', location: [{ reference: 'Location/1', display: 'East' }, { reference: 'Location/2' }] }
-  t.same(practitionerRoles.patch(stored, { locationName: null }).location, [{ reference: 'Location/1' }, { reference: 'Location/2' }])
+  const stored = {
+    resourceType: 'PractitionerRole',
+    location: [{ reference: 'Location/1', display: 'East' }, { reference: 'Location/2' }]
+  }
+  t.same(practitionerRoles.patch(stored, { locationName: null }).location, [
+    { reference: 'Location/1' },
+    { reference: 'Location/2' }
+  ])
 })
 
 t.test('known words stand for their codes', async t => {
   const laboratory = { system: 'http://terminology.hl7.org/CodeSystem/v2-0074', code: 'LAB', display: 'Laboratory' }
   t.same(labs.toSimple(labs.toFhir(labs.withDefaults({}, createContext))).category, laboratory)
-  t.same(notes.toSimple(notes.toFhir({ type: 'discharge-summary' })).type, { system: 'http://loinc.org', code: '18842-5', display: 'Discharge summary' })
+  t.same(notes.toSimple(notes.toFhir({ type: 'discharge-summary' })).type, {
+    system: 'http://loinc.org',
+    code: '18842-5',
+    display: 'Discharge summary'
+  })
 })

@@ -41,36 +41,84 @@ t.test('an item that only moves keeps what it hides', async t => {
   t.strictSame(types.write({ type: [a, b] }, [shown[1]!]), { type: [b] })
 })
 
-t.test('a revised backbone element keeps what it hides, also where all that is shown of it changes in a list of the same length and order', async t => {
-  const contact = backbone({ role: concept('role'), name: text('name'), phone: text('phone') }).list('contact')
-  const mother = { role: { text: 'mother' }, name: 'Ann', phone: '1', gender: 'female', extension: note }
-  const father = { role: { text: 'father' }, name: 'Ben', phone: '2', gender: 'male' }
-  t.strictSame(contact.write({ contact: [mother, father] }, [{ role: 'mother', name: 'Ann', phone: '9' }, { role: 'father', name: 'Ben', phone: '2' }]),
-    { contact: [{ ...mother, phone: '9' }, father] })
-  t.strictSame(contact.write({ contact: [mother] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), { contact: [{ ...mother, role: { text: 'aunt' }, name: 'Eve', phone: '7' }] })
-  t.strictSame(contact.write({ contact: [mother, father] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), { contact: [{ role: { text: 'aunt' }, name: 'Eve', phone: '7' }] })
-})
+t.test(
+  'a revised backbone element keeps what it hides, also where all that is shown of it changes in a list of the same length and order',
+  async t => {
+    const contact = backbone({ role: concept('role'), name: text('name'), phone: text('phone') }).list('contact')
+    const mother = { role: { text: 'mother' }, name: 'Ann', phone: '1', gender: 'female', extension: note }
+    const father = { role: { text: 'father' }, name: 'Ben', phone: '2', gender: 'male' }
+    t.strictSame(
+      contact.write({ contact: [mother, father] }, [
+        { role: 'mother', name: 'Ann', phone: '9' },
+        { role: 'father', name: 'Ben', phone: '2' }
+      ]),
+      { contact: [{ ...mother, phone: '9' }, father] }
+    )
+    t.strictSame(contact.write({ contact: [mother] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), {
+      contact: [{ ...mother, role: { text: 'aunt' }, name: 'Eve', phone: '7' }]
+    })
+    t.strictSame(contact.write({ contact: [mother, father] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), {
+      contact: [{ role: { text: 'aunt' }, name: 'Eve', phone: '7' }]
+    })
+  }
+)
 
 t.test('of several elements that could have been revised it is the one that shares most', async t => {
-  const participants = backbone({ id: reference('Practitioner')('actor'), role: text('role'), since: dateTime('since') }).list('participant')
-  const [first, second] = ['1', '2'].map(id => ({ actor: { reference: `Practitioner/${id}` }, role: 'nurse', extension: [{ url: 'http://example.org/of', valueString: id }] }))
+  const participants = backbone({
+    id: reference('Practitioner')('actor'),
+    role: text('role'),
+    since: dateTime('since')
+  }).list('participant')
+  const [first, second] = ['1', '2'].map(id => ({
+    actor: { reference: `Practitioner/${id}` },
+    role: 'nurse',
+    extension: [{ url: 'http://example.org/of', valueString: id }]
+  }))
   const after = participants.write({ participant: [first, second] }, [{ id: '2', role: 'nurse', since: '2026' }])
   t.strictSame(after, { participant: [{ ...second, since: '2026' }] })
 })
 
 t.test('a part that a structure is sent without is gone, also where it shows the first of several', async t => {
-  const contact = backbone({ relationship: concept.first('relationship'), email: email('telecom'), city: text('city') }).list('contact')
-  const before = { contact: [{ relationship: [{ text: 'mother' }, { text: 'guardian' }], telecom: [{ system: 'email', value: 'a@b' }, { system: 'email', value: 'c@d' }, { system: 'fax', value: '1' }], city: 'Bern' }] }
-  t.strictSame(contact.write(before, [{ city: 'Bern' }]), { contact: [{ telecom: [{ system: 'fax', value: '1' }], city: 'Bern' }] })
+  const contact = backbone({
+    relationship: concept.first('relationship'),
+    email: email('telecom'),
+    city: text('city')
+  }).list('contact')
+  const before = {
+    contact: [
+      {
+        relationship: [{ text: 'mother' }, { text: 'guardian' }],
+        telecom: [
+          { system: 'email', value: 'a@b' },
+          { system: 'email', value: 'c@d' },
+          { system: 'fax', value: '1' }
+        ],
+        city: 'Bern'
+      }
+    ]
+  }
+  t.strictSame(contact.write(before, [{ city: 'Bern' }]), {
+    contact: [{ telecom: [{ system: 'fax', value: '1' }], city: 'Bern' }]
+  })
 })
 
 t.test('ids and extensions beside a list of primitives move with their items', async t => {
   const given = text.list('given')
   const before = { given: ['Ann', null, 'Bea', 'Cleo'], _given: [null, { extension: note }, { id: 'b' }, null] }
   t.strictSame(given.read(before), ['Ann', 'Bea', 'Cleo'])
-  t.strictSame(given.write(before, ['Bea', 'Cleo']), { given: ['Bea', null, 'Cleo'], _given: [{ id: 'b' }, { extension: note }, null] })
-  t.strictSame(given.write(before, ['Ann', 'Bea', 'Cleo', 'Dora']), { given: ['Ann', null, 'Bea', 'Cleo', 'Dora'], _given: [null, { extension: note }, { id: 'b' }, null, null] })
-  t.strictSame(given.write({ given: ['Ann', 'Bea'], _given: [null, { id: 'b' }] }, ['Ann']), { given: ['Ann'] }, 'a list of nulls alone is left out')
+  t.strictSame(given.write(before, ['Bea', 'Cleo']), {
+    given: ['Bea', null, 'Cleo'],
+    _given: [{ id: 'b' }, { extension: note }, null]
+  })
+  t.strictSame(given.write(before, ['Ann', 'Bea', 'Cleo', 'Dora']), {
+    given: ['Ann', null, 'Bea', 'Cleo', 'Dora'],
+    _given: [null, { extension: note }, { id: 'b' }, null, null]
+  })
+  t.strictSame(
+    given.write({ given: ['Ann', 'Bea'], _given: [null, { id: 'b' }] }, ['Ann']),
+    { given: ['Ann'] },
+    'a list of nulls alone is left out'
+  )
 })
 
 t.test('what is said of a single primitive goes with its old value, and its id stays', async t => {
@@ -92,9 +140,13 @@ t.test('a value of a choice element takes the place of every other form', async 
 
 t.test('a choice element as one field changes form with its value', async t => {
   const deceased = choice<boolean | string>('deceased', [
-    { suffix: 'Boolean', codec: boolean.codec, is: isBoolean }, { suffix: 'DateTime', codec: dateTime.codec, is: isText }
+    { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+    { suffix: 'DateTime', codec: dateTime.codec, is: isText }
   ])
-  t.strictSame(deceased.write({ deceasedBoolean: true, _deceasedBoolean: { id: 'd' }, active: true }, '2020'), { active: true, deceasedDateTime: '2020' })
+  t.strictSame(deceased.write({ deceasedBoolean: true, _deceasedBoolean: { id: 'd' }, active: true }, '2020'), {
+    active: true,
+    deceasedDateTime: '2020'
+  })
   t.strictSame(deceased.write({ deceasedDateTime: '2020' }, undefined), {})
   const other = { deceasedAge: { value: 80 } }
   t.equal(deceased.read(other), undefined)
@@ -107,7 +159,10 @@ t.test('a changed concept, coding or reference drops the words for the old one',
   t.strictSame(code.write(before, { system: 'http://loinc.org', code: '2' }), { code: loinc('2') })
   t.equal(code.write(before, code.read(before)!), before, 'an unchanged one is not touched')
   const patient = reference('Patient')('subject')
-  t.strictSame(patient.write({ subject: { reference: 'Patient/1', display: 'Ann', identifier: { value: 'x' } } }, '2'), { subject: { reference: 'Patient/2' } })
+  t.strictSame(
+    patient.write({ subject: { reference: 'Patient/1', display: 'Ann', identifier: { value: 'x' } } }, '2'),
+    { subject: { reference: 'Patient/2' } }
+  )
 })
 
 t.test('text and codings of a concept come back in the form of the contract', async t => {
@@ -128,7 +183,17 @@ t.test('references to records of the store are shown by id, all others are kept 
   t.equal(read('Practitioner/1/_history/2'), '1')
   t.equal(read('Organization/1'), 'Organization/1')
   t.equal(read('Group/1'), 'Group/1', 'one that could not be sent is shown all the same')
-  for (const other of ['#inside', 'urn:uuid:1', 'http://other.example/fhir/Practitioner/1', 'Practitioner?name=x', 'Practitioner', '', 7, null, undefined]) t.equal(read(other), undefined)
+  for (const other of [
+    '#inside',
+    'urn:uuid:1',
+    'http://other.example/fhir/Practitioner/1',
+    'Practitioner?name=x',
+    'Practitioner',
+    '',
+    7,
+    null,
+    undefined
+  ]) { t.equal(read(other), undefined) }
   t.strictSame(author.write({}, 'Practitioner/1'), { author: { reference: 'Practitioner/1' } })
   t.strictSame(author.write({}, 'Organization/1'), { author: { reference: 'Organization/1' } })
   const versioned = { author: { reference: 'Practitioner/1/_history/2' } }
@@ -147,10 +212,18 @@ t.test('a reference and its name are two fields of one element', async t => {
 })
 
 t.test('an item of a list goes with the element that the field shows of it', async t => {
-  const phone = inMatchingItem('telecom', { find: item => item.system === 'phone', create: { system: 'phone' } }, text('value'))
+  const phone = inMatchingItem(
+    'telecom',
+    { find: item => item.system === 'phone', create: { system: 'phone' } },
+    text('value')
+  )
   const fax = { system: 'fax', value: '0' }
-  t.strictSame(phone.write({ telecom: [fax, { system: 'phone', value: '1', rank: 1 }] }, '2'), { telecom: [fax, { system: 'phone', value: '2', rank: 1 }] })
-  t.strictSame(phone.write({ telecom: [fax, { system: 'phone', value: '1', rank: 1 }] }, undefined), { telecom: [fax] })
+  t.strictSame(phone.write({ telecom: [fax, { system: 'phone', value: '1', rank: 1 }] }, '2'), {
+    telecom: [fax, { system: 'phone', value: '2', rank: 1 }]
+  })
+  t.strictSame(phone.write({ telecom: [fax, { system: 'phone', value: '1', rank: 1 }] }, undefined), {
+    telecom: [fax]
+  })
   t.strictSame(phone.write({ telecom: [{ system: 'phone', value: '1' }] }, undefined), {})
   t.strictSame(phone.write({ telecom: [fax] }, '1'), { telecom: [fax, { system: 'phone', value: '1' }] })
 })
@@ -160,19 +233,46 @@ t.test('a length in a larger unit is shown in the field’s own; of an unknown u
   const read = (length: object): unknown => minutes.read({ length })
   t.equal(read({ value: 2, code: 'h' }), 120)
   t.equal(read({ value: 90, unit: 'min' }), 90)
-  for (const length of [{ value: 1, code: 'mo' }, { value: 1, code: 'constructor' }, { value: 1, code: 'min', comparator: '<' }, { code: 'min' }, { value: 1 }]) t.equal(read(length), undefined)
+  for (const length of [
+    { value: 1, code: 'mo' },
+    { value: 1, code: 'constructor' },
+    { value: 1, code: 'min', comparator: '<' },
+    { code: 'min' },
+    { value: 1 }
+  ]) { t.equal(read(length), undefined) }
   t.equal((read({ value: new ExactNumber('1.50'), code: 'min' }) as ExactNumber).text, '1.50')
 })
 
 t.test('the fields of a name show the official one and keep the others', async t => {
   const old = { use: 'old', family: 'Gordon', given: ['Ada'] }
-  const usual = { use: 'usual', text: 'Ada L.', family: 'Lovelace', given: ['Ada', 'Augusta', 'King'], prefix: ['Lady'], period: { start: '1835' } }
+  const usual = {
+    use: 'usual',
+    text: 'Ada L.',
+    family: 'Lovelace',
+    given: ['Ada', 'Augusta', 'King'],
+    prefix: ['Lady'],
+    period: { start: '1835' }
+  }
   const before = { resourceType: 'Patient', name: [old, usual] }
-  t.match(patients.toSimple(before), { firstName: 'Ada', middleName: 'Augusta King', lastName: 'Lovelace', prefix: 'Lady', fullName: 'Ada L.' })
+  t.match(patients.toSimple(before), {
+    firstName: 'Ada',
+    middleName: 'Augusta King',
+    lastName: 'Lovelace',
+    prefix: 'Lady',
+    fullName: 'Ada L.'
+  })
   const { text: _, ...rest } = usual
-  t.strictSame(patients.patch(before, { lastName: 'Byron' }), { resourceType: 'Patient', name: [old, { ...rest, family: 'Byron' }] })
-  t.strictSame(patients.patch(before, { middleName: null }), { resourceType: 'Patient', name: [old, { ...rest, given: ['Ada'] }] })
-  t.match(patients.toSimple(patients.patch({ resourceType: 'Patient' }, { lastName: 'Byron', firstName: 'Ada' })), { fullName: 'Ada Byron' })
+  t.strictSame(patients.patch(before, { lastName: 'Byron' }), {
+    resourceType: 'Patient',
+    name: [old, { ...rest, family: 'Byron' }]
+  })
+  t.strictSame(patients.patch(before, { middleName: null }), {
+    resourceType: 'Patient',
+    name: [old, { ...rest, given: ['Ada'] }]
+  })
+  t.match(patients.toSimple(patients.patch({ resourceType: 'Patient' }, { lastName: 'Byron', firstName: 'Ada' })), {
+    fullName: 'Ada Byron'
+  })
 })
 
 t.test('a shortcut adds to the whole field sent beside it', async t => {
@@ -180,7 +280,9 @@ t.test('a shortcut adds to the whole field sent beside it', async t => {
   const [one, two] = ['1', '2'].map(id => ({ individual: { reference: `Practitioner/${id}` } }))
   t.strictSame(encounters.toFhir({ participants, practitionerId: '1' }).participant, [one, two])
   t.strictSame(encounters.toFhir({ participants, practitionerId: '2' }).participant, [two])
-  t.strictSame(encounters.toFhir({ practitionerId: '1' }).participant, [{ individual: { reference: 'Practitioner/1' } }])
+  t.strictSame(encounters.toFhir({ practitionerId: '1' }).participant, [
+    { individual: { reference: 'Practitioner/1' } }
+  ])
 })
 
 t.test('a default is not filled in beside a rival of its choice', async t => {
@@ -188,23 +290,43 @@ t.test('a default is not filled in beside a rival of its choice', async t => {
     path: 'events',
     operation: 'createEvent',
     about: 'For this test.',
-    fields: { at: dateTime('occurrenceDateTime', { choice: 'occurrence', default: '2026' }), words: text('occurrenceString', { choice: 'occurrence' }) }
+    fields: {
+      at: dateTime('occurrenceDateTime', { choice: 'occurrence', default: '2026' }),
+      words: text('occurrenceString', { choice: 'occurrence' })
+    }
   })
   t.strictSame(events.withDefaults({}, createContext), { at: '2026' })
   t.strictSame(events.withDefaults({ words: 'long ago' }, createContext), { words: 'long ago' })
 })
 
 t.test('a record is presented with its identity and version', async t => {
-  const stored = { resourceType: 'Patient', id: '7', meta: { versionId: '1', lastUpdated: '2026-01-01T00:00:00Z', tag: [] }, active: true }
-  t.strictSame(patients.present(stored), { id: '7', resourceType: 'Patient', versionId: '1', createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', active: true })
-  t.notOk(Object.hasOwn(patients.present({ ...stored, meta: { ...stored.meta, versionId: '2' } }), 'createdAt'), 'only a first version tells when it was made')
+  const stored = {
+    resourceType: 'Patient',
+    id: '7',
+    meta: { versionId: '1', lastUpdated: '2026-01-01T00:00:00Z', tag: [] },
+    active: true
+  }
+  t.strictSame(patients.present(stored), {
+    id: '7',
+    resourceType: 'Patient',
+    versionId: '1',
+    createdAt: '2026-01-01T00:00:00Z',
+    updatedAt: '2026-01-01T00:00:00Z',
+    active: true
+  })
+  t.notOk(
+    Object.hasOwn(patients.present({ ...stored, meta: { ...stored.meta, versionId: '2' } }), 'createdAt'),
+    'only a first version tells when it was made'
+  )
 })
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }
 const secret = 'secret-7f3a'
 
 /** Bodies with one mistake each: what the issue names, and what it says. */
-const errors: ReadonlyArray<readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]> = [
+const errors: ReadonlyArray<
+  readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]
+> = [
   [{ firstName: undefined }, 'firstName', /is required/, 'required'],
   [{ gendr: secret }, 'gendr', /no such field; did you mean gender\?/, 'structure'],
   [{ [`${secret} x`]: 1 }, '(unknown)', /no such field/, 'structure'],
@@ -223,8 +345,16 @@ const errors: ReadonlyArray<readonly [sent: Record<string, unknown>, expression:
   [{ identifiers: { value: 7 } }, 'identifiers.value', /expected text/],
   [{ maritalStatus: { system: 'a b', code: 'M' } }, 'maritalStatus.system', /expected a URI/],
   [{ maritalStatus: 7 }, 'maritalStatus', /expected text, or an object/],
-  [{ managingOrganizationId: `Patient/${secret}` }, 'managingOrganizationId', /expected the id of an Organization alone/],
-  [{ generalPractitionerId: '..' }, 'generalPractitionerId', /expected the id of a Practitioner alone, or Organization\/id/],
+  [
+    { managingOrganizationId: `Patient/${secret}` },
+    'managingOrganizationId',
+    /expected the id of an Organization alone/
+  ],
+  [
+    { generalPractitionerId: '..' },
+    'generalPractitionerId',
+    /expected the id of a Practitioner alone, or Organization\/id/
+  ],
   [{ photo: { data: 'aGk=' } }, 'photo.contentType', /is required together with data/],
   [{ photo: { contentType: 'image/png', data: '%%' } }, 'photo.data', /expected base64/],
   [{ link: [{ otherId: '1', type: secret }] }, 'link[0].type', /expected one of replaced-by/, 'code-invalid'],
@@ -246,15 +376,28 @@ t.test('each mistake is named by its field, with what to do and without the valu
 
 t.test('every failing field is named at once', async t => {
   const issues = checkCreate(patients, { gender: 'x', birthDate: 'x', colour: 'x' })
-  t.strictSame(issues.map(issue => issue.expression?.[0]).sort(), ['birthDate', 'colour', 'firstName', 'gender', 'lastName'])
+  t.strictSame(issues.map(issue => issue.expression?.[0]).sort(), [
+    'birthDate',
+    'colour',
+    'firstName',
+    'gender',
+    'lastName'
+  ])
 })
 
 t.test('two forms of one choice are refused, on create and on change', async t => {
   const two = { valueString: 'a', valueBoolean: true }
-  for (const issues of [checkCreate(observations, { code: 'x', patientId: '1', status: 'final', ...two }), checkChange(observations, two)]) {
-    t.strictSame(issues.map(issue => issue.diagnostics), [
-      'valueString: send at most one of valueString, valueBoolean', 'valueBoolean: send at most one of valueString, valueBoolean'
-    ])
+  for (const issues of [
+    checkCreate(observations, { code: 'x', patientId: '1', status: 'final', ...two }),
+    checkChange(observations, two)
+  ]) {
+    t.strictSame(
+      issues.map(issue => issue.diagnostics),
+      [
+        'valueString: send at most one of valueString, valueBoolean',
+        'valueBoolean: send at most one of valueString, valueBoolean'
+      ]
+    )
   }
   t.strictSame(checkChange(observations, { valueString: 'a', valueBoolean: null }), [])
 })
@@ -262,7 +405,11 @@ t.test('two forms of one choice are refused, on create and on change', async t =
 t.test('null removes what may be absent and nothing else', async t => {
   t.strictSame(checkChange(patients, { gender: null, active: null }), [])
   t.match(checkChange(patients, { lastName: null }), [{ code: 'required', expression: ['lastName'] }])
-  t.match(checkChange(encounters, { status: null }), [{ code: 'required', expression: ['status'] }], 'a default does not make it removable')
+  t.match(
+    checkChange(encounters, { status: null }),
+    [{ code: 'required', expression: ['status'] }],
+    'a default does not make it removable'
+  )
   t.match(checkChange(patients, { fullName: null }), [{ code: 'business-rule', expression: ['fullName'] }])
   t.match(checkChange(patients, { colour: null }), [{ code: 'structure', expression: ['colour'] }])
 })
@@ -270,23 +417,50 @@ t.test('null removes what may be absent and nothing else', async t => {
 t.test('what another system stored may be sent back beside what is new', async t => {
   const shown = { identifiers: [{ system: 'http://example.org' }, { value: 'a' }], patientId: 'Group/1' }
   t.strictSame(checkChange(patients, { identifiers: [...shown.identifiers, { value: 'b' }] }, shown), [])
-  t.match(checkChange(patients, { identifiers: [...shown.identifiers, { use: 'usual' }] }, shown), [{ expression: ['identifiers[2].value'] }], 'the new item is checked, under its own number')
-  t.equal(checkChange(patients, { identifiers: [shown.identifiers[0], shown.identifiers[0]] }, shown).length, 1, 'once for each that is stored')
+  t.match(
+    checkChange(patients, { identifiers: [...shown.identifiers, { use: 'usual' }] }, shown),
+    [{ expression: ['identifiers[2].value'] }],
+    'the new item is checked, under its own number'
+  )
+  t.equal(
+    checkChange(patients, { identifiers: [shown.identifiers[0], shown.identifiers[0]] }, shown).length,
+    1,
+    'once for each that is stored'
+  )
   t.strictSame(checkChange(observations, { patientId: 'Group/1' }, shown), [])
   t.equal(checkChange(observations, { patientId: 'Group/2' }, shown).length, 1)
 })
 
 t.test('texts have the forms of R4', async t => {
-  const forms: Record<keyof typeof formats, { good: readonly string[], bad: readonly string[] }> = {
+  const forms: Record<keyof typeof formats, { good: readonly string[]; bad: readonly string[] }> = {
     text: { good: ['a', 'a b', 'a\nb', '李'], bad: ['', ' ', ' a', 'a\n', 'a\u0000b', 'a\u007f'] },
     words: { good: ['a', 'a b'], bad: ['', 'a  b', 'a\nb', ' a', 'a '] },
-    date: { good: ['1990', '1990-03', '1990-03-14', '2024-02-29'], bad: ['90', '1990-3', '1990-13', '1990-02-30', '2023-02-29', '0000', '1990-03-14T00:00:00Z'] },
-    'fhir-dateTime': { good: ['1990', '2026-03-14T09:30:00Z', '2026-03-14T09:30:00.123456789-14:00'], bad: ['2026-03-14T09:30:00', '2026-03-14T09:30Z', '2026-03-14T24:00:00Z', '2026-03-14T09:30:00+15:00', '2026-02-29T09:30:00Z', '2026-03-14 09:30:00Z'] },
-    'fhir-instant': { good: ['2026-03-14T09:30:00Z', '2016-12-31T23:59:60Z', '2026-03-14T09:30:00.1234567891+14:00'], bad: ['2026-03-14', '2026-04-31T00:00:00Z', '2026-03-14T09:30:61Z', '2026-03-14T09:30:00+14:30'] },
+    date: {
+      good: ['1990', '1990-03', '1990-03-14', '2024-02-29'],
+      bad: ['90', '1990-3', '1990-13', '1990-02-30', '2023-02-29', '0000', '1990-03-14T00:00:00Z']
+    },
+    'fhir-dateTime': {
+      good: ['1990', '2026-03-14T09:30:00Z', '2026-03-14T09:30:00.123456789-14:00'],
+      bad: [
+        '2026-03-14T09:30:00',
+        '2026-03-14T09:30Z',
+        '2026-03-14T24:00:00Z',
+        '2026-03-14T09:30:00+15:00',
+        '2026-02-29T09:30:00Z',
+        '2026-03-14 09:30:00Z'
+      ]
+    },
+    'fhir-instant': {
+      good: ['2026-03-14T09:30:00Z', '2016-12-31T23:59:60Z', '2026-03-14T09:30:00.1234567891+14:00'],
+      bad: ['2026-03-14', '2026-04-31T00:00:00Z', '2026-03-14T09:30:61Z', '2026-03-14T09:30:00+14:30']
+    },
     'fhir-time': { good: ['09:30:00', '23:59:59.9'], bad: ['9:30:00', '09:30', '24:00:00', '09:30:00Z'] },
     'uri-reference': { good: ['http://example.org/a?b#c', 'urn:oid:1.2'], bad: ['', 'a b', 'http://<x>', 'a\u0001'] },
     base64: { good: ['aGVsbG8=', 'AA==', 'AAAA'], bad: ['A', 'AAA', 'AA=A', 'A A=', '=AAA'] },
-    npi: { good: ['1234567893', '1245319599'], bad: ['1234567890', '1234567894', '123456789', '12345678930', 'abcdefghij'] }
+    npi: {
+      good: ['1234567893', '1245319599'],
+      bad: ['1234567890', '1234567894', '123456789', '12345678930', 'abcdefghij']
+    }
   }
   for (const [format, { good, bad }] of Object.entries(forms)) {
     const isOfForm = formats[format as keyof typeof formats]
@@ -297,31 +471,62 @@ t.test('texts have the forms of R4', async t => {
 
 t.test('a period ends not before it starts, as far as its precision tells', async t => {
   const inOrder = [
-    ['2026', '2026'], ['2026-03-14', '2026'], ['2026', '2026-01-01'], ['2025-12-31', '2026'], ['2026-03-14T09:00:00Z', '2026-03-14T10:00:00+01:00'],
-    ['2026-03-14T23:00:00-14:00', '2026-03-14'], ['2026-12-31T23:59:59Z', '2026'], ['2026-03-14', '2026-03-14T00:00:00+14:00'], ['2026-01', undefined], [undefined, '2026'], [7, '2026']
+    ['2026', '2026'],
+    ['2026-03-14', '2026'],
+    ['2026', '2026-01-01'],
+    ['2025-12-31', '2026'],
+    ['2026-03-14T09:00:00Z', '2026-03-14T10:00:00+01:00'],
+    ['2026-03-14T23:00:00-14:00', '2026-03-14'],
+    ['2026-12-31T23:59:59Z', '2026'],
+    ['2026-03-14', '2026-03-14T00:00:00+14:00'],
+    ['2026-01', undefined],
+    [undefined, '2026'],
+    [7, '2026']
   ]
-  const reversed = [['2027', '2026'], ['2026-03-15', '2026-03-14'], ['2026-03', '2026-02-28'], ['2026-03-14T09:00:01Z', '2026-03-14T10:00:00+01:00'], ['2026-03-17T00:00:00Z', '2026-03-14'], ['2027-01-02T00:00:00Z', '2026']]
+  const reversed = [
+    ['2027', '2026'],
+    ['2026-03-15', '2026-03-14'],
+    ['2026-03', '2026-02-28'],
+    ['2026-03-14T09:00:01Z', '2026-03-14T10:00:00+01:00'],
+    ['2026-03-17T00:00:00Z', '2026-03-14'],
+    ['2027-01-02T00:00:00Z', '2026']
+  ]
   for (const [start, end] of inOrder) t.ok(isOrdered(start, end), `${String(start)} to ${String(end)}`)
   for (const [start, end] of reversed) t.notOk(isOrdered(start, end), `${start as string} to ${end as string}`)
-  t.match(checkChange(encounters, { period: { start: '2027', end: '2026' } }), [{ expression: ['period'], diagnostics: /start not after end/ }])
+  t.match(checkChange(encounters, { period: { start: '2027', end: '2026' } }), [
+    { expression: ['period'], diagnostics: /start not after end/ }
+  ])
 })
 
 t.test('the rules of R4 are checked on the whole resource', async t => {
-  const broken = (of: typeof observations | typeof patients | typeof consents, simple: Record<string, unknown>): string[] =>
-    checkRules(of as never, of.toFhir(simple)).map(issue => issue.diagnostics)
+  const broken = (
+    of: typeof observations | typeof patients | typeof consents,
+    simple: Record<string, unknown>
+  ): string[] => checkRules(of as never, of.toFhir(simple)).map(issue => issue.diagnostics)
   t.match(broken(patients, { contact: [{ relationship: 'mother' }] }), [/^contact: .*\(pat-1\)$/])
   t.strictSame(broken(patients, { contact: [{ phone: '1' }] }), [])
   t.match(broken(observations, { valueString: 'x', dataAbsentReason: 'unknown' }), [/^dataAbsentReason: .*\(obs-6\)$/])
   const code = { system: 'http://loinc.org', code: '1' }
-  t.match(broken(observations, { code, valueString: 'x', component: [{ code, value: 1 }] }), [/^component: .*\(obs-7\)$/])
+  t.match(broken(observations, { code, valueString: 'x', component: [{ code, value: 1 }] }), [
+    /^component: .*\(obs-7\)$/
+  ])
   t.strictSame(broken(observations, { code, component: [{ code, value: 1 }] }), [])
   t.match(broken(consents, { patientId: '1' }), [/policyUri.*ppc-1/, /policies.*ppc-1/, /policyRule.*ppc-1/])
   t.strictSame(broken(consents, consents.withDefaults({ patientId: '1' }, createContext)), [])
 })
 
 t.test('a rule broken long ago does not stand in the way of another change', async t => {
-  const before = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, valueString: 'x', dataAbsentReason: { text: 'unknown' } }
-  const broken = (changes: Record<string, unknown>): string[] => checkRules(observations as never, observations.patch(before, changes), Object.keys(changes), before).map(issue => issue.diagnostics)
+  const before = {
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'x' },
+    valueString: 'x',
+    dataAbsentReason: { text: 'unknown' }
+  }
+  const broken = (changes: Record<string, unknown>): string[] =>
+    checkRules(observations as never, observations.patch(before, changes), Object.keys(changes), before).map(
+      issue => issue.diagnostics
+    )
   t.strictSame(broken({ status: 'amended' }), [])
   t.match(broken({ dataAbsentReason: 'error' }), [/obs-6/], 'the field itself must be put right')
   t.strictSame(broken({ dataAbsentReason: null }), [])

@@ -6,13 +6,29 @@ import { mappings } from '../../src/mappings/registry.js'
 const faults = (path: string, body: Record<string, unknown>): string[] =>
   checkCreate(mappings.find(mapping => mapping.path === path)!, body).map(({ diagnostics }) => diagnostics)
 
-const patient = (fields: Record<string, unknown>): string[] => faults('patients', { firstName: 'Ada', lastName: 'Byron', ...fields })
+const patient = (fields: Record<string, unknown>): string[] =>
+  faults('patients', { firstName: 'Ada', lastName: 'Byron', ...fields })
 const placesOf = (found: readonly string[]): string[] => found.map(text => text.split(':')[0]!).sort()
 
 t.test('every failing part of a nested field is named, not only the first', async t => {
-  const fields = { contact: [{ phone: 5, foo: 'x' }, { firstName: 7 }], languages: [{ language: '' }, { preferred: 'x' }] }
-  t.strictSame(placesOf(patient(fields)), ['contact[0].foo', 'contact[0].phone', 'contact[1].firstName', 'languages[0].language', 'languages[1].language', 'languages[1].preferred'])
-  t.strictSame(placesOf(faults('observations', { status: 'final', patientId: 'p', code: { code: 'a  b', system: 'x y', display: 5 } })), ['code.code', 'code.display', 'code.system'])
+  const fields = {
+    contact: [{ phone: 5, foo: 'x' }, { firstName: 7 }],
+    languages: [{ language: '' }, { preferred: 'x' }]
+  }
+  t.strictSame(placesOf(patient(fields)), [
+    'contact[0].foo',
+    'contact[0].phone',
+    'contact[1].firstName',
+    'languages[0].language',
+    'languages[1].language',
+    'languages[1].preferred'
+  ])
+  t.strictSame(
+    placesOf(
+      faults('observations', { status: 'final', patientId: 'p', code: { code: 'a  b', system: 'x y', display: 5 } })
+    ),
+    ['code.code', 'code.display', 'code.system']
+  )
 })
 
 t.test('a value of no form of a choice gets all its forms named', async t => {

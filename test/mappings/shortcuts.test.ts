@@ -14,24 +14,61 @@ const shownOf = (path: string, sent: object): object => {
 
 t.test('an appointment is not filed for another patient than patientId says', async t => {
   const other = { actorId: 'Patient/P2' }
-  t.match(shownOf('appointments', { patientId: 'P1', participants: [other] }), { patientId: 'P1', participants: [{ actorId: 'Patient/P1', status: 'accepted' }, other] })
-  t.match(shownOf('appointments', { patientId: 'P1', participants: [other, { actorId: 'Patient/P1', status: 'tentative' }] }),
-    { patientId: 'P1', participants: [{ actorId: 'Patient/P1', status: 'tentative' }, other] }, 'one that is listed is not added again')
+  t.match(shownOf('appointments', { patientId: 'P1', participants: [other] }), {
+    patientId: 'P1',
+    participants: [{ actorId: 'Patient/P1', status: 'accepted' }, other]
+  })
+  t.match(
+    shownOf('appointments', { patientId: 'P1', participants: [other, { actorId: 'Patient/P1', status: 'tentative' }] }),
+    { patientId: 'P1', participants: [{ actorId: 'Patient/P1', status: 'tentative' }, other] },
+    'one that is listed is not added again'
+  )
 })
 
 t.test('a shortcut beside its full list is shown by both', async t => {
-  t.match(shownOf('encounters', { practitionerId: 'A', participants: [{ practitionerId: 'B' }] }), { practitionerId: 'A', participants: [{ practitionerId: 'A' }, { practitionerId: 'B' }] })
-  t.match(shownOf('practitioners', { specialty: 'Cardiology', qualifications: [{ name: 'MD' }] }), { specialty: 'Cardiology', qualifications: [{ name: 'Cardiology' }, { name: 'MD' }] })
-  t.match(shownOf('documents', { practitionerId: 'A', authorIds: ['B', 'A'] }), { practitionerId: 'A', authorIds: ['A', 'B'] })
-  t.match(shownOf('claim-responses', { note: 'a', processNote: [{ text: 'b', number: 1 }] }), { note: 'a', processNote: [{ text: 'a' }, { text: 'b', number: 1 }] })
+  t.match(shownOf('encounters', { practitionerId: 'A', participants: [{ practitionerId: 'B' }] }), {
+    practitionerId: 'A',
+    participants: [{ practitionerId: 'A' }, { practitionerId: 'B' }]
+  })
+  t.match(shownOf('practitioners', { specialty: 'Cardiology', qualifications: [{ name: 'MD' }] }), {
+    specialty: 'Cardiology',
+    qualifications: [{ name: 'Cardiology' }, { name: 'MD' }]
+  })
+  t.match(shownOf('documents', { practitionerId: 'A', authorIds: ['B', 'A'] }), {
+    practitionerId: 'A',
+    authorIds: ['A', 'B']
+  })
+  t.match(shownOf('claim-responses', { note: 'a', processNote: [{ text: 'b', number: 1 }] }), {
+    note: 'a',
+    processNote: [{ text: 'a' }, { text: 'b', number: 1 }]
+  })
   t.match(shownOf('appointments', { basedOnId: '1', basedOnIds: ['2'] }), { basedOnId: '1', basedOnIds: ['1', '2'] })
-  t.match(shownOf('specimens', { collectedPeriod: { start: '2026' }, collection: { collectorId: '1' } }), { collectedPeriod: { start: '2026' }, collection: { collectorId: '1', collectedPeriod: { start: '2026' } } })
+  t.match(shownOf('specimens', { collectedPeriod: { start: '2026' }, collection: { collectorId: '1' } }), {
+    collectedPeriod: { start: '2026' },
+    collection: { collectorId: '1', collectedPeriod: { start: '2026' } }
+  })
 })
 
 t.test('two fields that cannot both be true are refused, and both are named', async t => {
-  const refused = (path: string, sent: object): unknown => checkChange(mappingOf(path), sent as never).map(({ expression }) => expression?.[0])
-  t.strictSame(refused('specimens', { collectedPeriod: { start: '2026' }, collection: { collectedDateTime: '2026' } }), ['collectedPeriod', 'collection'])
-  t.strictSame(refused('practitioner-roles', { availableDays: ['mon'], availableTime: [{ daysOfWeek: ['tue'] }] }), ['availableDays', 'availableTime'])
-  t.strictSame(refused('notes', { contentType: 'text/html', content: { contentType: 'application/pdf', url: 'http://example.org/a' } }), ['contentType', 'content'])
-  t.strictSame(refused('encounters', { practitionerId: null, participants: [{ practitionerId: 'B' }] }), ['practitionerId', 'participants'])
+  const refused = (path: string, sent: object): unknown =>
+    checkChange(mappingOf(path), sent as never).map(({ expression }) => expression?.[0])
+  t.strictSame(
+    refused('specimens', { collectedPeriod: { start: '2026' }, collection: { collectedDateTime: '2026' } }),
+    ['collectedPeriod', 'collection']
+  )
+  t.strictSame(refused('practitioner-roles', { availableDays: ['mon'], availableTime: [{ daysOfWeek: ['tue'] }] }), [
+    'availableDays',
+    'availableTime'
+  ])
+  t.strictSame(
+    refused('notes', {
+      contentType: 'text/html',
+      content: { contentType: 'application/pdf', url: 'http://example.org/a' }
+    }),
+    ['contentType', 'content']
+  )
+  t.strictSame(refused('encounters', { practitionerId: null, participants: [{ practitionerId: 'B' }] }), [
+    'practitionerId',
+    'participants'
+  ])
 })

@@ -17,13 +17,21 @@ const ada = { firstName: 'Ada', lastName: 'Byron' }
 test('requests are counted by the pattern of their route, the class of their status and the mode of the key', async t => {
   const gateway = await startMeasured(t)
   const client = await clientOf(gateway)
-  const { data: { id } } = await client.send('POST', 'patients', ada)
+  const {
+    data: { id }
+  } = await client.send('POST', 'patients', ada)
   for (let i = 0; i < 3; i++) await client.send('GET', `patients/${id}`)
   await client.send('GET', `fhir/Patient/${id}`)
   await client.send('GET', 'patients/nobody')
   const { value } = await gateway.scrape()
-  t.equal(value('clinigate_http_requests_total', { method: 'GET', route: '/v1/patients/:id', status: '2xx', mode: 'test' }), 3)
-  t.equal(value('clinigate_http_requests_total', { method: 'GET', route: '/v1/patients/:id', status: '4xx', mode: 'test' }), 1)
+  t.equal(
+    value('clinigate_http_requests_total', { method: 'GET', route: '/v1/patients/:id', status: '2xx', mode: 'test' }),
+    3
+  )
+  t.equal(
+    value('clinigate_http_requests_total', { method: 'GET', route: '/v1/patients/:id', status: '4xx', mode: 'test' }),
+    1
+  )
   t.equal(value('clinigate_http_requests_total', { method: 'POST', route: '/v1/patients', status: '2xx' }), 1)
   t.equal(value('clinigate_http_requests_total', { route: '/v1/fhir/*', interaction: 'read' }), 1)
   t.equal(value('clinigate_http_request_duration_seconds_count', { route: '/v1/patients/:id' }), 4)
@@ -40,10 +48,13 @@ test('the time of the datastore is told apart from the time of the gateway', asy
   t.equal(value('clinigate_gateway_duration_seconds_count', { datastore: 'test' }), 1)
   t.ok(own > 0 && own < all)
   t.ok(stored > 0 && own + stored <= all * 1.001, `${own} and ${stored} of ${all}`)
-  t.equal(value('clinigate_datastore_requests_total', { datastore: 'test', way: 'sent', method: 'POST', outcome: 'ok' }), 1)
+  t.equal(
+    value('clinigate_datastore_requests_total', { datastore: 'test', way: 'sent', method: 'POST', outcome: 'ok' }),
+    1
+  )
 })
 
-test('a datastore that fails is seen by its own outcome, and one that answers with what is not the tenant\'s as an incident', async t => {
+test("a datastore that fails is seen by its own outcome, and one that answers with what is not the tenant's as an incident", async t => {
   const faulty = await startFaultyServer()
   t.after(() => faulty.close())
   faulty.answerProbes()
@@ -51,7 +62,13 @@ test('a datastore that fails is seen by its own outcome, and one that answers wi
   const client = await clientOf(gateway)
   faulty.behave(json(500, {}))
   await client.send('POST', 'patients', ada)
-  faulty.behave(json(200, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource: { resourceType: 'Patient', id: '1', meta: { versionId: '1' } }, search: { mode: 'match' } }] }))
+  faulty.behave(
+    json(200, {
+      resourceType: 'Bundle',
+      type: 'searchset',
+      entry: [{ resource: { resourceType: 'Patient', id: '1', meta: { versionId: '1' } }, search: { mode: 'match' } }]
+    })
+  )
   await client.send('GET', 'patients')
   const { value } = await gateway.scrape()
   t.equal(value('clinigate_datastore_requests_total', { method: 'POST', outcome: 'error' }), 1)
@@ -59,7 +76,12 @@ test('a datastore that fails is seen by its own outcome, and one that answers wi
 })
 
 test('a refusal is counted by its reason', async t => {
-  const gateway = await startMeasured(t, { plans: { pro: { requestsPerMinute: 2, requestsPerMonth: 1_000, overage: false }, starter: { requestsPerMinute: null, requestsPerMonth: 1, overage: false } } })
+  const gateway = await startMeasured(t, {
+    plans: {
+      pro: { requestsPerMinute: 2, requestsPerMonth: 1_000, overage: false },
+      starter: { requestsPerMinute: null, requestsPerMonth: 1, overage: false }
+    }
+  })
   const minute = await clientOf(gateway)
   for (let i = 0; i < 3; i++) await minute.send('GET', 'patients')
   const month = await clientOf(gateway, { plan: 'starter' })
@@ -68,7 +90,12 @@ test('a refusal is counted by its reason', async t => {
   const { secret } = await gateway.createKey({ scopes: ['read'] })
   await gateway.inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret }, payload: ada })
   const { value } = await gateway.scrape()
-  const reasons = Object.fromEntries(['minute', 'month', 'key', 'scope', 'in_flight', 'attempts'].map(reason => [reason, value('clinigate_refusals_total', { reason })]))
+  const reasons = Object.fromEntries(
+    ['minute', 'month', 'key', 'scope', 'in_flight', 'attempts'].map(reason => [
+      reason,
+      value('clinigate_refusals_total', { reason })
+    ])
+  )
   t.same(reasons, { minute: 1, month: 1, key: 1, scope: 1, in_flight: 0, attempts: 0 })
 })
 
@@ -79,7 +106,9 @@ test('caches, the copy of the keys, the ledger and the checks of /health can be 
   await client.send('PATCH', `patients/${id}`, { email: 'ada@example.org' })
   // A check that took longer than a second, on a machine that stood still, is made anew after a while.
   let scraped = await gateway.scrape()
-  await until(async () => (scraped = await gateway.scrape()).value('clinigate_check_ok', { check: 'testDatastore' }) === 1)
+  await until(
+    async () => (scraped = await gateway.scrape()).value('clinigate_check_ok', { check: 'testDatastore' }) === 1
+  )
   const { value, text } = scraped
   t.equal(value('clinigate_key_lookups_total', { result: 'miss' }), 1)
   t.equal(value('clinigate_key_lookups_total', { result: 'hit' }), 1)
@@ -113,7 +142,15 @@ test('neither organizations nor keys nor ids nor URLs become series', async t =>
     const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
     const id = (await gateway.inject({ method: 'POST', url: '/v1/patients', headers, payload: ada })).json().data.id
     const random = randomUUID()
-    for (const url of [`/v1/patients/${id}`, `/v1/patients/${random}`, `/v1/patients?lastName=${random}`, `/v1/${random}`, `/${random}`, `/v1/fhir/Patient/${id}`, `/v1/fhir/${random}/${id}`]) await gateway.inject({ url, headers })
+    for (const url of [
+      `/v1/patients/${id}`,
+      `/v1/patients/${random}`,
+      `/v1/patients?lastName=${random}`,
+      `/v1/${random}`,
+      `/${random}`,
+      `/v1/fhir/Patient/${id}`,
+      `/v1/fhir/${random}/${id}`
+    ]) { await gateway.inject({ url, headers }) }
     known.push(tenantId, keyId, id, random)
   }
   for (let i = 0; i < 3; i++) await visit()
@@ -130,13 +167,20 @@ test('ten thousand organizations and as many URLs and methods of the protocol le
   t.after(() => app.close())
   await app.register(measureRequests, { onCompleted: metrics.recordRequest })
   app.decorateRequest('caller')
-  app.addHook('onRequest', async request => { request.caller = { tenantId: randomUUID(), keyId: randomUUID(), mode: 'live' } as Caller })
+  app.addHook('onRequest', async request => {
+    request.caller = { tenantId: randomUUID(), keyId: randomUUID(), mode: 'live' } as Caller
+  })
   app.get('/v1/patients/:id', async () => ({}))
-  const visit = async () => { await app.inject({ url: `/v1/patients/${randomUUID()}?q=${randomUUID()}` }) }
-  const stray = async () => { await app.inject({ url: `/${randomUUID()}`, method: 'PROPFIND' as 'GET' }) }
+  const visit = async () => {
+    await app.inject({ url: `/v1/patients/${randomUUID()}?q=${randomUUID()}` })
+  }
+  const stray = async () => {
+    await app.inject({ url: `/${randomUUID()}`, method: 'PROPFIND' as 'GET' })
+  }
   await visit()
   await stray()
-  const series = async () => (await metrics.text()).split('\n').filter(line => line.startsWith('clinigate_http')).length
+  const series = async () =>
+    (await metrics.text()).split('\n').filter(line => line.startsWith('clinigate_http')).length
   const before = await series()
   for (let i = 0; i < 10_000; i++) await visit()
   for (let i = 0; i < 100; i++) await stray()
@@ -149,7 +193,10 @@ test('buckets are cumulative, a time that is exactly a bound is within it, and s
   for (const ms of [0, 1, 1.1, 60_000, 60_001]) metrics.exchanged({ ...labels, method: 'GET', outcome: 'ok', ms })
   const text = await metrics.text()
   const series = '{le="$",datastore="a \\"b\\" \\\\ c",way="sent"}'
-  const bucket = (le: string) => Number(text.split(`clinigate_datastore_request_duration_seconds_bucket${series.replace('$', le)} `)[1]?.split('\n')[0])
+  const bucket = (le: string) =>
+    Number(
+      text.split(`clinigate_datastore_request_duration_seconds_bucket${series.replace('$', le)} `)[1]?.split('\n')[0]
+    )
   t.same(['0.001', '0.0025', '10', '60', '+Inf'].map(bucket), [2, 3, 3, 4, 5])
   const { value } = readScrape(text)
   t.equal(value('clinigate_datastore_request_duration_seconds_count'), 5)
@@ -161,7 +208,12 @@ test('a metric is served once, with its help and type, whether it has series or 
   const metrics = prometheusMetrics({ version: '0', role: 'all' })
   for (let i = 0; i < 2; i++) {
     const text = await metrics.text()
-    for (const [name, { type }] of Object.entries(declarations)) t.same(text.split('\n').filter(line => line.startsWith(`# TYPE ${name} `)), [`# TYPE ${name} ${type}`])
+    for (const [name, { type }] of Object.entries(declarations)) {
+      t.same(
+        text.split('\n').filter(line => line.startsWith(`# TYPE ${name} `)),
+        [`# TYPE ${name} ${type}`]
+      )
+    }
     t.match(text, /[^\n]\n$/)
     t.notMatch(text, /\n\n\n/)
     metrics.recordRequest({ method: 'GET', ms: 0 })
@@ -182,7 +234,9 @@ test('nothing but the metrics is served on their port, and nobody is asked there
 test('a port that is taken stops the start and names the setting', async t => {
   const gateway = await startMeasured(t)
   const { port } = new URL(gateway.metricsUrl)
-  await t.rejects(startGateway(t as Test, { config: { metrics: { port: Number(port) } } }), { message: /metrics\.port/ })
+  await t.rejects(startGateway(t as Test, { config: { metrics: { port: Number(port) } } }), {
+    message: /metrics\.port/
+  })
 })
 
 test('without a port nothing is measured: no request carries what measuring needs', async t => {

@@ -12,7 +12,10 @@ interface MeasuredGateway extends TestGateway {
 /** Everything that was read at once. */
 interface Scrape {
   readonly text: string
-  /** The value of the one series with these labels, others aside; 0 where there is none, the sum where there are several. */
+  /**
+   * The value of the one series with these labels, others aside; 0 where there is none, the sum where there are
+   * several.
+   */
   readonly value: (name: string, labels?: Readonly<Record<string, string>>) => number
   /** How many series the gateway's own metrics have. */
   readonly series: number

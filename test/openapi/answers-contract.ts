@@ -1,4 +1,7 @@
-/** Every example of the document is sent to a running gateway, and every answer must be one that the document has for it. */
+/**
+ * Every example of the document is sent to a running gateway, and every answer must be one that the document has for
+ * it.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { singleValueKinds } from '../../src/mappings/core/filter.js'
@@ -33,28 +36,51 @@ export async function documentedClient (url: string, secret: string | undefined)
   const document = await (await fetch(`${url}/openapi.json`)).json() as any
   const check = schemaChecker(document)
   return async ({ method, path, id = '', query = {}, headers, body }) => {
-    const search = Object.entries(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`).join('&')
+    const search = Object.entries(query)
+      .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
+      .join('&')
     const response = await fetch(`${url}${path.replace('{id}', id)}${search === '' ? '' : `?${search}`}`, {
       method,
-      headers: { ...secret !== undefined && { 'x-api-key': secret }, ...body !== undefined && { 'content-type': 'application/json' }, ...headers },
+      headers: {
+        ...(secret !== undefined && { 'x-api-key': secret }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers
+      },
       body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     })
     const text = await response.text()
-    const answer = { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : JSON.parse(text)
+    }
     const faults = faultsOf(document, check, { method, path }, answer)
-    if (faults.length > 0) throw new Error(`${method} ${path} ${JSON.stringify(query)} answered ${answer.status}: ${faults.join('; ')} ${text.slice(0, 500)}`)
+    if (faults.length > 0) {
+      throw new Error(
+        `${method} ${path} ${JSON.stringify(query)} answered ${answer.status}: ${faults.join('; ')} ${text.slice(0, 500)}`
+      )
+    }
     return answer
   }
 }
 
-function faultsOf (document: any, check: ReturnType<typeof schemaChecker>, { method, path }: Pick<Sent, 'method' | 'path'>, { status, headers, body }: Answer): string[] {
+function faultsOf (
+  document: any,
+  check: ReturnType<typeof schemaChecker>,
+  { method, path }: Pick<Sent, 'method' | 'path'>,
+  { status, headers, body }: Answer
+): string[] {
   const responses = document.paths[path]?.[method.toLowerCase()]?.responses
   const documented = responses?.[status]
   if (documented === undefined) return ['a status that the document does not have']
   const pointer = documented.$ref?.slice(1) ?? `/paths/${escaped(path)}/${method.toLowerCase()}/responses/${status}`
   const { headers: named = {}, content } = resolved(document, pointer)
-  const missing = Object.keys(named).filter(name => resolved(document, named[name].$ref.slice(1)).required && headers.get(name) === null).map(name => `no header ${name}`)
-  if (content === undefined) return [...missing, ...body === undefined ? [] : ['a body that the document does not have']]
+  const missing = Object.keys(named)
+    .filter(name => resolved(document, named[name].$ref.slice(1)).required && headers.get(name) === null)
+    .map(name => `no header ${name}`)
+  if (content === undefined) {
+    return [...missing, ...(body === undefined ? [] : ['a body that the document does not have'])]
+  }
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   if (content[type] === undefined) return [`content of type ${type}`]
   return [...missing, ...check(`${pointer}/content/${escaped(type)}/schema`, body)]
@@ -62,7 +88,10 @@ function faultsOf (document: any, check: ReturnType<typeof schemaChecker>, { met
 
 const escaped = (name: string): string => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))
 const resolved = (document: any, pointer: string): any =>
-  pointer.split('/').slice(1).reduce((value, step) => value[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')], document)
+  pointer
+    .split('/')
+    .slice(1)
+    .reduce((value, step) => value[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')], document)
 
 /** Bodies with the ids of records that were made for them, where the example has references. */
 class LiveExamples {
@@ -72,17 +101,29 @@ class LiveExamples {
 
   /** The example of a resource, ready to be sent. */
   readonly of = async (mapping: Mapping, example: Simple = exampleOf(mapping)): Promise<Simple> => {
-    const entries = await Promise.all(Object.entries(example).map(async ([name, value]) => [name, await this.#live(value, mapping.fields[name]!.schema)] as const))
+    const entries = await Promise.all(
+      Object.entries(example).map(
+        async ([name, value]) => [name, await this.#live(value, mapping.fields[name]!.schema)] as const
+      )
+    )
     return Object.fromEntries(entries)
   }
 
   async #live (value: unknown, schema: Schema): Promise<unknown> {
     const types = schema['x-references']
     if (types !== undefined && typeof value === 'string') return await this.#reference(types, value.includes('/'))
-    if (Array.isArray(value)) return await Promise.all(value.map(async item => await this.#live(item, schema.items ?? schema.anyOf?.[0]?.items ?? schema)))
+    if (Array.isArray(value)) {
+      return await Promise.all(
+        value.map(async item => await this.#live(item, schema.items ?? schema.anyOf?.[0]?.items ?? schema))
+      )
+    }
     if (typeof value !== 'object' || value === null) return value
     const { properties = {} } = [schema, ...schema.anyOf ?? []].find(branch => branch.properties !== undefined) ?? {}
-    const entries = await Promise.all(Object.entries(value).map(async ([name, item]) => [name, await this.#live(item, properties[name] ?? {})] as const))
+    const entries = await Promise.all(
+      Object.entries(value).map(
+        async ([name, item]) => [name, await this.#live(item, properties[name] ?? {})] as const
+      )
+    )
     return Object.fromEntries(entries)
   }
 
@@ -94,7 +135,9 @@ class LiveExamples {
 
   #create (type: string): Promise<string> {
     const mapping = mappings.find(mapping => mapping.type === type)!
-    const id = this.of(mapping).then(body => this.client({ method: 'POST', path: `/v1/${mapping.path}`, body })).then(({ body }) => body.data.id as string)
+    const id = this.of(mapping)
+      .then(body => this.client({ method: 'POST', path: `/v1/${mapping.path}`, body }))
+      .then(({ body }) => body.data.id as string)
     this.#ids.set(type, id)
     return id
   }
@@ -106,7 +149,11 @@ export async function testExamples (t: Test, settings: GatewaySettings): Promise
   const { secret } = await createKey({ plan: 'enterprise' })
   const client = await documentedClient(url, secret)
   const examples = new LiveExamples(client)
-  for (const mapping of mappings) await t.test(`${mapping.path}: what the documentation shows can be sent, and is answered as it says`, t => testResource(t, mapping, examples))
+  for (const mapping of mappings) {
+    await t.test(`${mapping.path}: what the documentation shows can be sent, and is answered as it says`, t =>
+      testResource(t, mapping, examples)
+    )
+  }
 }
 
 async function testResource (t: Test, mapping: Mapping, examples: LiveExamples): Promise<void> {
@@ -120,19 +167,48 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
   t.equal((await client({ method: 'GET', path: one, id })).status, 200)
   t.equal((await client({ method: 'GET', path: one, id, headers: { 'if-none-match': etag } })).status, 304)
   t.equal((await client({ method: 'POST', path, body: { colour: 'red' } })).status, 422)
-  for (const query of searchesOf(mapping)) t.equal((await client({ method: 'GET', path, query })).status, 200, JSON.stringify(query))
+  for (const query of searchesOf(mapping)) {
+    t.equal((await client({ method: 'GET', path, query })).status, 200, JSON.stringify(query))
+  }
   t.equal((await client({ method: 'GET', path, query: { id } })).body.data.total, 1)
-  for (const query of includesOf(mapping)) t.equal((await client({ method: 'GET', path: one, id, query })).status, 200, JSON.stringify(query))
+  for (const query of includesOf(mapping)) {
+    t.equal((await client({ method: 'GET', path: one, id, query })).status, 200, JSON.stringify(query))
+  }
   await testReplay(t, mapping, examples)
   if (mapping.appendOnly) return
   const change = await examples.of(mapping, exampleChange(mapping))
-  t.equal((await client({ method: 'PATCH', path: one, id, body: change, headers: { 'content-type': 'application/merge-patch+json' } })).status, 200)
+  t.equal(
+    (
+      await client({
+        method: 'PATCH',
+        path: one,
+        id,
+        body: change,
+        headers: { 'content-type': 'application/merge-patch+json' }
+      })
+    ).status,
+    200
+  )
   const operations = await Promise.all(examplePatch(mapping).map(async ({ value, ...operation }) => {
     const name = String(operation.path).slice(1)
     return { ...operation, value: (await examples.of(mapping, { [name]: value }))[name] }
   }))
-  t.equal((await client({ method: 'PATCH', path: one, id, body: operations, headers: { 'content-type': 'application/json-patch+json' } })).status, 200)
-  t.equal((await client({ method: 'PATCH', path: one, id, body: change, headers: { 'if-match': 'W/"none"' } })).status, 412)
+  t.equal(
+    (
+      await client({
+        method: 'PATCH',
+        path: one,
+        id,
+        body: operations,
+        headers: { 'content-type': 'application/json-patch+json' }
+      })
+    ).status,
+    200
+  )
+  t.equal(
+    (await client({ method: 'PATCH', path: one, id, body: change, headers: { 'if-match': 'W/"none"' } })).status,
+    412
+  )
   t.equal((await client({ method: 'DELETE', path: one, id, headers: { 'if-match': 'W/"none"' } })).status, 412)
   t.equal((await client({ method: 'DELETE', path: one, id })).status, 200)
   t.equal((await client({ method: 'GET', path: one, id })).status, 404)
@@ -142,18 +218,44 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
 function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
   const names = Object.keys(mapping.filters)
   const filters = names.map(name => ({ [name]: exampleFilter(mapping, name) }))
-  const several = names.filter(name => !singleValueKinds.has(mapping.filters[name]!.kind)).map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
+  const several = names
+    .filter(name => !singleValueKinds.has(mapping.filters[name]!.kind))
+    .map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
   const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
-  return [exampleSearch(mapping), ...filters, ...several, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
+  return [
+    exampleSearch(mapping),
+    ...filters,
+    ...several,
+    ...byText,
+    ...orders,
+    { count: 1, updatedSince: '2026-03-14T09:30:00Z' }
+  ]
 }
 
 /** All groups that may come along, and what FHIR's own parameters lead to. */
 function includesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
   const referrers = referrersTo(mapping, mappings)
-  const back = referrers.flatMap(({ mapping: { type }, parameters }) => parameters.map(parameter => ({ _revinclude: `${type}:${parameter}` })))
-  const forth = referenceParameters(mapping.type).slice(0, 1).map(parameter => ({ _include: `${mapping.type}:${parameter}` }))
-  return [...referrers.length > 0 ? [{ include: referrers.map(({ mapping: { path } }) => path).slice(0, 5).join(',') }] : [], ...back.slice(0, 1), ...forth]
+  const back = referrers.flatMap(({ mapping: { type }, parameters }) =>
+    parameters.map(parameter => ({ _revinclude: `${type}:${parameter}` }))
+  )
+  const forth = referenceParameters(mapping.type)
+    .slice(0, 1)
+    .map(parameter => ({ _include: `${mapping.type}:${parameter}` }))
+  return [
+    ...(referrers.length > 0
+      ? [
+          {
+            include: referrers
+              .map(({ mapping: { path } }) => path)
+              .slice(0, 5)
+              .join(',')
+          }
+        ]
+      : []),
+    ...back.slice(0, 1),
+    ...forth
+  ]
 }
 
 async function testReplay (t: Test, mapping: Mapping, { client, of }: LiveExamples): Promise<void> {
@@ -162,6 +264,9 @@ async function testReplay (t: Test, mapping: Mapping, { client, of }: LiveExampl
   const body = await of(mapping)
   const first = await client({ method: 'POST', path, headers, body })
   const again = await client({ method: 'POST', path, headers, body })
-  t.strictSame([again.status, again.headers.get('idempotent-replayed'), again.body.data.id], [201, 'true', first.body.data.id])
+  t.strictSame(
+    [again.status, again.headers.get('idempotent-replayed'), again.body.data.id],
+    [201, 'true', first.body.data.id]
+  )
   t.equal((await client({ method: 'POST', path, headers, body: { ...body, colour: 'red' } })).status, 422)
 }

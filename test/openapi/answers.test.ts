@@ -5,7 +5,10 @@ import { documentedClient, testExamples } from './answers-contract.js'
 t.test('on the sandbox', async t => testExamples(t, {}))
 
 t.test('what fails is answered as the documentation says', async t => {
-  const plans = { pro: { requestsPerMinute: 100, requestsPerMonth: null, overage: true }, slow: { requestsPerMinute: 1, requestsPerMonth: null, overage: true } }
+  const plans = {
+    pro: { requestsPerMinute: 100, requestsPerMonth: null, overage: true },
+    slow: { requestsPerMinute: 1, requestsPerMonth: null, overage: true }
+  }
   const { url, createKey } = await startGateway(t, { plans, config: { limits: { bodyBytes: 2048 } } })
   const { secret } = await createKey()
   const client = await documentedClient(url, secret)
@@ -15,14 +18,20 @@ t.test('what fails is answered as the documentation says', async t => {
     'unknown filter': (await client({ method: 'GET', path, query: { colour: 'red' } })).status,
     'bad cursor': (await client({ method: 'GET', path, query: { cursor: 'x' } })).status,
     'count too large': (await client({ method: 'GET', path, query: { count: 101 } })).status,
-    'another method meant': (await client({ method: 'POST', path, body: {}, headers: { 'x-http-method': 'DELETE' } })).status,
+    'another method meant': (await client({ method: 'POST', path, body: {}, headers: { 'x-http-method': 'DELETE' } }))
+      .status,
     'no key': (await (await documentedClient(url, undefined))({ method: 'GET', path })).status,
     'no such key': (await (await documentedClient(url, 'nonsense'))({ method: 'GET', path })).status,
-    'key to read': (await (await documentedClient(url, (await createKey({ scopes: ['read'] })).secret))({ method: 'POST', path, body: {} })).status,
+    'key to read': (
+      await (
+        await documentedClient(url, (await createKey({ scopes: ['read'] })).secret)
+      )({ method: 'POST', path, body: {} })
+    ).status,
     'no such id': (await client({ method: 'PATCH', path: `${path}/{id}`, id: 'none', body: {} })).status,
     'XML wanted': (await client({ method: 'GET', path, headers: { accept: 'application/xml' } })).status,
     'too large': (await client({ method: 'POST', path, body: { firstName: 'x'.repeat(4000) } })).status,
-    'XML sent': (await client({ method: 'POST', path, body: '<x/>', headers: { 'content-type': 'application/xml' } })).status,
+    'XML sent': (await client({ method: 'POST', path, body: '<x/>', headers: { 'content-type': 'application/xml' } }))
+      .status,
     'not valid': (await client({ method: 'POST', path, body: { firstName: 1 } })).status
   }
   t.strictSame(statuses, {
@@ -44,13 +53,22 @@ t.test('what fails is answered as the documentation says', async t => {
   await limited({ method: 'GET', path })
   t.equal((await limited({ method: 'GET', path })).status, 429)
   const down = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
-  t.equal((await (await documentedClient(down.url, (await down.createKey()).secret))({ method: 'GET', path })).status, 503)
+  t.equal(
+    (await (await documentedClient(down.url, (await down.createKey()).secret))({ method: 'GET', path })).status,
+    503
+  )
 })
 
 t.test('what needs no key is answered as the documentation says', async t => {
   const { url } = await startGateway(t)
   const client = await documentedClient(url, undefined)
-  for (const path of ['/health', '/health/ready', '/v1/metadata', '/openapi.json']) t.equal((await client({ method: 'GET', path })).status, 200)
-  t.equal((await client({ method: 'GET', path: '/v1/metadata', headers: { accept: 'application/fhir+json' } })).body.resourceType, 'CapabilityStatement')
+  for (const path of ['/health', '/health/ready', '/v1/metadata', '/openapi.json']) {
+    t.equal((await client({ method: 'GET', path })).status, 200)
+  }
+  t.equal(
+    (await client({ method: 'GET', path: '/v1/metadata', headers: { accept: 'application/fhir+json' } })).body
+      .resourceType,
+    'CapabilityStatement'
+  )
   t.equal((await client({ method: 'GET', path: '/v1/metadata', headers: { accept: 'text/html' } })).status, 406)
 })

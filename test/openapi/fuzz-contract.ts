@@ -6,12 +6,23 @@ import { startBuiltGateway } from '../fuzz/gateway.js'
 import { installFuzzer } from '../fuzz/install.js'
 import { buildMain } from '../harness/built.js'
 
-/** More than installing, building and fuzzing take on a machine that does much else; the runner would else end the file after two minutes. */
+/**
+ * More than installing, building and fuzzing take on a machine that does much else; the runner would else end the file
+ * after two minutes.
+ */
 const limitMs = 600_000
 
-interface Fuzzing { readonly title: string, readonly fhirUrl?: string, readonly seconds: number, readonly seed: number }
+interface Fuzzing {
+  readonly title: string
+  readonly fhirUrl?: string
+  readonly seconds: number
+  readonly seed: number
+}
 
-/** Starts the gateway before a FHIR server of the test's choice, absent: the sandbox, and fuzzes it. Skipped where the fuzzer cannot be installed. */
+/**
+ * Starts the gateway before a FHIR server of the test's choice, absent: the sandbox, and fuzzes it. Skipped where the
+ * fuzzer cannot be installed.
+ */
 export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing): Promise<void> {
   t.setTimeout(limitMs)
   const said: string[] = []
@@ -21,7 +32,10 @@ export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing)
     const gateway = await startBuiltGateway({ dist: dirname(buildMain()), fhirUrl })
     t.after(gateway.stop)
     const isClean = await fuzz({ program: program!, url: gateway.url, key: gateway.key, seed, seconds, log })
-    t.ok(isClean, `seed ${seed}${isClean ? '' : `; to see it again: npm run fuzz:openapi -- --seed ${seed} --minutes ${seconds / 60}\n${said.join('')}`}`)
+    t.ok(
+      isClean,
+      `seed ${seed}${isClean ? '' : `; to see it again: npm run fuzz:openapi -- --seed ${seed} --minutes ${seconds / 60}\n${said.join('')}`}`
+    )
     t.equal(gateway.log(), '', 'the gateway has no error in its log')
   })
 }

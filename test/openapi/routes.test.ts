@@ -15,7 +15,11 @@ t.test('the document is made when somebody asks for it, and once', async t => {
   await app.register(documentation, { document: () => ({ made: ++made }) })
   await app.ready()
   t.equal(made, 0, 'a start does not pay for it')
-  await Promise.all(['/openapi.json', '/docs/json', '/openapi.json'].map(async url => t.same((await app.inject(url)).json(), { made: 1 })))
+  await Promise.all(
+    ['/openapi.json', '/docs/json', '/openapi.json'].map(async url =>
+      t.same((await app.inject(url)).json(), { made: 1 })
+    )
+  )
 })
 
 t.test('the document comes compressed where that is understood, and not again to those who have it', async t => {

@@ -1,7 +1,10 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 
-/** Checks values against the schemas of an OpenAPI document, each named by its JSON Pointer; what it returns is wrong with the value. */
+/**
+ * Checks values against the schemas of an OpenAPI document, each named by its JSON Pointer; what it returns is wrong
+ * with the value.
+ */
 export function schemaChecker (document: object): (pointer: string, value: unknown) => string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ajvFormats.default(ajv)
@@ -10,6 +13,10 @@ export function schemaChecker (document: object): (pointer: string, value: unkno
   return (pointer, value) => {
     const validate = made.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` })
     made.set(pointer, validate)
-    return validate(value) ? [] : validate.errors!.map(({ instancePath, message, params }) => `${pointer} ${instancePath}: ${message} ${JSON.stringify(params)}`)
+    return validate(value)
+      ? []
+      : validate.errors!.map(
+        ({ instancePath, message, params }) => `${pointer} ${instancePath}: ${message} ${JSON.stringify(params)}`
+      )
   }
 }

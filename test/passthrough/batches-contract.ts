@@ -1,5 +1,20 @@
 import type { Test } from 'tap'
-import { bundle, entry, fhirBase, idIn, isRefused, listed, linkTo, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
+import {
+  bundle,
+  entry,
+  fhirBase,
+  idIn,
+  isRefused,
+  listed,
+  linkTo,
+  observation,
+  patchEntry,
+  patient,
+  stored,
+  type Answer,
+  type Fhir,
+  type World
+} from './fixture.js'
 
 /** What batches must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#transaction */
 export async function batchesContract (t: Test, world: World): Promise<void> {
@@ -11,21 +26,41 @@ export async function batchesContract (t: Test, world: World): Promise<void> {
   await t.test('a thousand entries are taken, and one more is refused', t => sizes(t, world))
 }
 
-const send = ({ send }: Fhir, ...entries: unknown[]): Promise<Answer> => send('POST', '', bundle('batch', ...entries as object[]))
+const send = ({ send }: Fhir, ...entries: unknown[]): Promise<Answer> =>
+  send('POST', '', bundle('batch', ...(entries as object[])))
 const statuses = ({ resource }: Answer): string[] => resource.entry.map(({ response }: any) => response.status)
 const criteria = 'identifier=http://mrn%7C1'
 
 async function inPlace (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id, going] = await stored(fhir, patient(), patient())
-  const answer = await send(fhir,
-    entry('GET', `Patient/${id}`), entry('GET', `/Patient/${id}`), entry('GET', `${fhirBase}/Patient/${id}/_history/1`), entry('GET', `Patient?_id=${id}`),
-    entry('POST', 'Patient', patient({ identifier: [{ system: 'http://mrn', value: '1' }] }), { ifNoneExist: criteria }),
-    entry('DELETE', `Patient/${going}`), patchEntry(`Patient/${id}`, [{ op: 'add', path: '/gender', value: 'other' }], { ifMatch: 'W/"1"' }))
-  t.match(answer, { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8' }, resource: { resourceType: 'Bundle', type: 'batch-response' } })
+  const answer = await send(
+    fhir,
+    entry('GET', `Patient/${id}`),
+    entry('GET', `/Patient/${id}`),
+    entry('GET', `${fhirBase}/Patient/${id}/_history/1`),
+    entry('GET', `Patient?_id=${id}`),
+    entry('POST', 'Patient', patient({ identifier: [{ system: 'http://mrn', value: '1' }] }), {
+      ifNoneExist: criteria
+    }),
+    entry('DELETE', `Patient/${going}`),
+    patchEntry(`Patient/${id}`, [{ op: 'add', path: '/gender', value: 'other' }], { ifMatch: 'W/"1"' })
+  )
+  t.match(answer, {
+    status: 200,
+    headers: { 'content-type': 'application/fhir+json; charset=utf-8' },
+    resource: { resourceType: 'Bundle', type: 'batch-response' }
+  })
   t.strictSame(statuses(answer), ['200 OK', '200 OK', '200 OK', '200 OK', '201 Created', '204 No Content', '200 OK'])
   const [read, , version, search, created, , patched] = answer.resource.entry
-  t.match(read, { resource: { id }, response: { etag: /^W\/"[12]"$/, lastModified: /^\d{4}-/, location: new RegExp(`^${fhirBase}/Patient/${id}/_history/`) } })
+  t.match(read, {
+    resource: { id },
+    response: {
+      etag: /^W\/"[12]"$/,
+      lastModified: /^\d{4}-/,
+      location: new RegExp(`^${fhirBase}/Patient/${id}/_history/`)
+    }
+  })
   t.match(version.resource, { id, meta: { versionId: '1' } })
   t.match(search.resource, { type: 'searchset', total: 1 })
   t.match(created.response, { etag: 'W/"1"', location: new RegExp(`^${fhirBase}/Patient/`) })
@@ -54,14 +89,31 @@ async function failures (t: Test, { fhir: join }: World): Promise<void> {
     ['415 not-supported', entry('PATCH', `Patient/${id}`, { resourceType: 'Parameters' })],
     ['422 business-rule', entry('POST', 'Observation', observation('Patient/no-such'))],
     ['422 processing', patchEntry(`Patient/${id}`, [{ op: 'test', path: '/active', value: true }])],
-    ['400 structure', entry('PATCH', `Patient/${id}`, { resourceType: 'Binary', contentType: 'application/json-patch+json', data: Buffer.from('[{]').toString('base64') })]
+    [
+      '400 structure',
+      entry('PATCH', `Patient/${id}`, {
+        resourceType: 'Binary',
+        contentType: 'application/json-patch+json',
+        data: Buffer.from('[{]').toString('base64')
+      })
+    ]
   ]
   const good = entry('POST', 'Patient', patient())
   const answer = await send(fhir, good, ...wrong.map(([, one]) => one), good)
   t.equal(answer.status, 200)
-  t.strictSame(answer.resource.entry.slice(1, -1).map(({ response: { status, outcome } }: any) => `${status.slice(0, 3)} ${outcome.issue[0].code}`), wrong.map(([expected]) => expected))
+  t.strictSame(
+    answer.resource.entry
+      .slice(1, -1)
+      .map(({ response: { status, outcome } }: any) => `${status.slice(0, 3)} ${outcome.issue[0].code}`),
+    wrong.map(([expected]) => expected)
+  )
   t.strictSame([statuses(answer)[0], statuses(answer).at(-1)], ['201 Created', '201 Created'])
-  t.ok(answer.resource.entry.every(({ resource, response: { outcome } }: any) => resource === undefined && (outcome === undefined || outcome.resourceType === 'OperationOutcome')))
+  t.ok(
+    answer.resource.entry.every(
+      ({ resource, response: { outcome } }: any) =>
+        resource === undefined && (outcome === undefined || outcome.resourceType === 'OperationOutcome')
+    )
+  )
   t.equal((await fhir.send('GET', '/Patient?_summary=count')).resource.total, 3)
 }
 
@@ -69,7 +121,19 @@ async function shown (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id] = await stored(fhir, patient())
   const resources = async (headers: Readonly<Record<string, string>>) =>
-    (await fhir.send('POST', '', bundle('batch', entry('POST', 'Patient', patient()), entry('GET', `Patient/${id}`), entry('DELETE', 'Patient?identifier=none')), headers)).resource.entry.map(({ resource }: any) => resource?.resourceType)
+    (
+      await fhir.send(
+        'POST',
+        '',
+        bundle(
+          'batch',
+          entry('POST', 'Patient', patient()),
+          entry('GET', `Patient/${id}`),
+          entry('DELETE', 'Patient?identifier=none')
+        ),
+        headers
+      )
+    ).resource.entry.map(({ resource }: any) => resource?.resourceType)
   t.strictSame(await resources({}), [undefined, 'Patient', undefined])
   t.strictSame(await resources({ prefer: 'return=minimal' }), [undefined, 'Patient', undefined])
   t.strictSame(await resources({ prefer: 'return=representation' }), ['Patient', 'Patient', undefined])
@@ -79,7 +143,12 @@ async function independent (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   await stored(fhir, patient({ identifier: [{ system: 'http://mrn', value: '1' }] }))
   const fullUrl = 'urn:uuid:00000000-0000-4000-8000-000000000001'
-  const answer = await send(fhir, entry('POST', 'Patient', patient(), { fullUrl }), entry('POST', 'Observation', observation(fullUrl)), entry('POST', 'Observation', observation(`Patient?${criteria}`)))
+  const answer = await send(
+    fhir,
+    entry('POST', 'Patient', patient(), { fullUrl }),
+    entry('POST', 'Observation', observation(fullUrl)),
+    entry('POST', 'Observation', observation(`Patient?${criteria}`))
+  )
   t.strictSame(statuses(answer).map(status => status.slice(0, 3)), ['201', '422', '422'])
 }
 
@@ -97,8 +166,14 @@ async function walks (t: Test, { fhir: join }: World): Promise<void> {
 async function sizes (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id] = await stored(fhir, patient())
-  const answer = await send(fhir, ...Array.from({ length: 1_000 }, (_, i) => entry('GET', i % 2 === 0 ? `Patient/${id}` : 'Patient/no-such')))
-  t.strictSame(statuses(answer).map(status => status.slice(0, 3)), Array.from({ length: 1_000 }, (_, i) => i % 2 === 0 ? '200' : '404'))
+  const answer = await send(
+    fhir,
+    ...Array.from({ length: 1_000 }, (_, i) => entry('GET', i % 2 === 0 ? `Patient/${id}` : 'Patient/no-such'))
+  )
+  t.strictSame(
+    statuses(answer).map(status => status.slice(0, 3)),
+    Array.from({ length: 1_000 }, (_, i) => (i % 2 === 0 ? '200' : '404'))
+  )
   isRefused(t, await send(fhir, ...Array.from({ length: 1_001 }, () => entry('GET', `Patient/${id}`))), 413, '1001')
   t.match(idIn(answer.resource.entry[0].response.location), id)
 }

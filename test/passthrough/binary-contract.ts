@@ -6,7 +6,9 @@ import { idIn, isRefused, patient, stored, type Answer, type Fhir, type World } 
 export async function binaryContract (t: Test, world: World, serverUrl: string): Promise<void> {
   await t.test('content comes out as it went in, to whoever names no media type of FHIR', t => inAndOut(t, world))
   await t.test('and as a resource to whoever names one', t => asResource(t, world))
-  await t.test('what was stored as a resource comes out as content, and does not run in a browser', t => outOfResource(t, world))
+  await t.test('what was stored as a resource comes out as content, and does not run in a browser', t =>
+    outOfResource(t, world)
+  )
   await t.test('it is stored with the tenant\'s tag, as the resource would be', t => storedTagged(t, world, serverUrl))
   await t.test('the security context must lead to a record of the tenant', t => securityContext(t, world))
   await t.test('content of others is not there', t => strangers(t, world))
@@ -19,7 +21,12 @@ const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const png = { 'content-type': 'image/png' }
 
 /** The content itself, which the sender of JSON cannot show. */
-async function content ({ gateway }: World, { secret }: Fhir, id: string, headers: Readonly<Record<string, string>> = {}) {
+async function content (
+  { gateway }: World,
+  { secret }: Fhir,
+  id: string,
+  headers: Readonly<Record<string, string>> = {}
+) {
   return await gateway.inject({ url: `/v1/fhir/Binary/${id}`, headers: { 'x-api-key': secret, ...headers } })
 }
 
@@ -28,13 +35,35 @@ const madeId = ({ headers }: Answer): string => idIn(headers.location!)
 async function inAndOut (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
   const made = await fhir.send('POST', '/Binary', bytes, png)
-  t.match(made, { status: 201, headers: { etag: 'W/"1"' }, resource: { resourceType: 'Binary', contentType: 'image/png', data: bytes.toString('base64') } })
+  t.match(made, {
+    status: 201,
+    headers: { etag: 'W/"1"' },
+    resource: { resourceType: 'Binary', contentType: 'image/png', data: bytes.toString('base64') }
+  })
   for (const accept of [undefined, '*/*', 'image/png', 'image/*', 'text/html, image/png;q=0.1', '']) {
     const out = await content(world, fhir, madeId(made), accept === undefined ? {} : { accept })
-    t.strictSame([out.statusCode, out.headers['content-type'], out.headers['content-disposition'], out.headers['x-content-type-options'], out.headers.etag], [200, 'image/png', 'attachment', 'nosniff', 'W/"1"'], String(accept))
+    t.strictSame(
+      [
+        out.statusCode,
+        out.headers['content-type'],
+        out.headers['content-disposition'],
+        out.headers['x-content-type-options'],
+        out.headers.etag
+      ],
+      [200, 'image/png', 'attachment', 'nosniff', 'W/"1"'],
+      String(accept)
+    )
     t.ok(out.rawPayload.equals(bytes), String(accept))
   }
-  for (const type of ['text/plain; charset=utf-8', 'application/pdf', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary="a b"', 'application/vnd.ms-excel', 'text/html', 'application/hl7-v2+er7']) {
+  for (const type of [
+    'text/plain; charset=utf-8',
+    'application/pdf',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary="a b"',
+    'application/vnd.ms-excel',
+    'text/html',
+    'application/hl7-v2+er7'
+  ]) {
     const sent = await fhir.send('POST', '/Binary', Buffer.from('a=b&c'), { 'content-type': type })
     t.equal(sent.status, 201, type)
     const out = await content(world, fhir, madeId(sent))
@@ -42,29 +71,67 @@ async function inAndOut (t: Test, world: World): Promise<void> {
   }
   const unchanged = await content(world, fhir, madeId(made), { 'if-none-match': 'W/"1"' })
   t.strictSame([unchanged.statusCode, unchanged.body], [304, ''])
-  const head = await world.gateway.inject({ method: 'HEAD', url: `/v1/fhir/Binary/${madeId(made)}`, headers: { 'x-api-key': fhir.secret } })
-  t.strictSame([head.statusCode, head.body, head.headers['content-type'], head.headers['content-length']], [200, '', 'image/png', '256'])
+  const head = await world.gateway.inject({
+    method: 'HEAD',
+    url: `/v1/fhir/Binary/${madeId(made)}`,
+    headers: { 'x-api-key': fhir.secret }
+  })
+  t.strictSame(
+    [head.statusCode, head.body, head.headers['content-type'], head.headers['content-length']],
+    [200, '', 'image/png', '256']
+  )
 }
 
 async function asResource (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const id = madeId(await send('POST', '/Binary', bytes, png))
   const fhirType = 'application/fhir+json; charset=utf-8'
-  for (const headers of [{ accept: 'application/fhir+json' }, { accept: 'application/json' }, { accept: 'application/fhir+json;fhirVersion=4.0, */*;q=0.1' }]) {
-    t.match(await send('GET', `/Binary/${id}`, undefined, headers), { status: 200, headers: { 'content-type': fhirType }, resource: { id, contentType: 'image/png', data: bytes.toString('base64') } }, JSON.stringify(headers))
+  for (const headers of [
+    { accept: 'application/fhir+json' },
+    { accept: 'application/json' },
+    { accept: 'application/fhir+json;fhirVersion=4.0, */*;q=0.1' }
+  ]) {
+    t.match(
+      await send('GET', `/Binary/${id}`, undefined, headers),
+      {
+        status: 200,
+        headers: { 'content-type': fhirType },
+        resource: { id, contentType: 'image/png', data: bytes.toString('base64') }
+      },
+      JSON.stringify(headers)
+    )
   }
   t.match(await send('GET', `/Binary/${id}?_format=json`), { status: 200, headers: { 'content-type': fhirType } })
   t.match(await send('GET', `/Binary/${id}/_history/1`), { status: 200, headers: { 'content-type': fhirType } })
-  t.match(await send('GET', `/Binary?_id=${id}`), { status: 200, headers: { 'content-type': fhirType }, resource: { total: 1 } })
-  for (const accept of ['application/fhir+xml', 'text/plain', 'application/fhir+ndjson', 'image/png;q=0']) isRefused(t, await send('GET', `/Binary/${id}`, undefined, { accept }), 406, accept)
+  t.match(await send('GET', `/Binary?_id=${id}`), {
+    status: 200,
+    headers: { 'content-type': fhirType },
+    resource: { total: 1 }
+  })
+  for (const accept of ['application/fhir+xml', 'text/plain', 'application/fhir+ndjson', 'image/png;q=0']) {
+    isRefused(t, await send('GET', `/Binary/${id}`, undefined, { accept }), 406, accept)
+  }
 }
 
 async function outOfResource (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
-  for (const [contentType, shown] of [['text/html', 'text/html'], ['image/svg+xml', 'image/svg+xml'], ['nonsense', 'application/octet-stream'], ['text/html,x', 'application/octet-stream']] as const) {
-    const made = await fhir.send('POST', '/Binary', { resourceType: 'Binary', contentType, data: bytes.toString('base64') })
+  for (const [contentType, shown] of [
+    ['text/html', 'text/html'],
+    ['image/svg+xml', 'image/svg+xml'],
+    ['nonsense', 'application/octet-stream'],
+    ['text/html,x', 'application/octet-stream']
+  ] as const) {
+    const made = await fhir.send('POST', '/Binary', {
+      resourceType: 'Binary',
+      contentType,
+      data: bytes.toString('base64')
+    })
     const out = await content(world, fhir, madeId(made))
-    t.strictSame([out.headers['content-type'], out.headers['content-disposition'], out.headers['content-security-policy']], [shown, 'attachment', 'sandbox; default-src \'none\''], contentType)
+    t.strictSame(
+      [out.headers['content-type'], out.headers['content-disposition'], out.headers['content-security-policy']],
+      [shown, 'attachment', "sandbox; default-src 'none'"],
+      contentType
+    )
     t.ok(out.rawPayload.equals(bytes))
   }
   const empty = await fhir.send('POST', '/Binary', { resourceType: 'Binary', contentType: 'text/plain' })
@@ -75,18 +142,32 @@ async function outOfResource (t: Test, world: World): Promise<void> {
 async function storedTagged (t: Test, { fhir: join }: World, serverUrl: string): Promise<void> {
   const { send, tenantId } = await join()
   const id = madeId(await send('POST', '/Binary', bytes, png))
-  t.match(await fhirServer(serverUrl).tagged(tenantId, 'Binary'), [{ id, contentType: 'image/png', data: bytes.toString('base64') }])
+  t.match(await fhirServer(serverUrl).tagged(tenantId, 'Binary'), [
+    { id, contentType: 'image/png', data: bytes.toString('base64') }
+  ])
 }
 
 async function securityContext (t: Test, { fhir: join }: World): Promise<void> {
   const [fhir, other] = [await join(), await join()]
   const [[own], [foreign]] = [await stored(fhir, patient()), await stored(other, patient())]
   for (const reference of [`Patient/${own}`, `https://gateway.test/v1/fhir/Patient/${own}`]) {
-    t.match(await fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': reference }), { status: 201, resource: { securityContext: { reference: `Patient/${own}` } } })
+    t.match(await fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': reference }), {
+      status: 201,
+      resource: { securityContext: { reference: `Patient/${own}` } }
+    })
   }
-  const answers = await Promise.all([`Patient/${foreign}`, 'Patient/nobody'].map(reference => fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': reference })))
+  const answers = await Promise.all(
+    [`Patient/${foreign}`, 'Patient/nobody'].map(reference =>
+      fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': reference })
+    )
+  )
   for (const answer of answers) {
-    isRefused(t, answer, { status: 422, code: 'business-rule', expression: ['Binary.securityContext'] }, 'a foreign context')
+    isRefused(
+      t,
+      answer,
+      { status: 422, code: 'business-rule', expression: ['Binary.securityContext'] },
+      'a foreign context'
+    )
     t.equal(answer.text, answers[0]!.text)
   }
   const criteria = await fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': 'Patient?_id=x' })
@@ -97,7 +178,10 @@ async function strangers (t: Test, world: World): Promise<void> {
   const [fhir, other] = [await world.fhir(), await world.fhir()]
   const foreign = madeId(await other.send('POST', '/Binary', bytes, png))
   for (const accept of ['*/*', 'image/png', 'text/plain']) {
-    const [theirs, nobodys] = [await content(world, fhir, foreign, { accept }), await content(world, fhir, 'nobody', { accept })]
+    const [theirs, nobodys] = [
+      await content(world, fhir, foreign, { accept }),
+      await content(world, fhir, 'nobody', { accept })
+    ]
     t.strictSame([theirs.statusCode, theirs.body], [404, nobodys.body], accept)
     t.match(theirs.headers['content-type'], 'application/fhir+json')
   }
@@ -108,18 +192,33 @@ async function strangers (t: Test, world: World): Promise<void> {
 async function replaced (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
   const id = madeId(await fhir.send('POST', '/Binary', bytes, png))
-  t.match(await fhir.send('PUT', `/Binary/${id}`, Buffer.from('new'), { 'content-type': 'text/plain', 'if-match': 'W/"1"' }), { status: 200, resource: { id, contentType: 'text/plain' } })
+  t.match(
+    await fhir.send('PUT', `/Binary/${id}`, Buffer.from('new'), { 'content-type': 'text/plain', 'if-match': 'W/"1"' }),
+    { status: 200, resource: { id, contentType: 'text/plain' } }
+  )
   isRefused(t, await fhir.send('PUT', `/Binary/${id}`, bytes, { ...png, 'if-match': 'W/"1"' }), 412, 'an old version')
   t.equal((await content(world, fhir, id)).body, 'new')
 }
 
 async function refused (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  for (const type of ['application/fhir+xml', 'application/fhir+turtle', 'nonsense', 'image/', 'text/plain; a']) isRefused(t, await send('POST', '/Binary', Buffer.from('x'), { 'content-type': type }), 415, type)
+  for (const type of ['application/fhir+xml', 'application/fhir+turtle', 'nonsense', 'image/', 'text/plain; a']) {
+    isRefused(t, await send('POST', '/Binary', Buffer.from('x'), { 'content-type': type }), 415, type)
+  }
   isRefused(t, await send('POST', '/Binary', bytes, { ...png, 'content-encoding': 'gzip' }), 415, 'packed')
-  isRefused(t, await send('POST', '/Binary', '{"a":1}', { 'content-type': 'application/json' }), 400, 'JSON is the resource')
+  isRefused(
+    t,
+    await send('POST', '/Binary', '{"a":1}', { 'content-type': 'application/json' }),
+    400,
+    'JSON is the resource'
+  )
   isRefused(t, await send('POST', '/Patient', bytes, png), 415, 'another type')
   isRefused(t, await send('POST', '/Binary', Buffer.alloc(0), png), 400, 'nothing')
   isRefused(t, await send('POST', '/Binary', Buffer.alloc(16 * 1024 * 1024 + 1), png), 413, 'too large')
-  isRefused(t, await (await join({ scopes: ['read'] })).send('POST', '/Binary', bytes, png), 403, 'a key that may not write')
+  isRefused(
+    t,
+    await (await join({ scopes: ['read'] })).send('POST', '/Binary', bytes, png),
+    403,
+    'a key that may not write'
+  )
 }

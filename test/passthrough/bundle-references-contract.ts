@@ -1,10 +1,27 @@
 import type { Test } from 'tap'
-import { bundle, entry, fhirBase, idIn, isRefused, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
+import {
+  bundle,
+  entry,
+  fhirBase,
+  idIn,
+  isRefused,
+  observation,
+  patchEntry,
+  patient,
+  stored,
+  type Answer,
+  type Fhir,
+  type World
+} from './fixture.js'
 
 /** Where references inside a Bundle lead: http://hl7.org/fhir/R4/bundle.html#references and http.html#trules */
 export async function bundleReferencesContract (t: Test, world: World): Promise<void> {
-  await t.test('an Observation of another system\'s transaction is never filed for a stored patient of the same id', t => misfiling(t, world))
-  await t.test('a conditional reference leads to what the same transaction creates, changes or leaves', t => conditionalReferences(t, world))
+  await t.test("an Observation of another system's transaction is never filed for a stored patient of the same id", t =>
+    misfiling(t, world)
+  )
+  await t.test('a conditional reference leads to what the same transaction creates, changes or leaves', t =>
+    conditionalReferences(t, world)
+  )
   await t.test('a transaction that deletes what another entry refers to does nothing', t => deletions(t, world))
   await t.test('two creates under the same criteria make one record', t => sameCriteria(t, world))
   await t.test('placeholders are replaced in uris and narratives, and in no string', t => placeholders(t, world))
@@ -16,7 +33,8 @@ export async function bundleReferencesContract (t: Test, world: World): Promise<
 
 const ehr = 'http://ehr.example.com/fhir'
 const urn = (digit: number) => `urn:uuid:00000000-0000-4000-8000-0000000000a${digit}`
-const send = ({ send }: Fhir, ...entries: object[]): Promise<Answer> => send('POST', '', bundle('transaction', ...entries))
+const send = ({ send }: Fhir, ...entries: object[]): Promise<Answer> =>
+  send('POST', '', bundle('transaction', ...entries))
 const made = ({ resource }: Answer, at: number): string => idIn(resource.entry[at].response.location)
 const read = async ({ send }: Fhir, path: string) => (await send('GET', `/${path}`)).resource
 const total = async ({ send }: Fhir, type: string) => (await send('GET', `/${type}?_summary=count`)).resource.total
@@ -25,7 +43,10 @@ const mrn = (value: string) => ({ identifier: [{ system: 'http://mrn', value }] 
 /** Whether R4 resolves a reference within the Bundle, written from its text and not from the code. */
 function resolvesInside (reference: string, fullUrl: string, from: string | undefined): boolean {
   const plain = reference.split('/_history/')[0]!
-  const base = from !== undefined && /^https?:.*\/[A-Z][A-Za-z]+\/[^/]+$/.test(from) ? from.split('/').slice(0, -2).join('/') : undefined
+  const base =
+    from !== undefined && /^https?:.*\/[A-Z][A-Za-z]+\/[^/]+$/.test(from)
+      ? from.split('/').slice(0, -2).join('/')
+      : undefined
   if (!fullUrl.includes(':')) return false
   if (plain === fullUrl) return !plain.startsWith(fhirBase) || base === undefined
   if (plain.includes(':')) return false
@@ -36,7 +57,15 @@ async function misfiling (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id] = await stored(fhir, patient())
   const relative = `Patient/${id}`
-  const fullUrls = [`${ehr}/${relative}`, urn(1), 'urn:oid:1.2.3.4', 'resource:0', relative, `${fhirBase}/${relative}`, `https://other.example.org/${relative}`]
+  const fullUrls = [
+    `${ehr}/${relative}`,
+    urn(1),
+    'urn:oid:1.2.3.4',
+    'resource:0',
+    relative,
+    `${fhirBase}/${relative}`,
+    `https://other.example.org/${relative}`
+  ]
   const froms = [undefined, `${ehr}/Observation/7`, 'https://third.example.org/r4/Observation/7', urn(2)]
   let filed = 0
   for (const fullUrl of fullUrls) {
@@ -49,41 +78,104 @@ async function misfiling (t: Test, { fhir: join }: World): Promise<void> {
         if (resolvesInside(reference, fullUrl, from)) {
           filed++
           if (!t.equal(answer.status, 200, `${name}: ${answer.text}`)) continue
-          t.match(await read(fhir, `Observation/${made(answer, 1)}`), { subject: { reference: `Patient/${made(answer, 0)}` } }, name)
+          t.match(
+            await read(fhir, `Observation/${made(answer, 1)}`),
+            { subject: { reference: `Patient/${made(answer, 0)}` } },
+            name
+          )
         } else {
-          isRefused(t, answer, { status: 422, code: 'business-rule', expression: ['Bundle.entry[1].resource.subject'] }, name)
+          isRefused(
+            t,
+            answer,
+            { status: 422, code: 'business-rule', expression: ['Bundle.entry[1].resource.subject'] },
+            name
+          )
         }
       }
     }
   }
   t.strictSame(await total(fhir, 'Observation'), filed)
   t.equal((await fhir.send('GET', `/Observation?subject=${relative}&_summary=count`)).resource.total, 0)
-  const bare = await send(fhir, entry('POST', 'Patient', patient({ id })), entry('POST', 'Observation', observation(relative)))
+  const bare = await send(
+    fhir,
+    entry('POST', 'Patient', patient({ id })),
+    entry('POST', 'Observation', observation(relative))
+  )
   isRefused(t, bare, { status: 422, diagnostics: /by its fullUrl/ }, 'an id in the content without a fullUrl')
-  const update = await send(fhir, entry('PUT', relative, patient({ id }), { fullUrl: urn(1) }), entry('POST', 'Observation', observation(relative)))
-  t.match(await read(fhir, `Observation/${made(update, 1)}`), { subject: { reference: relative } }, 'the stored record itself')
+  const update = await send(
+    fhir,
+    entry('PUT', relative, patient({ id }), { fullUrl: urn(1) }),
+    entry('POST', 'Observation', observation(relative))
+  )
+  t.match(
+    await read(fhir, `Observation/${made(update, 1)}`),
+    { subject: { reference: relative } },
+    'the stored record itself'
+  )
 }
 
 async function conditionalReferences (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const organization = (value: string) => ({ resourceType: 'Organization', name: 'Clinic', ...mrn(value) })
   const [existing, leaving] = await stored(fhir, organization('there'), organization('leaving'))
-  const reference = (value: string) => ({ managingOrganization: { reference: `Organization?identifier=http://mrn%7C${value}` } })
-  const about = async (answer: Answer, at: number) => (await read(fhir, `Patient/${made(answer, at)}`)).managingOrganization.reference
+  const reference = (value: string) => ({
+    managingOrganization: { reference: `Organization?identifier=http://mrn%7C${value}` }
+  })
+  const about = async (answer: Answer, at: number) =>
+    (await read(fhir, `Patient/${made(answer, at)}`)).managingOrganization.reference
 
-  const first = await send(fhir, entry('POST', 'Patient', patient(reference('new'))), entry('POST', 'Organization', organization('new')))
+  const first = await send(
+    fhir,
+    entry('POST', 'Patient', patient(reference('new'))),
+    entry('POST', 'Organization', organization('new'))
+  )
   t.equal(first.status, 200, first.text)
   t.equal(await about(first, 0), `Organization/${made(first, 1)}`)
   const ifNoneExist = 'identifier=http://mrn|there'
-  const again = await send(fhir, entry('POST', 'Organization', organization('there'), { ifNoneExist }), entry('POST', 'Patient', patient(reference('there'))))
+  const again = await send(
+    fhir,
+    entry('POST', 'Organization', organization('there'), { ifNoneExist }),
+    entry('POST', 'Patient', patient(reference('there')))
+  )
   t.equal(await about(again, 1), `Organization/${existing}`, 'a conditional create that finds one')
-  const renamed = await send(fhir, entry('PUT', `Organization/${leaving}`, { ...organization('renamed'), id: leaving }), entry('POST', 'Patient', patient(reference('renamed'))))
+  const renamed = await send(
+    fhir,
+    entry('PUT', `Organization/${leaving}`, { ...organization('renamed'), id: leaving }),
+    entry('POST', 'Patient', patient(reference('renamed')))
+  )
   t.equal(await about(renamed, 1), `Organization/${leaving}`, 'as the update leaves it')
 
   const patients = await total(fhir, 'Patient')
-  isRefused(t, await send(fhir, entry('PUT', `Organization/${leaving}`, { ...organization('gone'), id: leaving }), entry('POST', 'Patient', patient(reference('renamed')))), { status: 422, diagnostics: /meets the criteria/, expression: ['Bundle.entry[1].resource.managingOrganization'] }, 'no longer met')
-  isRefused(t, await send(fhir, entry('POST', 'Organization', organization('there')), entry('POST', 'Patient', patient(reference('there')))), { status: 412, code: 'multiple-matches', expression: ['Bundle.entry[1].resource.managingOrganization'] }, 'a stored one and a new one')
-  isRefused(t, await send(fhir, entry('DELETE', `Organization/${leaving}`), entry('POST', 'Patient', patient(reference('renamed')))), 422, 'deleted')
+  isRefused(
+    t,
+    await send(
+      fhir,
+      entry('PUT', `Organization/${leaving}`, { ...organization('gone'), id: leaving }),
+      entry('POST', 'Patient', patient(reference('renamed')))
+    ),
+    { status: 422, diagnostics: /meets the criteria/, expression: ['Bundle.entry[1].resource.managingOrganization'] },
+    'no longer met'
+  )
+  isRefused(
+    t,
+    await send(
+      fhir,
+      entry('POST', 'Organization', organization('there')),
+      entry('POST', 'Patient', patient(reference('there')))
+    ),
+    { status: 412, code: 'multiple-matches', expression: ['Bundle.entry[1].resource.managingOrganization'] },
+    'a stored one and a new one'
+  )
+  isRefused(
+    t,
+    await send(
+      fhir,
+      entry('DELETE', `Organization/${leaving}`),
+      entry('POST', 'Patient', patient(reference('renamed')))
+    ),
+    422,
+    'deleted'
+  )
   t.equal(await total(fhir, 'Patient'), patients)
 }
 
@@ -91,9 +183,18 @@ async function deletions (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id] = await stored(fhir, { resourceType: 'Organization', name: 'Clinic', ...mrn('d') } as any)
   const expected = { status: 409, code: 'conflict', expression: ['Bundle.entry[1].resource.managingOrganization'] }
-  for (const remove of [entry('DELETE', `Organization/${id}`), entry('DELETE', 'Organization?identifier=http://mrn|d'), entry('DELETE', `Organization/${id}`, undefined, { fullUrl: urn(3) })]) {
+  for (const remove of [
+    entry('DELETE', `Organization/${id}`),
+    entry('DELETE', 'Organization?identifier=http://mrn|d'),
+    entry('DELETE', `Organization/${id}`, undefined, { fullUrl: urn(3) })
+  ]) {
     const reference = 'fullUrl' in remove ? urn(3) : `Organization/${id}`
-    isRefused(t, await send(fhir, remove, entry('POST', 'Patient', patient({ managingOrganization: { reference } }))), expected, JSON.stringify(remove))
+    isRefused(
+      t,
+      await send(fhir, remove, entry('POST', 'Patient', patient({ managingOrganization: { reference } }))),
+      expected,
+      JSON.stringify(remove)
+    )
   }
   t.strictSame([await total(fhir, 'Organization'), await total(fhir, 'Patient')], [1, 0])
 }
@@ -106,30 +207,59 @@ async function sameCriteria (t: Test, { fhir: join }: World): Promise<void> {
     entry('POST', 'Patient', patient(mrn('same')), { ...once, fullUrl: urn(2) }),
     entry('POST', 'Observation', observation(urn(2))))
   t.equal(answer.status, 200, answer.text)
-  t.strictSame(answer.resource.entry.map(({ response }: any) => response.status), ['201 Created', '200 OK', '201 Created'])
+  t.strictSame(
+    answer.resource.entry.map(({ response }: any) => response.status),
+    ['201 Created', '200 OK', '201 Created']
+  )
   t.equal(made(answer, 0), made(answer, 1))
   t.match(await read(fhir, `Observation/${made(answer, 2)}`), { subject: { reference: `Patient/${made(answer, 0)}` } })
   const different = { ifNoneExist: 'identifier=http://mrn|other' }
-  for (const second of [entry('POST', 'Patient', patient({ ...mrn('other'), active: false }), different), entry('PUT', 'Patient?identifier=http://mrn|other', patient(mrn('other')))]) {
-    isRefused(t, await send(fhir, entry('POST', 'Patient', patient(mrn('other')), different), second), 400, 'one of the two would be lost')
+  for (const second of [
+    entry('POST', 'Patient', patient({ ...mrn('other'), active: false }), different),
+    entry('PUT', 'Patient?identifier=http://mrn|other', patient(mrn('other')))
+  ]) {
+    isRefused(
+      t,
+      await send(fhir, entry('POST', 'Patient', patient(mrn('other')), different), second),
+      400,
+      'one of the two would be lost'
+    )
   }
   t.equal(await total(fhir, 'Patient'), 1)
 }
 
 async function placeholders (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const narrative = (to: string) => ({ status: 'generated', div: `<div xmlns="http://www.w3.org/1999/xhtml"><a href="${to}">Ada</a> <img src="${to}" alt="${urn(1)}"/></div>` })
+  const narrative = (to: string) => ({
+    status: 'generated',
+    div: `<div xmlns="http://www.w3.org/1999/xhtml"><a href="${to}">Ada</a> <img src="${to}" alt="${urn(1)}"/></div>`
+  })
   const [kept] = await stored(fhir, patient())
-  const answer = await send(fhir,
+  const answer = await send(
+    fhir,
     entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
     entry('PUT', `Patient/${kept}`, patient({ id: kept }), { fullUrl: 'resource:0' }),
-    entry('POST', 'Questionnaire', { resourceType: 'Questionnaire', status: 'active' }, { fullUrl: `${ehr}/Questionnaire/q` }),
-    entry('POST', 'Observation', observation(urn(1), {
-      text: narrative(urn(1)),
-      identifier: [{ system: 'http://mrn', value: urn(1) }],
-      extension: [{ url: 'http://example.org/x', valueUri: urn(1) }, { url: 'http://example.org/y', valueUrl: 'resource:0' }, { url: 'http://example.org/z', valueString: urn(1) }],
-      note: [{ text: urn(1) }]
-    })))
+    entry(
+      'POST',
+      'Questionnaire',
+      { resourceType: 'Questionnaire', status: 'active' },
+      { fullUrl: `${ehr}/Questionnaire/q` }
+    ),
+    entry(
+      'POST',
+      'Observation',
+      observation(urn(1), {
+        text: narrative(urn(1)),
+        identifier: [{ system: 'http://mrn', value: urn(1) }],
+        extension: [
+          { url: 'http://example.org/x', valueUri: urn(1) },
+          { url: 'http://example.org/y', valueUrl: 'resource:0' },
+          { url: 'http://example.org/z', valueString: urn(1) }
+        ],
+        note: [{ text: urn(1) }]
+      })
+    )
+  )
   t.equal(answer.status, 200, answer.text)
   const id = made(answer, 0)
   const shown = await read(fhir, `Observation/${made(answer, 3)}`)
@@ -141,19 +271,46 @@ async function placeholders (t: Test, { fhir: join }: World): Promise<void> {
   })
   t.match(shown.text.div, new RegExp(`href="Patient/${id}"`))
   t.match(shown.text.div, new RegExp(`src="Patient/${id}" alt="${urn(1)}"`))
-  const conditional = await send(fhir, entry('POST', 'Patient', patient(mrn('n')), { fullUrl: urn(1), ifNoneExist: 'identifier=http://mrn|n' }), entry('POST', 'Observation', observation(urn(1), { text: narrative(urn(1)) })))
+  const conditional = await send(
+    fhir,
+    entry('POST', 'Patient', patient(mrn('n')), { fullUrl: urn(1), ifNoneExist: 'identifier=http://mrn|n' }),
+    entry('POST', 'Observation', observation(urn(1), { text: narrative(urn(1)) }))
+  )
   isRefused(t, conditional, { status: 422, diagnostics: /created under criteria/ }, 'an id that is not known before')
 }
 
 async function criteria (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const task = (focus: string) => ({ resourceType: 'Task', status: 'draft', intent: 'order', focus: { reference: focus } })
+  const task = (focus: string) => ({
+    resourceType: 'Task',
+    status: 'draft',
+    intent: 'order',
+    focus: { reference: focus }
+  })
   const [id] = await stored(fhir, patient())
-  const update = () => send(fhir, entry('PUT', `Patient/${id}`, patient({ id }), { fullUrl: urn(1) }), entry('PUT', `Task?focus=${urn(1)}`, task(urn(1))))
+  const update = () =>
+    send(
+      fhir,
+      entry('PUT', `Patient/${id}`, patient({ id }), { fullUrl: urn(1) }),
+      entry('PUT', `Task?focus=${urn(1)}`, task(urn(1)))
+    )
   t.strictSame((await update()).resource.entry.map(({ response }: any) => response.status), ['200 OK', '201 Created'])
-  t.strictSame((await update()).resource.entry.map(({ response }: any) => response.status), ['200 OK', '200 OK'], 'the second time it is found')
-  const created = await send(fhir, entry('POST', 'Patient', patient(), { fullUrl: urn(1) }), entry('PUT', `Task?focus=${urn(1)}`, task(urn(1))))
-  isRefused(t, created, { status: 400, diagnostics: /same transaction creates/, expression: ['Bundle.entry[1]'] }, 'what is created')
+  t.strictSame(
+    (await update()).resource.entry.map(({ response }: any) => response.status),
+    ['200 OK', '200 OK'],
+    'the second time it is found'
+  )
+  const created = await send(
+    fhir,
+    entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
+    entry('PUT', `Task?focus=${urn(1)}`, task(urn(1)))
+  )
+  isRefused(
+    t,
+    created,
+    { status: 400, diagnostics: /same transaction creates/, expression: ['Bundle.entry[1]'] },
+    'what is created'
+  )
   t.equal(await total(fhir, 'Task'), 1)
 }
 
@@ -166,27 +323,63 @@ async function batches (t: Test, { fhir: join }: World): Promise<void> {
     entry('POST', 'Observation', observation(`${ehr}/Patient/${id}`)),
     entry('PUT', `Patient/${id}`, patient({ id }), { fullUrl: urn(1) }),
     patchEntry(`Patient/${id}`, [{ op: 'add', path: '/gender', value: 'other' }])))
-  t.match(answer.resource.entry.map(({ response }: any) => response.status.slice(0, 3)), ['201', '422', '422', '200', '200'])
+  t.match(
+    answer.resource.entry.map(({ response }: any) => response.status.slice(0, 3)),
+    ['201', '422', '422', '200', '200']
+  )
   t.match(answer.resource.entry[1].response.outcome.issue, [{ diagnostics: /Send a transaction/ }])
 }
 
 async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  for (const [fullUrl, reference] of [[`${ehr}/Patient/1102`, 'Patient/1102'], [`${ehr}/Patient/1102`, `${ehr}/Patient/1102`], ['urn:oid:1.2.3', 'urn:oid:1.2.3']] as const) {
-    const entries = [{ fullUrl, resource: patient({ id: '1102' }) }, { fullUrl: `${ehr}/Observation/1`, resource: observation(reference, { id: '1' }) }]
+  for (const [fullUrl, reference] of [
+    [`${ehr}/Patient/1102`, 'Patient/1102'],
+    [`${ehr}/Patient/1102`, `${ehr}/Patient/1102`],
+    ['urn:oid:1.2.3', 'urn:oid:1.2.3']
+  ] as const) {
+    const entries = [
+      { fullUrl, resource: patient({ id: '1102' }) },
+      { fullUrl: `${ehr}/Observation/1`, resource: observation(reference, { id: '1' }) }
+    ]
     const answer = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
     if (!t.equal(answer.status, 201, `${fullUrl} ${reference}: ${answer.text}`)) continue
-    t.strictSame((await read(fhir, `Bundle/${idIn(answer.headers.location!)}`)).entry, entries, 'it comes back as it was sent')
+    t.strictSame(
+      (await read(fhir, `Bundle/${idIn(answer.headers.location!)}`)).entry,
+      entries,
+      'it comes back as it was sent'
+    )
   }
   const uuid = '0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0'
-  const twice = { resourceType: 'Bundle', type: 'document', entry: [{ fullUrl: `urn:uuid:${uuid}`, resource: patient({ id: uuid }) }] }
-  isRefused(t, await fhir.send('POST', '/Bundle', twice), { status: 422, diagnostics: /leave out the id/, expression: ['Bundle.entry[0].resource.id'] }, 'an id that HAPI would drop')
-  for (const type of ['transaction', 'batch', 'searchset']) {
-    isRefused(t, await fhir.send('POST', '/Bundle', bundle(type, entry('POST', 'Patient', patient()))), { status: 422, diagnostics: /POST \/v1\/fhir/, expression: ['Bundle.type'] }, type)
+  const twice = {
+    resourceType: 'Bundle',
+    type: 'document',
+    entry: [{ fullUrl: `urn:uuid:${uuid}`, resource: patient({ id: uuid }) }]
   }
-  const elsewhere = { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: `${ehr}/Observation/1`, resource: observation('Patient/1103') }] }
+  isRefused(
+    t,
+    await fhir.send('POST', '/Bundle', twice),
+    { status: 422, diagnostics: /leave out the id/, expression: ['Bundle.entry[0].resource.id'] },
+    'an id that HAPI would drop'
+  )
+  for (const type of ['transaction', 'batch', 'searchset']) {
+    isRefused(
+      t,
+      await fhir.send('POST', '/Bundle', bundle(type, entry('POST', 'Patient', patient()))),
+      { status: 422, diagnostics: /POST \/v1\/fhir/, expression: ['Bundle.type'] },
+      type
+    )
+  }
+  const elsewhere = {
+    resourceType: 'Bundle',
+    type: 'collection',
+    entry: [{ fullUrl: `${ehr}/Observation/1`, resource: observation('Patient/1103') }]
+  }
   isRefused(t, await fhir.send('POST', '/Bundle', elsewhere), 422, 'a record that is neither in the Bundle nor here')
-  const altered = { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'resource:0', resource: patient() }, { resource: observation('resource:0') }] }
+  const altered = {
+    resourceType: 'Bundle',
+    type: 'collection',
+    entry: [{ fullUrl: 'resource:0', resource: patient() }, { resource: observation('resource:0') }]
+  }
   isRefused(t, await fhir.send('POST', '/Bundle', altered), 422, 'a form of reference that HAPI would alter')
 }
 
@@ -194,9 +387,23 @@ async function texts (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id] = await stored(fhir, patient())
   const cases: ReadonlyArray<readonly [string, RegExp]> = [
-    [urn(7), /urn: reference .* by its fullUrl/], [`${ehr}/Patient/${id}`, /absolute URL/], ['Patient/nobody', /existing record of the same organization/],
+    [urn(7), /urn: reference .* by its fullUrl/],
+    [`${ehr}/Patient/${id}`, /absolute URL/],
+    ['Patient/nobody', /existing record of the same organization/],
     ['Patient?identifier=http://mrn%7Cnone', /meets the criteria/]
   ]
-  for (const [reference, diagnostics] of cases) isRefused(t, await send(fhir, entry('POST', 'Observation', observation(reference))), { status: 422, diagnostics, expression: ['Bundle.entry[0].resource.subject'] }, reference)
-  isRefused(t, await fhir.send('POST', '/Observation', observation('Patient?identifier=x')), { status: 422, diagnostics: /only in a transaction/ }, 'criteria outside of a transaction')
+  for (const [reference, diagnostics] of cases) {
+    isRefused(
+      t,
+      await send(fhir, entry('POST', 'Observation', observation(reference))),
+      { status: 422, diagnostics, expression: ['Bundle.entry[0].resource.subject'] },
+      reference
+    )
+  }
+  isRefused(
+    t,
+    await fhir.send('POST', '/Observation', observation('Patient?identifier=x')),
+    { status: 422, diagnostics: /only in a transaction/ },
+    'criteria outside of a transaction'
+  )
 }

@@ -14,11 +14,19 @@ const question = `/ValueSet/$expand?url=${encodeURIComponent(genders)}`
 const valueSet = { resourceType: 'ValueSet', url: genders }
 
 /** A gateway to a server of which the test decides everything. */
-async function carriedTo (t: Test, server: FaultyServer, datastore: object = {}): Promise<{ readonly send: Fhir['send'], readonly logged: () => unknown }> {
+async function carriedTo (
+  t: Test,
+  server: FaultyServer,
+  datastore: object = {}
+): Promise<{ readonly send: Fhir['send']; readonly logged: () => unknown }> {
   server.answerProbes()
-  const datastores = { there: { url: `${server.url}/deep/fhir`, auth: { type: 'bearer', tokenEnv: 'THERE_TOKEN' }, ...datastore } }
+  const datastores = {
+    there: { url: `${server.url}/deep/fhir`, auth: { type: 'bearer', tokenEnv: 'THERE_TOKEN' }, ...datastore }
+  }
   const gateway = await startGateway(t, {
-    plans: unlimitedPlans, environment: { THERE_TOKEN: 'tok3n' }, config: { publicUrl: new URL(fhirBase).origin, datastores, routing: { test: 'there', live: 'there' } }
+    plans: unlimitedPlans,
+    environment: { THERE_TOKEN: 'tok3n' },
+    config: { publicUrl: new URL(fhirBase).origin, datastores, routing: { test: 'there', live: 'there' } }
   })
   const { secret } = await gateway.createKey()
   return { send: sender(gateway, secret), logged: gateway.logged }
@@ -31,35 +39,96 @@ async function serverFor (t: Test, ...tls: Parameters<typeof startFaultyServer>)
   return server
 }
 
-t.test('nothing of the client\'s bytes goes to the datastore: path, query, headers and body are built anew', async t => {
-  const server = await serverFor(t)
-  const { send } = await carriedTo(t, server)
-  const bad = {
-    cookie: 's3cret', authorization: 'Basic s3cret', 'content-location': 'Patient/1', 'x-forwarded-host': 'evil', forwarded: 'host=evil', 'x-request-source': 's3cret', 'if-none-match': '*', prefer: 'respond-async', 'accept-encoding': 'gzip', connection: 'x-api-key, authorization', te: 'trailers', 'x-request-id': 'mine'
+t.test(
+  "nothing of the client's bytes goes to the datastore: path, query, headers and body are built anew",
+  async t => {
+    const server = await serverFor(t)
+    const { send } = await carriedTo(t, server)
+    const bad = {
+      cookie: 's3cret',
+      authorization: 'Basic s3cret',
+      'content-location': 'Patient/1',
+      'x-forwarded-host': 'evil',
+      forwarded: 'host=evil',
+      'x-request-source': 's3cret',
+      'if-none-match': '*',
+      prefer: 'respond-async',
+      'accept-encoding': 'gzip',
+      connection: 'x-api-key, authorization',
+      te: 'trailers',
+      'x-request-id': 'mine'
+    }
+    t.equal(
+      (await send('GET', `${question}&filter=a%26b%3Dc&filter=+d&_format=json&_pretty=true`, undefined, bad)).status,
+      200
+    )
+    t.equal((await send('GET', `/%56alueSet/%24expand?%75rl=${encodeURIComponent(genders)}`)).status, 200)
+    const [first, second] = server.seen
+    t.equal(second!.url, `/deep/fhir/ValueSet/$expand?url=${encodeURIComponent(genders)}`)
+    t.match(first, {
+      method: 'GET',
+      url: `/deep/fhir/ValueSet/$expand?url=${encodeURIComponent(genders)}&filter=a%26b%3Dc&filter=%20d`,
+      body: ''
+    })
+    t.strictSame(first!.headers, {
+      accept: 'application/fhir+json',
+      authorization: 'Bearer tok3n',
+      'x-request-id': 'mine',
+      host: new URL(server.url).host,
+      connection: 'keep-alive'
+    })
+    server.behave(json(200, { resourceType: 'Parameters' }))
+    const coding = { system: 'http://loinc.org', code: 'a\u00e4', userSelected: true }
+    await send(
+      'POST',
+      '/CodeSystem/$validate-code',
+      `{"parameter" : [{"valueCoding":${JSON.stringify(coding)},"name":"coding"}, {"name":"url","valueUri":"http://loinc.org"},{"name":"abstract","valueBoolean":true}] ,"id":"x","resourceType":"Parameters"}`
+    )
+    t.match(server.seen, [
+      {
+        method: 'POST',
+        url: '/deep/fhir/CodeSystem/$validate-code',
+        headers: { 'content-type': 'application/fhir+json; charset=utf-8' }
+      }
+    ])
+    const { userSelected: _, ...kept } = coding
+    t.strictSame(JSON.parse(server.seen[0]!.body), {
+      resourceType: 'Parameters',
+      parameter: [
+        { name: 'coding', valueCoding: kept },
+        { name: 'url', valueUri: 'http://loinc.org' },
+        { name: 'abstract', valueBoolean: true }
+      ]
+    })
   }
-  t.equal((await send('GET', `${question}&filter=a%26b%3Dc&filter=+d&_format=json&_pretty=true`, undefined, bad)).status, 200)
-  t.equal((await send('GET', `/%56alueSet/%24expand?%75rl=${encodeURIComponent(genders)}`)).status, 200)
-  const [first, second] = server.seen
-  t.equal(second!.url, `/deep/fhir/ValueSet/$expand?url=${encodeURIComponent(genders)}`)
-  t.match(first, { method: 'GET', url: `/deep/fhir/ValueSet/$expand?url=${encodeURIComponent(genders)}&filter=a%26b%3Dc&filter=%20d`, body: '' })
-  t.strictSame(first!.headers, { accept: 'application/fhir+json', authorization: 'Bearer tok3n', 'x-request-id': 'mine', host: new URL(server.url).host, connection: 'keep-alive' })
-  server.behave(json(200, { resourceType: 'Parameters' }))
-  const coding = { system: 'http://loinc.org', code: 'a\u00e4', userSelected: true }
-  await send('POST', '/CodeSystem/$validate-code', `{"parameter" : [{"valueCoding":${JSON.stringify(coding)},"name":"coding"}, {"name":"url","valueUri":"http://loinc.org"},{"name":"abstract","valueBoolean":true}] ,"id":"x","resourceType":"Parameters"}`)
-  t.match(server.seen, [{ method: 'POST', url: '/deep/fhir/CodeSystem/$validate-code', headers: { 'content-type': 'application/fhir+json; charset=utf-8' } }])
-  const { userSelected: _, ...kept } = coding
-  t.strictSame(JSON.parse(server.seen[0]!.body), { resourceType: 'Parameters', parameter: [{ name: 'coding', valueCoding: kept }, { name: 'url', valueUri: 'http://loinc.org' }, { name: 'abstract', valueBoolean: true }] })
-})
+)
 
 t.test('two datastores on one host are asked each with its own path and credential, also at one time', async t => {
   const server = await serverFor(t)
   server.answerProbes()
   server.behave((response, { url }) => json(200, { ...valueSet, title: url!.split('/')[1] })(response, {} as never))
-  const datastores = Object.fromEntries(modes.map(name => [name, { url: `${server.url}/${name}/fhir`, auth: { type: 'bearer', tokenEnv: `${name.toUpperCase()}_TOKEN` } }]))
-  const gateway = await startGateway(t, { plans: unlimitedPlans, environment: { TEST_TOKEN: 'of-test', LIVE_TOKEN: 'of-live' }, config: { publicUrl: new URL(fhirBase).origin, datastores } })
-  const keys = await Promise.all(modes.map(async mode => ({ mode, send: sender(gateway, (await gateway.createKey({ mode })).secret) })))
-  for (const { mode, send } of Array.from({ length: 3 }, () => keys).flat()) t.equal((await send('GET', question)).resource.title, mode)
-  const answers = await Promise.all(Array.from({ length: 10 }, () => keys).flat().map(async ({ mode, send }) => [mode, (await send('GET', question)).resource.title]))
+  const datastores = Object.fromEntries(
+    modes.map(name => [
+      name,
+      { url: `${server.url}/${name}/fhir`, auth: { type: 'bearer', tokenEnv: `${name.toUpperCase()}_TOKEN` } }
+    ])
+  )
+  const gateway = await startGateway(t, {
+    plans: unlimitedPlans,
+    environment: { TEST_TOKEN: 'of-test', LIVE_TOKEN: 'of-live' },
+    config: { publicUrl: new URL(fhirBase).origin, datastores }
+  })
+  const keys = await Promise.all(
+    modes.map(async mode => ({ mode, send: sender(gateway, (await gateway.createKey({ mode })).secret) }))
+  )
+  for (const { mode, send } of Array.from({ length: 3 }, () => keys).flat()) {
+    t.equal((await send('GET', question)).resource.title, mode)
+  }
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => keys)
+      .flat()
+      .map(async ({ mode, send }) => [mode, (await send('GET', question)).resource.title])
+  )
   for (const [mode, title] of answers) t.equal(title, mode)
   t.equal(server.seen.length, 26)
   for (const { url, headers } of server.seen) t.equal(headers.authorization, `Bearer of-${url.split('/')[1]}`)
@@ -74,23 +143,52 @@ t.test('a long question goes as Parameters', async t => {
   t.equal(JSON.parse(server.seen[0]!.body).parameter.length, 5)
 })
 
-t.test('of the answer the client sees the resource, with the gateway\'s URLs, and no header of the datastore', async t => {
-  const server = await serverFor(t)
-  const { send } = await carriedTo(t, server)
-  const id = `${server.url}/deep/fhir/ValueSet/1`
-  server.behave(json(200, { ...valueSet, identifier: [{ system: id }] }, { 'x-powered-by': 'HAPI', 'set-cookie': 'a=b', etag: 'W/"1"', 'content-location': id, 'access-control-allow-origin': '*', 'cache-control': 'public' }))
-  const answer = await send('GET', question)
-  t.strictSame(answer.resource, { ...valueSet, identifier: [{ system: `${fhirBase}/ValueSet/1` }] })
-  for (const name of ['x-powered-by', 'set-cookie', 'etag', 'content-location', 'access-control-allow-origin']) t.notHas(answer.headers, { [name]: /./ }, name)
-  t.equal(answer.headers['cache-control'], 'no-store')
-  server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(JSON.stringify({ ...valueSet, identifier: [{ system: id }] }).replaceAll('/', '\\/')) })
-  t.strictSame((await send('GET', question)).resource.identifier, [{ system: `${fhirBase}/ValueSet/1` }], 'escaped slashes hide nothing')
-})
+t.test(
+  "of the answer the client sees the resource, with the gateway's URLs, and no header of the datastore",
+  async t => {
+    const server = await serverFor(t)
+    const { send } = await carriedTo(t, server)
+    const id = `${server.url}/deep/fhir/ValueSet/1`
+    server.behave(
+      json(
+        200,
+        { ...valueSet, identifier: [{ system: id }] },
+        {
+          'x-powered-by': 'HAPI',
+          'set-cookie': 'a=b',
+          etag: 'W/"1"',
+          'content-location': id,
+          'access-control-allow-origin': '*',
+          'cache-control': 'public'
+        }
+      )
+    )
+    const answer = await send('GET', question)
+    t.strictSame(answer.resource, { ...valueSet, identifier: [{ system: `${fhirBase}/ValueSet/1` }] })
+    for (const name of ['x-powered-by', 'set-cookie', 'etag', 'content-location', 'access-control-allow-origin']) {
+      t.notHas(answer.headers, { [name]: /./ }, name)
+    }
+    t.equal(answer.headers['cache-control'], 'no-store')
+    server.behave(response => {
+      response
+        .writeHead(200, { 'content-type': 'application/fhir+json' })
+        .end(JSON.stringify({ ...valueSet, identifier: [{ system: id }] }).replaceAll('/', '\\/'))
+    })
+    t.strictSame(
+      (await send('GET', question)).resource.identifier,
+      [{ system: `${fhirBase}/ValueSet/1` }],
+      'escaped slashes hide nothing'
+    )
+  }
+)
 
 t.test('whatever else a datastore answers is told in the gateway\'s words, after one request', async t => {
   const server = await serverFor(t)
   const { send, logged } = await carriedTo(t, server)
-  const outcome = (code: string) => ({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, diagnostics: `HAPI-0001 s3cret at ${server.url}` }] })
+  const outcome = (code: string) => ({
+    resourceType: 'OperationOutcome',
+    issue: [{ severity: 'error', code, diagnostics: `HAPI-0001 s3cret at ${server.url}` }]
+  })
   const cases: ReadonlyArray<[string, Behaviour, number, Record<string, string>?]> = [
     ['503', json(503, outcome('transient')), 503, { 'retry-after': '5' }],
     ['503 with a time', json(503, outcome('transient'), { 'retry-after': '7' }), 503, { 'retry-after': '7' }],
@@ -106,13 +204,56 @@ t.test('whatever else a datastore answers is told in the gateway\'s words, after
     ['501', json(501, outcome('not-supported')), 501],
     ['another resource', json(200, { resourceType: 'Patient', id: 's3cret' }), 502],
     ['an outcome', json(200, outcome('informational')), 502],
-    ['HTML', response => { response.writeHead(200, { 'content-type': 'text/html' }).end('<p>s3cret') }, 502],
-    ['half JSON', response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"ValueSet","s3cret') }, 502],
-    ['no UTF-8', response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(Buffer.from([0x22, 0xff, 0x22])) }, 502],
-    ['packed bytes', response => { response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }).end('s3cret') }, 502],
-    ['a broken connection', response => { response.destroy() }, 502],
-    ['a connection that breaks in the body', response => { response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': '100' }).write('{'); setImmediate(() => response.destroy()) }, 502],
-    ['nothing', response => { response.writeHead(200).end() }, 502]
+    [
+      'HTML',
+      response => {
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<p>s3cret')
+      },
+      502
+    ],
+    [
+      'half JSON',
+      response => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"ValueSet","s3cret')
+      },
+      502
+    ],
+    [
+      'no UTF-8',
+      response => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(Buffer.from([0x22, 0xff, 0x22]))
+      },
+      502
+    ],
+    [
+      'packed bytes',
+      response => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }).end('s3cret')
+      },
+      502
+    ],
+    [
+      'a broken connection',
+      response => {
+        response.destroy()
+      },
+      502
+    ],
+    [
+      'a connection that breaks in the body',
+      response => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': '100' }).write('{')
+        setImmediate(() => response.destroy())
+      },
+      502
+    ],
+    [
+      'nothing',
+      response => {
+        response.writeHead(200).end()
+      },
+      502
+    ]
   ]
   for (const [title, behaviour, status, headers = {}] of cases) {
     server.behave(behaviour)
@@ -143,7 +284,9 @@ t.test('an answer that does not come in time, or does not end, is given up', asy
 t.test('an answer that is too large is cut off, with what to do', async t => {
   const server = await serverFor(t)
   const { send } = await carriedTo(t, server)
-  server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(' '.repeat(16 * 1024 * 1024 + 1)) })
+  server.behave(response => {
+    response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(' '.repeat(16 * 1024 * 1024 + 1))
+  })
   isRefused(t, await send('GET', question), { status: 400, code: 'too-costly' }, 'too large')
 })
 
@@ -158,7 +301,10 @@ t.test('a datastore that is not there is unavailable', async t => {
 
 t.test('a certificate that no authority vouches for is refused', async t => {
   const certificate = new URL('../backends/self-signed.pem', import.meta.url)
-  const server = await serverFor(t, { cert: readFileSync(certificate), key: readFileSync(new URL('../backends/self-signed-key.pem', import.meta.url)) })
+  const server = await serverFor(t, {
+    cert: readFileSync(certificate),
+    key: readFileSync(new URL('../backends/self-signed-key.pem', import.meta.url))
+  })
   const strict = await carriedTo(t, server)
   isRefused(t, await strict.send('GET', question), 502, 'self-signed')
   t.equal(server.seen.length, 0)

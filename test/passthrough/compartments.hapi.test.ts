@@ -8,5 +8,7 @@ await t.test('compartments on the real FHIR server', async t => {
   t.setTimeout(600_000)
   const world = await openWorld(t, { url: realBackend().url, server: 'hapi' })
   await compartmentsContract(t, world)
-  await t.test('a compartment of more records than can be named is refused with what to do', t => tooManyContract(t, world))
+  await t.test('a compartment of more records than can be named is refused with what to do', t =>
+    tooManyContract(t, world)
+  )
 })

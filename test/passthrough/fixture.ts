@@ -21,7 +21,12 @@ export interface Fhir {
   readonly tenantId: string
   readonly secret: string
   /** `path` begins after `/v1/fhir`, or is a whole URL below {@link fhirBase}. */
-  readonly send: (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+  readonly send: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>
+  ) => Promise<Answer>
 }
 
 /** A gateway to a FHIR server, for the tests of one file. */
@@ -32,8 +37,15 @@ export interface World {
   readonly fhir: (request?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Fhir>
 }
 
-export async function openWorld (t: Test, { url, server }: { readonly url: string, readonly server: World['server'] }): Promise<World> {
-  const gateway = await startGateway(t, { fhirUrl: url, plans: unlimitedPlans, config: { publicUrl: new URL(fhirBase).origin } })
+export async function openWorld (
+  t: Test,
+  { url, server }: { readonly url: string; readonly server: World['server'] }
+): Promise<World> {
+  const gateway = await startGateway(t, {
+    fhirUrl: url,
+    plans: unlimitedPlans,
+    config: { publicUrl: new URL(fhirBase).origin }
+  })
   return {
     gateway,
     server,
@@ -50,32 +62,76 @@ export function sender (gateway: Pick<TestGateway, 'inject'>, secret: string): F
     const response = await gateway.inject({
       method: method as 'GET',
       url: `/v1/fhir${path.startsWith(fhirBase) ? path.slice(fhirBase.length) : path}`,
-      headers: { 'x-api-key': secret, ...body !== undefined && { 'content-type': 'application/fhir+json' }, ...headers },
-      ...body !== undefined && { payload: typeof body === 'string' || body instanceof Buffer ? body : printJson(body) }
+      headers: {
+        'x-api-key': secret,
+        ...(body !== undefined && { 'content-type': 'application/fhir+json' }),
+        ...headers
+      },
+      ...(body !== undefined && {
+        payload: typeof body === 'string' || body instanceof Buffer ? body : printJson(body)
+      })
     })
-    return { status: response.statusCode, headers: response.headers as Answer['headers'], text: response.body, resource: response.body === '' ? undefined : parseStored(response.body) }
+    return {
+      status: response.statusCode,
+      headers: response.headers as Answer['headers'],
+      text: response.body,
+      resource: response.body === '' ? undefined : parseStored(response.body)
+    }
   }
 }
 
 export const patchType = { 'content-type': 'application/json-patch+json' }
 export const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 
-export const patient = (more: object = {}) => ({ resourceType: 'Patient', name: [{ family: 'Byron', given: ['Ada'] }], ...more })
-export const observation = (subject: string, more: object = {}) =>
-  ({ resourceType: 'Observation', status: 'final', code: { coding: [{ system: 'http://loinc.org', code: '29463-7' }] }, subject: { reference: subject }, ...more })
+export const patient = (more: object = {}) => ({
+  resourceType: 'Patient',
+  name: [{ family: 'Byron', given: ['Ada'] }],
+  ...more
+})
+export const observation = (subject: string, more: object = {}) => ({
+  resourceType: 'Observation',
+  status: 'final',
+  code: { coding: [{ system: 'http://loinc.org', code: '29463-7' }] },
+  subject: { reference: subject },
+  ...more
+})
 
 /** A Bundle of requests. */
 export const bundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })
 /** One of its entries; `request` may have ifMatch and ifNoneExist. */
-export const entry = (method: string, url: string, resource?: object, { fullUrl, ...request }: Readonly<Record<string, string>> = {}) =>
-  ({ ...fullUrl !== undefined && { fullUrl }, ...resource !== undefined && { resource }, request: { method, url, ...request } })
+export const entry = (
+  method: string,
+  url: string,
+  resource?: object,
+  { fullUrl, ...request }: Readonly<Record<string, string>> = {}
+) => ({
+  ...(fullUrl !== undefined && { fullUrl }),
+  ...(resource !== undefined && { resource }),
+  request: { method, url, ...request }
+})
 /** A JSON Patch as an entry has it. */
 export const patchEntry = (url: string, patch: readonly object[], request: Readonly<Record<string, string>> = {}) =>
-  entry('PATCH', url, { resourceType: 'Binary', contentType: 'application/json-patch+json', data: Buffer.from(JSON.stringify(patch)).toString('base64') }, request)
+  entry(
+    'PATCH',
+    url,
+    {
+      resourceType: 'Binary',
+      contentType: 'application/json-patch+json',
+      data: Buffer.from(JSON.stringify(patch)).toString('base64')
+    },
+    request
+  )
 
 /** Stores resources. @returns their ids */
-export async function stored ({ send }: Fhir, ...resources: ReadonlyArray<{ readonly resourceType: string }>): Promise<string[]> {
-  const { status, text, resource } = await send('POST', '', bundle('transaction', ...resources.map(one => entry('POST', one.resourceType, one))))
+export async function stored (
+  { send }: Fhir,
+  ...resources: ReadonlyArray<{ readonly resourceType: string }>
+): Promise<string[]> {
+  const { status, text, resource } = await send(
+    'POST',
+    '',
+    bundle('transaction', ...resources.map(one => entry('POST', one.resourceType, one)))
+  )
   if (status !== 200) throw new Error(`not stored: ${status} ${text}`)
   return resource.entry.map(({ response }: any) => idIn(response.location))
 }
@@ -85,7 +141,9 @@ export const idIn = (location: string): string => /\/([^/]+)\/_history\/[^/]+$/.
 
 /** The records of a Bundle as `Type/id`, those that came along with an `+` before. */
 export const listed = ({ resource }: Answer): string[] =>
-  (resource.entry ?? []).map((item: any) => `${item.search?.mode === 'include' ? '+' : ''}${item.resource.resourceType}/${item.resource.id}`)
+  (resource.entry ?? []).map(
+    (item: any) => `${item.search?.mode === 'include' ? '+' : ''}${item.resource.resourceType}/${item.resource.id}`
+  )
 
 export const linkTo = ({ resource }: Answer, relation: string): string | undefined =>
   resource.link?.find((link: any) => link.relation === relation)?.url
@@ -101,9 +159,35 @@ export async function pagesOf ({ send }: Fhir, path: string): Promise<Answer[]> 
   return pages
 }
 
-/** An answer that refuses, in the words of FHIR: the status, an OperationOutcome with this issue, and nothing of the envelope. */
-export function isRefused (t: Test, answer: Answer, expected: number | { readonly status: number, readonly code?: string, readonly diagnostics?: RegExp, readonly expression?: readonly string[] }, message: string): void {
+/**
+ * An answer that refuses, in the words of FHIR: the status, an OperationOutcome with this issue, and nothing of the
+ * envelope.
+ */
+export function isRefused (
+  t: Test,
+  answer: Answer,
+  expected:
+    | number
+    | {
+      readonly status: number
+      readonly code?: string
+      readonly diagnostics?: RegExp
+      readonly expression?: readonly string[]
+    },
+  message: string
+): void {
   const { status, ...issue } = typeof expected === 'number' ? { status: expected } : expected
-  t.match(answer, { status, headers: { 'content-type': /^application\/fhir\+json/, 'x-request-id': /./ }, resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: /^[a-z-]+$/, diagnostics: /./, ...issue }] } }, message)
+  t.match(
+    answer,
+    {
+      status,
+      headers: { 'content-type': /^application\/fhir\+json/, 'x-request-id': /./ },
+      resource: {
+        resourceType: 'OperationOutcome',
+        issue: [{ severity: 'error', code: /^[a-z-]+$/, diagnostics: /./, ...issue }]
+      }
+    },
+    message
+  )
   t.notHas(answer.resource, { meta: {} }, message)
 }

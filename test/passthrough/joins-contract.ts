@@ -1,15 +1,35 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Fhir, type World } from './fixture.js'
+import {
+  fhirBase,
+  isRefused,
+  linkTo,
+  listed,
+  observation,
+  pagesOf,
+  patient,
+  stored,
+  type Fhir,
+  type World
+} from './fixture.js'
 
-/** What searches over references must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html#chaining */
+/**
+ * What searches over references must do, whichever FHIR server is behind the gateway:
+ * http://hl7.org/fhir/R4/search.html#chaining
+ */
 export async function joinsContract (t: Test, world: World): Promise<void> {
   await t.test('a chain finds what refers to records that meet a condition: none, one or many', t => chains(t, world))
-  await t.test('_has finds what is referred to by records that meet a condition: none, one or many', t => has(t, world))
+  await t.test('_has finds what is referred to by records that meet a condition: none, one or many', t =>
+    has(t, world)
+  )
   await t.test('joins and conditions hold together', t => together(t, world))
   await t.test('a join that leads over too many records is refused, and never cut', t => tooMany(t, world))
   await t.test('a join that is not understood is refused', t => badJoins(t, world))
   await t.test('what a match refers to comes along once, and what refers to it', t => includes(t, world))
-  await t.test('what comes along brings along more with :iterate', { skip: world.server === 'sandbox' && 'the sandbox follows no :iterate' }, t => iterates(t, world))
+  await t.test(
+    'what comes along brings along more with :iterate',
+    { skip: world.server === 'sandbox' && 'the sandbox follows no :iterate' },
+    t => iterates(t, world)
+  )
   await t.test('a page holds as many matches as were wanted, however many come along', t => includePages(t, world))
   await t.test('an include that is not understood is refused', t => badIncludes(t, world))
 }
@@ -20,11 +40,29 @@ interface Ward { readonly fhir: Fhir, readonly [name: string]: any }
 async function ward ({ fhir: join }: World): Promise<Ward> {
   const fhir = await join()
   const [organization] = await stored(fhir, { resourceType: 'Organization', name: 'Ward 7' } as never)
-  const [grey, blue] = await stored(fhir, ...['Grey', 'Blue'].map(family => ({ resourceType: 'Practitioner', name: [{ family }] })))
-  const cared = (family: string, practitioner: string | undefined) => patient({ name: [{ family }], managingOrganization: { reference: `Organization/${organization}` }, generalPractitioner: [{ reference: `Practitioner/${practitioner}` }] })
-  const [ada, eve, nobody] = await stored(fhir, cared('Byron', grey), cared('Noether', blue), patient({ name: [{ family: 'Nobody' }] }))
+  const [grey, blue] = await stored(
+    fhir,
+    ...['Grey', 'Blue'].map(family => ({ resourceType: 'Practitioner', name: [{ family }] }))
+  )
+  const cared = (family: string, practitioner: string | undefined) =>
+    patient({
+      name: [{ family }],
+      managingOrganization: { reference: `Organization/${organization}` },
+      generalPractitioner: [{ reference: `Practitioner/${practitioner}` }]
+    })
+  const [ada, eve, nobody] = await stored(
+    fhir,
+    cared('Byron', grey),
+    cared('Noether', blue),
+    patient({ name: [{ family: 'Nobody' }] })
+  )
   const code = (text: string) => ({ code: { coding: [{ system: 'http://loinc.org', code: text }] } })
-  const [weight, height, eves] = await stored(fhir, observation(`Patient/${ada}`, code('weight')), observation(`Patient/${ada}`, code('height')), observation(`Patient/${eve}`, { ...code('weight'), performer: [{ reference: `Practitioner/${grey}` }] }))
+  const [weight, height, eves] = await stored(
+    fhir,
+    observation(`Patient/${ada}`, code('weight')),
+    observation(`Patient/${ada}`, code('height')),
+    observation(`Patient/${eve}`, { ...code('weight'), performer: [{ reference: `Practitioner/${grey}` }] })
+  )
   return { fhir, organization, grey, blue, ada, eve, nobody, weight, height, eves }
 }
 
@@ -34,7 +72,11 @@ const finds = async (t: Test, { fhir }: Ward, rows: ReadonlyArray<readonly [stri
     t.equal(answer.status, 200, query)
     t.strictSame(listed(answer).sort(), expected.toSorted(), query)
     t.match(answer.resource, { type: 'searchset', total: expected.length }, query)
-    t.equal(decodeURIComponent(linkTo(answer, 'self')!), `${fhirBase}/${query}`, 'the link says what was asked, not what was made of it')
+    t.equal(
+      decodeURIComponent(linkTo(answer, 'self')!),
+      `${fhirBase}/${query}`,
+      'the link says what was asked, not what was made of it'
+    )
   }
 }
 
@@ -80,34 +122,83 @@ async function together (t: Test, world: World): Promise<void> {
     ['Patient?_has:Observation:patient:code=weight&_has:Observation:patient:code=none', []],
     [`Patient?_has:Observation:patient:code=weight&_id=${eve}`, [`Patient/${eve}`]]
   ])
-  t.strictSame(listed(await all.fhir.send('GET', '/Observation?subject:Patient.family=Byron&_include=Observation:subject')).filter(one => one.startsWith('+')), [`+Patient/${ada}`])
-  t.match(await all.fhir.send('GET', '/Observation?subject:Patient.family=Byron&_summary=count'), { resource: { total: 2, entry: undefined } })
-  t.match(await all.fhir.send('GET', '/Observation?subject:Patient.family=Unknown&_summary=count'), { resource: { total: 0, entry: undefined } })
+  t.strictSame(
+    listed(
+      await all.fhir.send('GET', '/Observation?subject:Patient.family=Byron&_include=Observation:subject')
+    ).filter(one => one.startsWith('+')),
+    [`+Patient/${ada}`]
+  )
+  t.match(await all.fhir.send('GET', '/Observation?subject:Patient.family=Byron&_summary=count'), {
+    resource: { total: 2, entry: undefined }
+  })
+  t.match(await all.fhir.send('GET', '/Observation?subject:Patient.family=Unknown&_summary=count'), {
+    resource: { total: 0, entry: undefined }
+  })
 }
 
 async function tooMany (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const many = await stored(fhir, ...Array.from({ length: 999 }, () => ({ resourceType: 'Patient', name: [{ family: 'Many' }] })))
+  const many = await stored(
+    fhir,
+    ...Array.from({ length: 999 }, () => ({ resourceType: 'Patient', name: [{ family: 'Many' }] }))
+  )
   const [last] = await stored(fhir, { resourceType: 'Patient', name: [{ family: 'Byron' }] } as never)
   const [about] = await stored(fhir, observation(`Patient/${last}`))
   t.strictSame(listed(await fhir.send('GET', '/Observation?subject:Patient.family=Byron')), [`Observation/${about}`])
   t.equal((await fhir.send('GET', '/Observation?subject:Patient.family=Many')).status, 200, '999 are not too many')
-  isRefused(t, await fhir.send('GET', '/Observation?subject:Patient.family=Many,Byron'), { status: 400, code: 'too-costly' }, '1000 are')
-  const group = (members: readonly string[]) => ({ resourceType: 'Group', type: 'person', actual: true, member: members.map(id => ({ entity: { reference: `Patient/${id}` } })) })
-  const groups = await stored(fhir, group(many), group([...many, last!]), group(many.slice(0, 600)), group(many.slice(300, 900)))
-  const membersOf = (...ids: ReadonlyArray<string | undefined>) => fhir.send('GET', `/Patient?_has:Group:member:_id=${ids.join(',')}&_summary=count`)
+  isRefused(
+    t,
+    await fhir.send('GET', '/Observation?subject:Patient.family=Many,Byron'),
+    { status: 400, code: 'too-costly' },
+    '1000 are'
+  )
+  const group = (members: readonly string[]) => ({
+    resourceType: 'Group',
+    type: 'person',
+    actual: true,
+    member: members.map(id => ({ entity: { reference: `Patient/${id}` } }))
+  })
+  const groups = await stored(
+    fhir,
+    group(many),
+    group([...many, last!]),
+    group(many.slice(0, 600)),
+    group(many.slice(300, 900))
+  )
+  const membersOf = (...ids: ReadonlyArray<string | undefined>) =>
+    fhir.send('GET', `/Patient?_has:Group:member:_id=${ids.join(',')}&_summary=count`)
   t.match(await membersOf(groups[0]), { status: 200, resource: { total: 999 } }, '999 members are not too many')
   t.match(await membersOf(groups[2]), { status: 200, resource: { total: 600 } })
   isRefused(t, await membersOf(groups[1]), { status: 400, code: 'too-costly' }, '1000 members are')
-  isRefused(t, await membersOf(groups[2], groups[3]), { status: 400, code: 'too-costly' }, 'and 1200 references to 900 of them')
+  isRefused(
+    t,
+    await membersOf(groups[2], groups[3]),
+    { status: 400, code: 'too-costly' },
+    'and 1200 references to 900 of them'
+  )
 }
 
 async function badJoins (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const queries = [
-    'Observation?subject:Patient.organization.name=x', 'Observation?subject.family:x=1', 'Observation?code.text=x', 'Observation?subject:Nothing.name=x', 'Observation?subject:Patient.code=x', 'Observation?subject:Patient.=x', 'Observation?.family=x', 'Observation?subject:ValueSet.url=x',
-    'Patient?_has:Observation:code=x', 'Patient?_has:Observation:patient:nothing=x', 'Patient?_has:Nothing:patient:code=x', 'Patient?_has:Observation:encounter:code=x', 'Patient?_has:Observation:patient:_has:AuditEvent:entity:type=x', 'Patient?_has:Observation:patient:encounter.status=x', 'Patient?_has=x',
-    'Observation?subject:Patient._tag=urn:clinigate:tenant%7Cx', 'Patient?_has:Observation:patient:_tag=x', 'Observation?subject:Patient.family='
+    'Observation?subject:Patient.organization.name=x',
+    'Observation?subject.family:x=1',
+    'Observation?code.text=x',
+    'Observation?subject:Nothing.name=x',
+    'Observation?subject:Patient.code=x',
+    'Observation?subject:Patient.=x',
+    'Observation?.family=x',
+    'Observation?subject:ValueSet.url=x',
+    'Patient?_has:Observation:code=x',
+    'Patient?_has:Observation:patient:nothing=x',
+    'Patient?_has:Nothing:patient:code=x',
+    'Patient?_has:Observation:encounter:code=x',
+    'Patient?_has:Observation:patient:_has:AuditEvent:entity:type=x',
+    'Patient?_has:Observation:patient:encounter.status=x',
+    'Patient?_has=x',
+    'Observation?subject:Patient._tag=urn:clinigate:tenant%7Cx',
+    'Patient?_has:Observation:patient:_tag=x',
+    'Observation?subject:Patient.family='
   ]
   for (const query of queries) isRefused(t, await send('GET', `/${query}`), 400, query)
 }
@@ -115,49 +206,115 @@ async function badJoins (t: Test, { fhir: join }: World): Promise<void> {
 async function includes (t: Test, world: World): Promise<void> {
   const { fhir, weight, height, eves, ada, eve, grey, organization } = await ward(world)
   const rows: ReadonlyArray<readonly [string, readonly string[]]> = [
-    ['Observation?_include=Observation:subject', [`Observation/${weight}`, `Observation/${height}`, `Observation/${eves}`, `+Patient/${ada}`, `+Patient/${eve}`]],
+    [
+      'Observation?_include=Observation:subject',
+      [`Observation/${weight}`, `Observation/${height}`, `Observation/${eves}`, `+Patient/${ada}`, `+Patient/${eve}`]
+    ],
     ['Observation?code=height&_include=Observation:subject:Patient', [`Observation/${height}`, `+Patient/${ada}`]],
     ['Observation?code=height&_include=Observation:subject:Group', [`Observation/${height}`]],
-    ['Observation?code=weight&_include=Observation:performer&_include=Observation:patient', [`Observation/${weight}`, `Observation/${eves}`, `+Patient/${ada}`, `+Patient/${eve}`, `+Practitioner/${grey}`]],
-    [`Patient?_id=${ada}&_revinclude=Observation:subject`, [`Patient/${ada}`, `+Observation/${weight}`, `+Observation/${height}`]],
-    [`Patient?_id=${ada}&_revinclude=Observation:patient&_include=Patient:organization`, [`Patient/${ada}`, `+Observation/${weight}`, `+Observation/${height}`, `+Organization/${organization}`]],
+    [
+      'Observation?code=weight&_include=Observation:performer&_include=Observation:patient',
+      [`Observation/${weight}`, `Observation/${eves}`, `+Patient/${ada}`, `+Patient/${eve}`, `+Practitioner/${grey}`]
+    ],
+    [
+      `Patient?_id=${ada}&_revinclude=Observation:subject`,
+      [`Patient/${ada}`, `+Observation/${weight}`, `+Observation/${height}`]
+    ],
+    [
+      `Patient?_id=${ada}&_revinclude=Observation:patient&_include=Patient:organization`,
+      [`Patient/${ada}`, `+Observation/${weight}`, `+Observation/${height}`, `+Organization/${organization}`]
+    ],
     ['Observation?code=none&_include=Observation:subject', []]
   ]
   for (const [query, expected] of rows) {
     const answer = await fhir.send('GET', `/${query}`)
     t.strictSame(listed(answer).sort(), expected.toSorted(), query)
-    t.equal(answer.resource.total, expected.filter(one => !one.startsWith('+')).length, `${query}: matches are counted, nothing else`)
+    t.equal(
+      answer.resource.total,
+      expected.filter(one => !one.startsWith('+')).length,
+      `${query}: matches are counted, nothing else`
+    )
   }
 }
 
 async function iterates (t: Test, world: World): Promise<void> {
   const { fhir, height, ada, organization, grey, weight } = await ward(world)
-  t.strictSame(listed(await fhir.send('GET', '/Observation?code=height&_include=Observation:subject&_include:iterate=Patient:organization&_include:iterate=Patient:general-practitioner')).sort(),
-    [`+Organization/${organization}`, `+Patient/${ada}`, `+Practitioner/${grey}`, `Observation/${height}`])
-  t.strictSame(listed(await fhir.send('GET', `/Practitioner?_id=${grey}&_revinclude=Patient:general-practitioner&_revinclude:iterate=Observation:subject`)).sort(),
-    [`+Observation/${height}`, `+Observation/${weight}`, `+Patient/${ada}`, `Practitioner/${grey}`].sort())
+  t.strictSame(
+    listed(
+      await fhir.send(
+        'GET',
+        '/Observation?code=height&_include=Observation:subject&_include:iterate=Patient:organization&_include:iterate=Patient:general-practitioner'
+      )
+    ).sort(),
+    [`+Organization/${organization}`, `+Patient/${ada}`, `+Practitioner/${grey}`, `Observation/${height}`]
+  )
+  t.strictSame(
+    listed(
+      await fhir.send(
+        'GET',
+        `/Practitioner?_id=${grey}&_revinclude=Patient:general-practitioner&_revinclude:iterate=Observation:subject`
+      )
+    ).sort(),
+    [`+Observation/${height}`, `+Observation/${weight}`, `+Patient/${ada}`, `Practitioner/${grey}`].sort()
+  )
 }
 
 async function includePages (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const patients = await stored(fhir, ...Array.from({ length: 15 }, () => patient()))
-  const observations = await stored(fhir, ...Array.from({ length: 45 }, (_, i) => observation(`Patient/${patients[i % 15]}`)))
+  const observations = await stored(
+    fhir,
+    ...Array.from({ length: 45 }, (_, i) => observation(`Patient/${patients[i % 15]}`))
+  )
   const pages = await pagesOf(fhir, '/Observation?_include=Observation:subject&_count=10')
   const entries = pages.map(listed)
   t.strictSame(entries.map(page => page.filter(one => !one.startsWith('+')).length), [10, 10, 10, 10, 5])
-  t.strictSame(entries.flat().filter(one => !one.startsWith('+')).sort(), observations.map(id => `Observation/${id}`).sort())
+  t.strictSame(
+    entries
+      .flat()
+      .filter(one => !one.startsWith('+'))
+      .sort(),
+    observations.map(id => `Observation/${id}`).sort()
+  )
   for (const [at, { resource }] of pages.entries()) {
-    const subjects = new Set<string>(resource.entry.filter(({ search }: any) => search.mode === 'match').map((item: any) => `+${item.resource.subject.reference}`))
-    t.strictSame(entries[at]!.filter(one => one.startsWith('+')).sort(), [...subjects].sort(), 'each page has what its matches refer to, once')
+    const subjects = new Set<string>(
+      resource.entry
+        .filter(({ search }: any) => search.mode === 'match')
+        .map((item: any) => `+${item.resource.subject.reference}`)
+    )
+    t.strictSame(
+      entries[at]!.filter(one => one.startsWith('+')).sort(),
+      [...subjects].sort(),
+      'each page has what its matches refer to, once'
+    )
   }
 }
 
 async function badIncludes (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  for (const value of ['*', 'Observation', 'Observation:*', 'Observation:code', 'Observation:nothing', 'Patient:organization', 'Observation:subject:Nothing', 'Observation:subject:ValueSet', 'Observation:subject:Patient:x', 'Nothing:subject', '']) {
+  for (const value of [
+    '*',
+    'Observation',
+    'Observation:*',
+    'Observation:code',
+    'Observation:nothing',
+    'Patient:organization',
+    'Observation:subject:Nothing',
+    'Observation:subject:ValueSet',
+    'Observation:subject:Patient:x',
+    'Nothing:subject',
+    ''
+  ]) {
     isRefused(t, await send('GET', `/Observation?_include=${value}`), 400, value)
   }
-  for (const query of ['_include:recurse=Observation:subject', '_include:=Observation:subject', '_revinclude=Nothing:subject', '_revinclude=AuditEvent:nothing', Array.from({ length: 4 }, () => '_include:iterate=Patient:organization').join('&'), Array.from({ length: 61 }, () => '_include=Observation:subject').join('&')]) {
+  for (const query of [
+    '_include:recurse=Observation:subject',
+    '_include:=Observation:subject',
+    '_revinclude=Nothing:subject',
+    '_revinclude=AuditEvent:nothing',
+    Array.from({ length: 4 }, () => '_include:iterate=Patient:organization').join('&'),
+    Array.from({ length: 61 }, () => '_include=Observation:subject').join('&')
+  ]) {
     isRefused(t, await send('GET', `/Observation?${query}`), 400, query.slice(0, 60))
   }
 }

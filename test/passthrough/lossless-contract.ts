@@ -10,20 +10,41 @@ import { r4Resource } from '../laws/r4-arbitrary.js'
 import { idIn, type Fhir, type World } from './fixture.js'
 
 /** Types whose records a server takes for more than content, or of which the generator knows another version. */
-const others = new Set(['Bundle', 'Binary', 'Parameters', 'EvidenceVariable', 'Subscription', 'SearchParameter', 'StructureDefinition', 'CompartmentDefinition'])
+const others = new Set([
+  'Bundle',
+  'Binary',
+  'Parameters',
+  'EvidenceVariable',
+  'Subscription',
+  'SearchParameter',
+  'StructureDefinition',
+  'CompartmentDefinition'
+])
 
-/** What was sent is stored whole, or refused with its path: never dropped without a word. @param numRuns of each type and kind */
+/**
+ * What was sent is stored whole, or refused with its path: never dropped without a word. @param numRuns of each type
+ * and kind
+ */
 export async function losslessContract (t: Test, { fhir: join }: World, numRuns: number): Promise<void> {
-  const types = [...resourceTypes].filter(type => isTenantType(type) && elementDefinitions(type)!.has('text') && !others.has(type))
+  const types = [...resourceTypes].filter(
+    type => isTenantType(type) && elementDefinitions(type)!.has('text') && !others.has(type)
+  )
   await t.test('a generated resource of R4 comes back as it was sent, or is refused with its path', async t => {
     const fhir = await join()
     const made = await countStored(t, fhir, types.flatMap(type => fc.sample(storable(type), { numRuns, seed: 7 })))
     t.ok(made > types.length, `${made} were stored`)
   })
-  await t.test('so does one with something empty, an id or extensions of a primitive, or a part left out anywhere', async t => {
-    const fhir = await join()
-    await countStored(t, fhir, types.flatMap(type => fc.sample(storable(type).chain(damaged), { numRuns, seed: 8 })))
-  })
+  await t.test(
+    'so does one with something empty, an id or extensions of a primitive, or a part left out anywhere',
+    async t => {
+      const fhir = await join()
+      await countStored(
+        t,
+        fhir,
+        types.flatMap(type => fc.sample(storable(type).chain(damaged), { numRuns, seed: 8 }))
+      )
+    }
+  )
 }
 
 async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResource[]): Promise<number> {
@@ -34,11 +55,17 @@ async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResourc
     if (status === 201) {
       stored++
       const read = await fhir.send('GET', `/${sent.resourceType}/${idIn(headers.location!)}`)
-      for (const [when, found] of [['written', resource], ['read', read.resource]]) {
+      for (const [when, found] of [
+        ['written', resource],
+        ['read', read.resource]
+      ]) {
         const differences = findStoredDifferences(sent, found)
         if (differences.length > 0) lost.push({ when, differences, sent: printJson(sent) })
       }
-    } else if (status !== 422 || !resource.issue.every(({ expression }: any) => expression?.[0]?.startsWith(sent.resourceType))) {
+    } else if (
+      status !== 422 ||
+      !resource.issue.every(({ expression }: any) => expression?.[0]?.startsWith(sent.resourceType))
+    ) {
       lost.push({ status, text, type: sent.resourceType, sent: printJson(sent) })
     }
   }
@@ -48,28 +75,53 @@ async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResourc
 
 /** A generated resource that refers to no other record: those would have to be there. */
 function storable (type: string): Arbitrary<FhirResource> {
-  return r4Resource(type).map(({ id: _, meta: __, ...resource }) => mapJson(resource, item => isElement(item) && item.resourceType === undefined && isOutward(item.reference) ? { display: 'elsewhere' } : item) as FhirResource)
+  return r4Resource(type).map(
+    ({ id: _, meta: __, ...resource }) =>
+      mapJson(resource, item =>
+        isElement(item) && item.resourceType === undefined && isOutward(item.reference)
+          ? { display: 'elsewhere' }
+          : item
+      ) as FhirResource
+  )
 }
 
 const isOutward = (reference: unknown): boolean => typeof reference === 'string' && !reference.startsWith('#')
 
 /** What stands for nothing, or for something of which datastores drop a part. */
-const strays: readonly unknown[] = ['', ' ', '\u2003', null, {}, [], [null], [{}], { id: 'x' }, [null, { id: 'x' }], [{ extension: [{ url: 'http://example.org/x', valueString: 'v' }] }], { extension: [{ url: 'http://example.org/x' }] }]
+const strays: readonly unknown[] = [
+  '',
+  ' ',
+  '\u2003',
+  null,
+  {},
+  [],
+  [null],
+  [{}],
+  { id: 'x' },
+  [null, { id: 'x' }],
+  [{ extension: [{ url: 'http://example.org/x', valueString: 'v' }] }],
+  { extension: [{ url: 'http://example.org/x' }] }
+]
 
 /** The resource with one member, anywhere in it, replaced, removed or given extras. */
 function damaged (resource: FhirResource): Arbitrary<FhirResource> {
   const places = countMembers(resource)
-  return fc.tuple(fc.nat(places - 1), fc.constantFrom('replace', 'extras', 'remove'), fc.constantFrom(...strays)).map(([at, way, stray]) => {
-    const copy = parseStored(printJson(resource)) as FhirResource
-    damage(copy as unknown as Record<string, unknown>, { left: at, way, stray })
-    return copy
-  })
+  return fc
+    .tuple(fc.nat(places - 1), fc.constantFrom('replace', 'extras', 'remove'), fc.constantFrom(...strays))
+    .map(([at, way, stray]) => {
+      const copy = parseStored(printJson(resource)) as FhirResource
+      damage(copy as unknown as Record<string, unknown>, { left: at, way, stray })
+      return copy
+    })
 }
 
 function countMembers (value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countMembers(item), 0)
   if (!isElement(value)) return 0
-  return Object.entries(value).reduce((sum, [name, item]) => sum + Number(name !== 'resourceType') + countMembers(item), 0)
+  return Object.entries(value).reduce(
+    (sum, [name, item]) => sum + Number(name !== 'resourceType') + countMembers(item),
+    0
+  )
 }
 
 function damage (value: unknown, change: { left: number, readonly way: string, readonly stray: unknown }): void {

@@ -3,7 +3,18 @@ import type { Test } from 'tap'
 import { printJson } from '../../src/json/json.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
-import { bundle, entry, fhirBase, idIn, isRefused, patchType, patient, sender, type Answer, type Fhir } from './fixture.js'
+import {
+  bundle,
+  entry,
+  fhirBase,
+  idIn,
+  isRefused,
+  patchType,
+  patient,
+  sender,
+  type Answer,
+  type Fhir
+} from './fixture.js'
 
 const added = [{ op: 'add', path: '/identifier/-', value: { system: 'http://ward', value: '1' } }]
 const withIdentifier = patient({ identifier: [{ value: '0' }] })
@@ -17,27 +28,53 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
     const { tenantId, secret } = await gateway.createKey()
     return { tenantId, secret, send: sender(gateway, secret) }
   }
-  const total = async ({ send }: Fhir, path = '/Patient'): Promise<number> => (await send('GET', `${path}?_summary=count`)).resource.total
+  const total = async ({ send }: Fhir, path = '/Patient'): Promise<number> =>
+    (await send('GET', `${path}?_summary=count`)).resource.total
   const keyed = (key: string, more: object = {}) => ({ 'idempotency-key': key, ...more })
   // HAPI says the whole id of the request as the source only when it stores a record, and cuts it off then.
-  const shown = ({ status, headers, resource: { meta: { source: _, ...meta }, ...content } }: Answer) => [status, headers.etag, headers.location, headers['content-location'], printJson({ ...content, meta })]
+  const shown = ({
+    status,
+    headers,
+    resource: {
+      meta: { source: _, ...meta },
+      ...content
+    }
+  }: Answer) => [status, headers.etag, headers.location, headers['content-location'], printJson({ ...content, meta })]
 
-  await t.test('a create with a key is made once; sent again it gets the first answer, whatever became of the record since', async t => {
-    const own = await join()
-    const key = randomUUID()
-    const first = await own.send('POST', '/Patient', patient({ gender: 'female' }), keyed(key))
-    t.strictSame([first.status, first.headers['idempotent-replayed']], [201, undefined])
-    const id = idIn(first.headers.location!)
-    t.equal((await own.send('PUT', `/Patient/${id}`, { ...first.resource, active: false })).status, 200)
-    const again = await own.send('POST', '/Patient', { gender: 'female', ...patient() }, keyed(key))
-    t.equal(again.headers['idempotent-replayed'], 'true')
-    t.strictSame(shown(again), shown(first))
-    t.equal(await total(own), 1)
-    isRefused(t, await own.send('POST', '/Patient', patient({ gender: 'male' }), keyed(key)), 422, 'another request with the key')
-    isRefused(t, await own.send('PATCH', `/Patient/${id}`, added, keyed(key, patchType)), 422, 'another request with the key')
-    t.equal((await own.send('DELETE', `/Patient/${id}`)).status, 204)
-    isRefused(t, await own.send('POST', '/Patient', patient({ gender: 'female' }), keyed(key)), 409, 'what was deleted since is not made again')
-  })
+  await t.test(
+    'a create with a key is made once; sent again it gets the first answer, whatever became of the record since',
+    async t => {
+      const own = await join()
+      const key = randomUUID()
+      const first = await own.send('POST', '/Patient', patient({ gender: 'female' }), keyed(key))
+      t.strictSame([first.status, first.headers['idempotent-replayed']], [201, undefined])
+      const id = idIn(first.headers.location!)
+      t.equal((await own.send('PUT', `/Patient/${id}`, { ...first.resource, active: false })).status, 200)
+      const again = await own.send('POST', '/Patient', { gender: 'female', ...patient() }, keyed(key))
+      t.equal(again.headers['idempotent-replayed'], 'true')
+      t.strictSame(shown(again), shown(first))
+      t.equal(await total(own), 1)
+      isRefused(
+        t,
+        await own.send('POST', '/Patient', patient({ gender: 'male' }), keyed(key)),
+        422,
+        'another request with the key'
+      )
+      isRefused(
+        t,
+        await own.send('PATCH', `/Patient/${id}`, added, keyed(key, patchType)),
+        422,
+        'another request with the key'
+      )
+      t.equal((await own.send('DELETE', `/Patient/${id}`)).status, 204)
+      isRefused(
+        t,
+        await own.send('POST', '/Patient', patient({ gender: 'female' }), keyed(key)),
+        409,
+        'what was deleted since is not made again'
+      )
+    }
+  )
 
   await t.test('a patch with a key is made once, also one that would do more each time', async t => {
     const own = await join()
@@ -50,34 +87,56 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
     t.equal(again.headers['idempotent-replayed'], 'true')
     t.strictSame(shown(again), shown(first))
     t.match((await own.send('GET', `/Patient/${id}`)).resource, { active: false, identifier: { length: 2 } })
-    isRefused(t, await own.send('PATCH', `/Patient/${id}`, [...added, ...added], keyed(key, patchType)), 422, 'another patch with the key')
+    isRefused(
+      t,
+      await own.send('PATCH', `/Patient/${id}`, [...added, ...added], keyed(key, patchType)),
+      422,
+      'another patch with the key'
+    )
   })
 
-  await t.test('a write whose answer was lost is found by the next try, and what was never stored is stored then', async t => {
-    for (const what of ['answer', 'request'] as const) {
-      const own = await join()
-      const dropped = async (method: string, sending: () => ReturnType<Fhir['send']>): Promise<void> => {
-        const held = backend.hold(what, method)
-        const first = sending();
-        (await held).drop()
-        t.equal((await first).status, 502)
+  await t.test(
+    'a write whose answer was lost is found by the next try, and what was never stored is stored then',
+    async t => {
+      for (const what of ['answer', 'request'] as const) {
+        const own = await join()
+        const dropped = async (method: string, sending: () => ReturnType<Fhir['send']>): Promise<void> => {
+          const held = backend.hold(what, method)
+          const first = sending()
+          ;(await held).drop()
+          t.equal((await first).status, 502)
+        }
+        const create = (): ReturnType<Fhir['send']> => own.send('POST', '/Patient', withIdentifier, keyed('create'))
+        await dropped('POST', create)
+        const made = await create()
+        t.strictSame(
+          [made.status, made.headers['idempotent-replayed'], made.resource.meta.versionId],
+          [201, what === 'answer' ? 'true' : undefined, '1']
+        )
+        t.equal(await total(own), 1)
+        const change = (): ReturnType<Fhir['send']> =>
+          own.send(
+            'PATCH',
+            `/Patient/${made.resource.id}`,
+            added,
+            keyed('change', { ...patchType, 'if-match': 'W/"1"' })
+          )
+        await dropped('PUT', change)
+        const changed = await change()
+        t.strictSame(
+          [changed.status, changed.headers['idempotent-replayed'], changed.resource.identifier.length],
+          [200, what === 'answer' ? 'true' : undefined, 2]
+        )
+        t.equal((await own.send('GET', `/Patient/${made.resource.id}`)).resource.identifier.length, 2)
       }
-      const create = (): ReturnType<Fhir['send']> => own.send('POST', '/Patient', withIdentifier, keyed('create'))
-      await dropped('POST', create)
-      const made = await create()
-      t.strictSame([made.status, made.headers['idempotent-replayed'], made.resource.meta.versionId], [201, what === 'answer' ? 'true' : undefined, '1'])
-      t.equal(await total(own), 1)
-      const change = (): ReturnType<Fhir['send']> => own.send('PATCH', `/Patient/${made.resource.id}`, added, keyed('change', { ...patchType, 'if-match': 'W/"1"' }))
-      await dropped('PUT', change)
-      const changed = await change()
-      t.strictSame([changed.status, changed.headers['idempotent-replayed'], changed.resource.identifier.length], [200, what === 'answer' ? 'true' : undefined, 2])
-      t.equal((await own.send('GET', `/Patient/${made.resource.id}`)).resource.identifier.length, 2)
     }
-  })
+  )
 
   await t.test('of many creates that come at once with one key one is performed', async t => {
     const own = await join()
-    const answers = await Promise.all(Array.from({ length: 10 }, () => own.send('POST', '/Patient', patient(), keyed('one'))))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => own.send('POST', '/Patient', patient(), keyed('one')))
+    )
     t.strictSame([...new Set(answers.map(({ status }) => status))].sort(), [201, 409])
     t.equal(await total(own), 1)
   })
@@ -100,13 +159,35 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
       t.match(answer.resource.issue[0].diagnostics, /^Idempotency-Key: /)
     }
     const simple = { 'x-api-key': own.secret, 'content-type': 'application/json', 'idempotency-key': 'key' }
-    for (const [url, payload] of [['/v1/bulk/export', {}], ['/v1/bulk/import', { resourceType: 'patients', data: '{ "lastName": "Byron" }' }]] as const) {
-      t.match((await gateway.inject({ method: 'POST', url, headers: simple, payload })).json(), { code: 'BAD_REQUEST', message: /^Idempotency-Key: / }, url)
+    for (const [url, payload] of [
+      ['/v1/bulk/export', {}],
+      ['/v1/bulk/import', { resourceType: 'patients', data: '{ "lastName": "Byron" }' }]
+    ] as const) {
+      t.match(
+        (await gateway.inject({ method: 'POST', url, headers: simple, payload })).json(),
+        { code: 'BAD_REQUEST', message: /^Idempotency-Key: / },
+        url
+      )
     }
     t.equal((await gateway.inject({ url: '/v1/bulk/jobs', headers: { 'x-api-key': own.secret } })).json().data.total, 0)
     t.equal(await total(own), 1)
-    for (const [method, path, body] of [['GET', `/Patient/${id}`], ['POST', '/Patient/_search'], ['PUT', `/Patient/${id}`, { ...patient(), id }]] as const) {
-      t.equal((await own.send(method, path, body, keyed('key', path.endsWith('_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {}))).status, 200, `${method} ${path} does nothing twice`)
+    for (const [method, path, body] of [
+      ['GET', `/Patient/${id}`],
+      ['POST', '/Patient/_search'],
+      ['PUT', `/Patient/${id}`, { ...patient(), id }]
+    ] as const) {
+      t.equal(
+        (
+          await own.send(
+            method,
+            path,
+            body,
+            keyed('key', path.endsWith('_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {})
+          )
+        ).status,
+        200,
+        `${method} ${path} does nothing twice`
+      )
     }
   })
 }

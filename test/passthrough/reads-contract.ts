@@ -1,37 +1,92 @@
 import type { Test } from 'tap'
 import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type World } from './fixture.js'
 
-/** What reads of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#read */
+/**
+ * What reads of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#read
+ */
 export async function readsContract (t: Test, world: World): Promise<void> {
   await t.test('a record is read as it was stored, with its version and time', t => reads(t, world))
   await t.test('HEAD answers as GET without the body', t => heads(t, world))
   await t.test('who has the version already gets 304 and no body', t => unchanged(t, world))
   await t.test('each version is read, and no other', t => versions(t, world))
-  await t.test('the history shows every version, newest first, and the deletion of a record takes its history away', t => history(t, world))
+  await t.test(
+    'the history shows every version, newest first, and the deletion of a record takes its history away',
+    t => history(t, world)
+  )
   await t.test('a history is walked page by page', t => historyPages(t, world))
   await t.test('parts of a record are read by name', t => parts(t, world))
-  await t.test('a summary of a record is read', { skip: world.server === 'sandbox' && 'a summary of the sandbox is the whole record' }, t => summaries(t, world))
-  await t.test('all about a patient comes at once, page by page', { skip: world.server === 'sandbox' && 'the sandbox has no $everything' }, t => everything(t, world))
-  await t.test('what a server without $everything cannot do is refused', { skip: world.server === 'hapi' && 'HAPI has $everything' }, async t => {
-    const fhir = await world.fhir()
-    const [id] = await stored(fhir, patient())
-    isRefused(t, await fhir.send('GET', `/Patient/${id}/$everything`), 501, '$everything')
-  })
+  await t.test(
+    'a summary of a record is read',
+    { skip: world.server === 'sandbox' && 'a summary of the sandbox is the whole record' },
+    t => summaries(t, world)
+  )
+  await t.test(
+    'all about a patient comes at once, page by page',
+    { skip: world.server === 'sandbox' && 'the sandbox has no $everything' },
+    t => everything(t, world)
+  )
+  await t.test(
+    'what a server without $everything cannot do is refused',
+    { skip: world.server === 'hapi' && 'HAPI has $everything' },
+    async t => {
+      const fhir = await world.fhir()
+      const [id] = await stored(fhir, patient())
+      isRefused(t, await fhir.send('GET', `/Patient/${id}/$everything`), 501, '$everything')
+    }
+  )
 }
 
 async function reads (t: Test, { fhir: join }: World): Promise<void> {
   const { send, tenantId } = await join()
-  const created = await send('POST', '/Patient', patient({ meta: { tag: [{ system: 'http://ward', code: '7' }], profile: ['http://hl7.org/fhir/StructureDefinition/Patient'] } }))
+  const created = await send(
+    'POST',
+    '/Patient',
+    patient({
+      meta: {
+        tag: [{ system: 'http://ward', code: '7' }],
+        profile: ['http://hl7.org/fhir/StructureDefinition/Patient']
+      }
+    })
+  )
   const { id, meta } = created.resource
   const read = await send('GET', `/Patient/${id}`)
-  t.match(read, { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8', etag: 'W/"1"', 'last-modified': new Date(meta.lastUpdated).toUTCString(), 'cache-control': 'no-store', 'content-location': `${fhirBase}/Patient/${id}/_history/1` } })
+  t.match(read, {
+    status: 200,
+    headers: {
+      'content-type': 'application/fhir+json; charset=utf-8',
+      etag: 'W/"1"',
+      'last-modified': new Date(meta.lastUpdated).toUTCString(),
+      'cache-control': 'no-store',
+      'content-location': `${fhirBase}/Patient/${id}/_history/1`
+    }
+  })
   // HAPI keeps the beginning of the request's id there.
   t.strictSame(withoutSource(read.resource), withoutSource(created.resource))
-  t.match(read.resource, { ...patient(), id, meta: { versionId: '1', lastUpdated: /^\d{4}-\d\d-\d\dT/, profile: ['http://hl7.org/fhir/StructureDefinition/Patient'] } })
-  t.strictSame(new Set(read.resource.meta.tag.map(({ system, code }: any) => `${system}|${code}`)), new Set(['http://ward|7', `urn:clinigate:tenant|${tenantId}`]))
-  for (const query of ['?_format=json', '?_format=application/fhir%2Bjson', '?_format=application/fhir+json', '?_pretty=true']) t.equal((await send('GET', `/Patient/${id}${query}`)).status, 200, query)
-  for (const path of ['/Patient/no-such', `/Observation/${id}`]) isRefused(t, await send('GET', path), { status: 404, code: 'not-found' }, path)
-  for (const query of ['?x=1', '?_count=1', '?_elements=name&_elements=id']) isRefused(t, await send('GET', `/Patient/${id}${query}`), 400, query)
+  t.match(read.resource, {
+    ...patient(),
+    id,
+    meta: {
+      versionId: '1',
+      lastUpdated: /^\d{4}-\d\d-\d\dT/,
+      profile: ['http://hl7.org/fhir/StructureDefinition/Patient']
+    }
+  })
+  t.strictSame(
+    new Set(read.resource.meta.tag.map(({ system, code }: any) => `${system}|${code}`)),
+    new Set(['http://ward|7', `urn:clinigate:tenant|${tenantId}`])
+  )
+  for (const query of [
+    '?_format=json',
+    '?_format=application/fhir%2Bjson',
+    '?_format=application/fhir+json',
+    '?_pretty=true'
+  ]) { t.equal((await send('GET', `/Patient/${id}${query}`)).status, 200, query) }
+  for (const path of ['/Patient/no-such', `/Observation/${id}`]) {
+    isRefused(t, await send('GET', path), { status: 404, code: 'not-found' }, path)
+  }
+  for (const query of ['?x=1', '?_count=1', '?_elements=name&_elements=id']) {
+    isRefused(t, await send('GET', `/Patient/${id}${query}`), 400, query)
+  }
   await send('DELETE', `/Patient/${id}`)
   isRefused(t, await send('GET', `/Patient/${id}`), { status: 404, code: 'not-found' }, 'deleted')
 }
@@ -41,9 +96,20 @@ const withoutSource = ({ meta: { source, ...meta }, ...resource }: any) => ({ ..
 async function heads (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const { id } = (await send('POST', '/Patient', patient())).resource
-  for (const path of [`/Patient/${id}`, `/Patient/${id}/_history/1`, `/Patient/${id}/_history`, '/Patient?family=Byron', '/Patient/no-such', '/Nothing']) {
+  for (const path of [
+    `/Patient/${id}`,
+    `/Patient/${id}/_history/1`,
+    `/Patient/${id}/_history`,
+    '/Patient?family=Byron',
+    '/Patient/no-such',
+    '/Nothing'
+  ]) {
     const [got, head] = [await send('GET', path), await send('HEAD', path)]
-    t.strictSame([head.status, head.text, head.headers.etag, head.headers['content-type']], [got.status, '', got.headers.etag, got.headers['content-type']], path)
+    t.strictSame(
+      [head.status, head.text, head.headers.etag, head.headers['content-type']],
+      [got.status, '', got.headers.etag, got.headers['content-type']],
+      path
+    )
     t.equal(head.headers['content-length'], got.headers['content-length'], path)
   }
 }
@@ -52,19 +118,52 @@ async function unchanged (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const { id, meta: { lastUpdated } } = (await send('POST', '/Patient', patient())).resource
   const seconds = (more: number) => new Date(Date.parse(lastUpdated) + more * 1_000).toUTCString()
-  const known: ReadonlyArray<Record<string, string>> = [{ 'if-none-match': 'W/"1"' }, { 'if-none-match': '"1"' }, { 'if-none-match': 'W/"7", W/"1"' }, { 'if-none-match': '*' }, { 'if-modified-since': seconds(0) }, { 'if-modified-since': seconds(60) },
-    { 'if-none-match': 'W/"1"', 'if-modified-since': seconds(-60) }]
+  const known: ReadonlyArray<Record<string, string>> = [
+    { 'if-none-match': 'W/"1"' },
+    { 'if-none-match': '"1"' },
+    { 'if-none-match': 'W/"7", W/"1"' },
+    { 'if-none-match': '*' },
+    { 'if-modified-since': seconds(0) },
+    { 'if-modified-since': seconds(60) },
+    { 'if-none-match': 'W/"1"', 'if-modified-since': seconds(-60) }
+  ]
   for (const headers of known) {
-    for (const [method, path] of [['GET', `/Patient/${id}`], ['HEAD', `/Patient/${id}`], ['GET', `/Patient/${id}/_history/1`]] as const) {
-      t.match(await send(method, path, undefined, headers), { status: 304, text: '', headers: { etag: 'W/"1"', 'last-modified': seconds(0), 'content-type': undefined } }, `${method} ${JSON.stringify(headers)}`)
+    for (const [method, path] of [
+      ['GET', `/Patient/${id}`],
+      ['HEAD', `/Patient/${id}`],
+      ['GET', `/Patient/${id}/_history/1`]
+    ] as const) {
+      t.match(
+        await send(method, path, undefined, headers),
+        { status: 304, text: '', headers: { etag: 'W/"1"', 'last-modified': seconds(0), 'content-type': undefined } },
+        `${method} ${JSON.stringify(headers)}`
+      )
     }
   }
-  const unknown: ReadonlyArray<Record<string, string>> = [{ 'if-none-match': 'W/"2"' }, { 'if-modified-since': seconds(-60) }, { 'if-modified-since': 'yesterday' }, { 'if-none-match': 'W/"2"', 'if-modified-since': seconds(60) }]
+  const unknown: ReadonlyArray<Record<string, string>> = [
+    { 'if-none-match': 'W/"2"' },
+    { 'if-modified-since': seconds(-60) },
+    { 'if-modified-since': 'yesterday' },
+    { 'if-none-match': 'W/"2"', 'if-modified-since': seconds(60) }
+  ]
   for (const headers of unknown) {
-    t.match(await send('GET', `/Patient/${id}`, undefined, headers), { status: 200, resource: { id } }, JSON.stringify(headers))
+    t.match(
+      await send('GET', `/Patient/${id}`, undefined, headers),
+      { status: 200, resource: { id } },
+      JSON.stringify(headers)
+    )
   }
-  t.match(await send('GET', `/Patient/${id}`, undefined, { 'if-none-match': 'no tag' }), { status: 200, resource: { id } }, 'no entity tag')
-  isRefused(t, await send('GET', '/Patient/no-such', undefined, { 'if-none-match': '*' }), 404, 'what is not there is never unchanged')
+  t.match(
+    await send('GET', `/Patient/${id}`, undefined, { 'if-none-match': 'no tag' }),
+    { status: 200, resource: { id } },
+    'no entity tag'
+  )
+  isRefused(
+    t,
+    await send('GET', '/Patient/no-such', undefined, { 'if-none-match': '*' }),
+    404,
+    'what is not there is never unchanged'
+  )
 }
 
 async function versions (t: Test, { fhir: join }: World): Promise<void> {
@@ -72,9 +171,15 @@ async function versions (t: Test, { fhir: join }: World): Promise<void> {
   const { id } = (await send('POST', '/Patient', patient({ gender: 'female' }))).resource
   await send('PUT', `/Patient/${id}`, patient({ id, gender: 'other' }))
   for (const [version, gender] of [['1', 'female'], ['2', 'other']] as const) {
-    t.match(await send('GET', `/Patient/${id}/_history/${version}`), { status: 200, headers: { etag: `W/"${version}"`, 'last-modified': /GMT$/ }, resource: { id, gender, meta: { versionId: version } } })
+    t.match(await send('GET', `/Patient/${id}/_history/${version}`), {
+      status: 200,
+      headers: { etag: `W/"${version}"`, 'last-modified': /GMT$/ },
+      resource: { id, gender, meta: { versionId: version } }
+    })
   }
-  for (const version of ['3', '0', 'x', '99999999999999999999', `${'9'.repeat(80)}`]) isRefused(t, await send('GET', `/Patient/${id}/_history/${version}`), 404, version.slice(0, 30))
+  for (const version of ['3', '0', 'x', '99999999999999999999', `${'9'.repeat(80)}`]) {
+    isRefused(t, await send('GET', `/Patient/${id}/_history/${version}`), 404, version.slice(0, 30))
+  }
   isRefused(t, await send('GET', `/Patient/${id}/_history/1?_elements=id`), 400, 'a version takes no parameters')
 }
 
@@ -82,15 +187,26 @@ async function history (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const { id } = (await send('POST', '/Patient', patient({ active: true }))).resource
   await send('PUT', `/Patient/${id}`, patient({ id, active: false }))
-  await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], { 'content-type': 'application/json-patch+json' })
+  await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], {
+    'content-type': 'application/json-patch+json'
+  })
   const all = await send('GET', `/Patient/${id}/_history`)
   t.match(all, { status: 200, resource: { resourceType: 'Bundle', type: 'history', total: 3 } })
-  t.strictSame(all.resource.entry.map(({ resource }: any) => [resource.meta.versionId, resource.active]), [['3', undefined], ['2', false], ['1', true]])
+  t.strictSame(
+    all.resource.entry.map(({ resource }: any) => [resource.meta.versionId, resource.active]),
+    [
+      ['3', undefined],
+      ['2', false],
+      ['1', true]
+    ]
+  )
   t.strictSame(all.resource.entry.map(({ request }: any) => request.method), ['PUT', 'PUT', 'POST'])
   t.ok(all.resource.entry.every(({ fullUrl }: any) => fullUrl.startsWith(`${fhirBase}/Patient/${id}`)))
   t.equal(linkTo(all, 'self'), `${fhirBase}/Patient/${id}/_history`)
   t.notMatch(all.text, /127\.0\.0\.1/)
-  for (const query of ['?_count=0', '?_since=yesterday', '?_at=2020', '?x=1', '?_cursor=x&_count=1']) isRefused(t, await send('GET', `/Patient/${id}/_history${query}`), 400, query)
+  for (const query of ['?_count=0', '?_since=yesterday', '?_at=2020', '?x=1', '?_cursor=x&_count=1']) {
+    isRefused(t, await send('GET', `/Patient/${id}/_history${query}`), 400, query)
+  }
   isRefused(t, await send('GET', '/Patient/no-such/_history'), 404, 'unknown')
   await send('DELETE', `/Patient/${id}`)
   isRefused(t, await send('GET', `/Patient/${id}/_history`), 404, 'deleted')
@@ -99,30 +215,55 @@ async function history (t: Test, { fhir: join }: World): Promise<void> {
 async function historyPages (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const { id } = (await fhir.send('POST', '/Patient', patient())).resource
-  for (let i = 2; i <= 7; i++) await fhir.send('PUT', `/Patient/${id}`, patient({ id, name: [{ text: `version ${i}` }] }))
+  for (let i = 2; i <= 7; i++) {
+    await fhir.send('PUT', `/Patient/${id}`, patient({ id, name: [{ text: `version ${i}` }] }))
+  }
   const pages = await pagesOf(fhir, `/Patient/${id}/_history?_count=3`)
-  t.strictSame(pages.map(({ resource }) => resource.entry.map((item: any) => item.resource.meta.versionId)), [['7', '6', '5'], ['4', '3', '2'], ['1']])
+  t.strictSame(
+    pages.map(({ resource }) => resource.entry.map((item: any) => item.resource.meta.versionId)),
+    [['7', '6', '5'], ['4', '3', '2'], ['1']]
+  )
   const cursor = new URL(linkTo(pages[0]!, 'next')!).searchParams.get('_cursor')!
   isRefused(t, await fhir.send('GET', `/Patient/${id}/_history?_count=3&_cursor=${cursor}`), 400, 'a cursor goes alone')
   const [other] = await stored(fhir, patient())
-  isRefused(t, await fhir.send('GET', `/Patient/${other}/_history?_cursor=${cursor}`), { status: 400, code: 'expired' }, 'a cursor of another record')
-  isRefused(t, await fhir.send('GET', `/Patient?_cursor=${cursor}`), { status: 400, code: 'expired' }, 'a cursor of another interaction')
+  isRefused(
+    t,
+    await fhir.send('GET', `/Patient/${other}/_history?_cursor=${cursor}`),
+    { status: 400, code: 'expired' },
+    'a cursor of another record'
+  )
+  isRefused(
+    t,
+    await fhir.send('GET', `/Patient?_cursor=${cursor}`),
+    { status: 400, code: 'expired' },
+    'a cursor of another interaction'
+  )
 }
 
 async function parts (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const { id } = (await send('POST', '/Patient', patient({ gender: 'female', birthDate: '1990' }))).resource
   const read = await send('GET', `/Patient/${id}?_elements=gender`)
-  t.match(read, { status: 200, headers: { etag: 'W/"1"' }, resource: { resourceType: 'Patient', id, gender: 'female', meta: { versionId: '1' } } })
+  t.match(read, {
+    status: 200,
+    headers: { etag: 'W/"1"' },
+    resource: { resourceType: 'Patient', id, gender: 'female', meta: { versionId: '1' } }
+  })
   t.strictSame([read.resource.birthDate, read.resource.name], [undefined, undefined])
-  for (const query of ['_elements=', '_elements=name,', '_elements=name.family', '_summary=all']) isRefused(t, await send('GET', `/Patient/${id}?${query}`), 400, query)
+  for (const query of ['_elements=', '_elements=name,', '_elements=name.family', '_summary=all']) {
+    isRefused(t, await send('GET', `/Patient/${id}?${query}`), 400, query)
+  }
 }
 
 async function summaries (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
-  const { id } = (await send('POST', '/Patient', patient({ text, gender: 'female', photo: [{ title: 'Ada' }] }))).resource
-  const shown = async (summary: string) => Object.keys((await send('GET', `/Patient/${id}?_summary=${summary}`)).resource).filter(name => !['resourceType', 'id', 'meta'].includes(name)).sort()
+  const { id } = (await send('POST', '/Patient', patient({ text, gender: 'female', photo: [{ title: 'Ada' }] })))
+    .resource
+  const shown = async (summary: string) =>
+    Object.keys((await send('GET', `/Patient/${id}?_summary=${summary}`)).resource)
+      .filter(name => !['resourceType', 'id', 'meta'].includes(name))
+      .sort()
   t.strictSame(await shown('true'), ['gender', 'name'])
   t.strictSame(await shown('text'), ['text'])
   t.strictSame(await shown('data'), ['gender', 'name', 'photo'])
@@ -132,7 +273,11 @@ async function summaries (t: Test, { fhir: join }: World): Promise<void> {
 async function everything (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [id, other] = await stored(fhir, patient(), patient())
-  const about = await stored(fhir, ...Array.from({ length: 5 }, () => observation(`Patient/${id}`)), observation(`Patient/${other}`))
+  const about = await stored(
+    fhir,
+    ...Array.from({ length: 5 }, () => observation(`Patient/${id}`)),
+    observation(`Patient/${other}`)
+  )
   const whole = await fhir.send('GET', `/Patient/${id}/$everything`)
   t.match(whole, { status: 200, resource: { type: 'searchset', total: undefined } })
   const records = [`Patient/${id}`, ...about.slice(0, 5).map(one => `Observation/${one}`)].sort()
@@ -142,8 +287,24 @@ async function everything (t: Test, { fhir: join }: World): Promise<void> {
   t.ok(pages.length > 1)
   t.strictSame(pages.flatMap(listed).map(one => one.replace('+', '')).sort(), records)
   t.strictSame(listed(await fhir.send('GET', `/Patient/${id}/$everything?_type=Patient`)), [`Patient/${id}`])
-  t.strictSame(listed(await fhir.send('POST', `/Patient/${id}/$everything`, { resourceType: 'Parameters', parameter: [{ name: '_type', valueCode: 'Patient' }, { name: '_count', valueInteger: 5 }] })), [`Patient/${id}`], 'by POST')
-  t.strictSame(listed(await fhir.send('POST', `/Patient/${id}/$everything`)).sort(), listed(whole).sort(), 'by POST, without a body')
+  t.strictSame(
+    listed(
+      await fhir.send('POST', `/Patient/${id}/$everything`, {
+        resourceType: 'Parameters',
+        parameter: [
+          { name: '_type', valueCode: 'Patient' },
+          { name: '_count', valueInteger: 5 }
+        ]
+      })
+    ),
+    [`Patient/${id}`],
+    'by POST'
+  )
+  t.strictSame(
+    listed(await fhir.send('POST', `/Patient/${id}/$everything`)).sort(),
+    listed(whole).sort(),
+    'by POST, without a body'
+  )
   isRefused(t, await fhir.send('GET', '/Patient/no-such/$everything'), 404, 'unknown')
   isRefused(t, await fhir.send('GET', `/Patient/${id}/$everything?x=1`), 400, 'an unknown parameter')
   isRefused(t, await fhir.send('GET', '/Patient/$everything'), 405, 'of all patients')

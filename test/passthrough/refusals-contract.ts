@@ -1,7 +1,18 @@
 import type { Test } from 'tap'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, entry, formType, isRefused, observation, patchType, patient, sender, stored, type World } from './fixture.js'
+import {
+  bundle,
+  entry,
+  formType,
+  isRefused,
+  observation,
+  patchType,
+  patient,
+  sender,
+  stored,
+  type World
+} from './fixture.js'
 
 /** What raw FHIR refuses, and how: always with an OperationOutcome, whoever in the gateway refuses. */
 export async function refusalsContract (t: Test, world: World): Promise<void> {
@@ -35,39 +46,99 @@ async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
       const answer = await send(method, path)
       isRefused(t, answer, { status: 405, code: 'not-supported' }, `${method} ${path}`)
       // Other helpers of the gateway may offer more there; what is refused is never among it.
-      for (const offered of allow.split(', ')) t.ok(answer.headers.allow!.split(', ').includes(offered), `${path} has ${offered}`)
+      for (const offered of allow.split(', ')) {
+        t.ok(answer.headers.allow!.split(', ').includes(offered), `${path} has ${offered}`)
+      }
       t.notOk(answer.headers.allow!.split(', ').includes(method), `${path} has no ${method}`)
     }
   }
-  for (const [method, path] of [['GET', '/StructureDefinition/1'], ['POST', '/SearchParameter'], ['PUT', '/Subscription/1'], ['DELETE', '/ValueSet/1']] as const) {
-    isRefused(t, await send(method, path, method === 'POST' || method === 'PUT' ? { resourceType: path.split('/')[1], id: '1' } : undefined), 405, `${method} ${path}: shared by nature`)
+  for (const [method, path] of [
+    ['GET', '/StructureDefinition/1'],
+    ['POST', '/SearchParameter'],
+    ['PUT', '/Subscription/1'],
+    ['DELETE', '/ValueSet/1']
+  ] as const) {
+    isRefused(
+      t,
+      await send(
+        method,
+        path,
+        method === 'POST' || method === 'PUT' ? { resourceType: path.split('/')[1], id: '1' } : undefined
+      ),
+      405,
+      `${method} ${path}: shared by nature`
+    )
   }
-  for (const name of ['x-http-method-override', 'x-http-method']) isRefused(t, await send('POST', '/Patient', patient(), { [name]: 'DELETE' }), 400, name)
+  for (const name of ['x-http-method-override', 'x-http-method']) {
+    isRefused(t, await send('POST', '/Patient', patient(), { [name]: 'DELETE' }), 400, name)
+  }
 }
 
 async function wrongPaths (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const id = (await send('POST', '/Patient', patient())).resource.id
-  for (const path of ['/patient', '/Nothing', '/Nothing/1', '/Resource/1', `/Patient/${id}/`, `/Patient//${id}`, `/Patient/${id}/x`, `/Patient/${id};x=1`, `/Patient/${id}%2F_history`, `/Patient/${id}%252F`, '/Patient/a_b', `/Patient/${'x'.repeat(65)}`, '/Patient/%00', '/Patient/a%20b', `/Patient/${id}/_history/`]) {
+  for (const path of [
+    '/patient',
+    '/Nothing',
+    '/Nothing/1',
+    '/Resource/1',
+    `/Patient/${id}/`,
+    `/Patient//${id}`,
+    `/Patient/${id}/x`,
+    `/Patient/${id};x=1`,
+    `/Patient/${id}%2F_history`,
+    `/Patient/${id}%252F`,
+    '/Patient/a_b',
+    `/Patient/${'x'.repeat(65)}`,
+    '/Patient/%00',
+    '/Patient/a%20b',
+    `/Patient/${id}/_history/`
+  ]) {
     isRefused(t, await send('GET', path), { status: 404, code: 'not-found' }, path.slice(0, 60))
   }
   t.equal((await send('GET', `/%50atient/${id}`)).status, 200, 'a path is decoded once')
-  for (const path of ['/Patient/%', '/Patient/%zz', '/Patient/%ff', '/%c0%ae', '/Patient?family=%ff', '/Patient?family=%']) isRefused(t, await send('GET', path), 400, path)
+  for (const path of [
+    '/Patient/%',
+    '/Patient/%zz',
+    '/Patient/%ff',
+    '/%c0%ae',
+    '/Patient?family=%ff',
+    '/Patient?family=%'
+  ]) { isRefused(t, await send('GET', path), 400, path) }
 }
 
 async function wrongTypes (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const { id } = (await send('POST', '/Patient', patient())).resource
   const typed = (type: string) => ({ 'content-type': type })
-  for (const type of ['text/plain', 'application/fhir+xml', 'application/xml', 'application/fhir+ndjson', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/fhir+json, text/plain', 'nonsense', 'application/fhir+json; charset=utf-16']) {
+  for (const type of [
+    'text/plain',
+    'application/fhir+xml',
+    'application/xml',
+    'application/fhir+ndjson',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/fhir+json, text/plain',
+    'nonsense',
+    'application/fhir+json; charset=utf-16'
+  ]) {
     isRefused(t, await send('POST', '/Patient', patient(), typed(type)), 415, `POST ${type}`)
     isRefused(t, await send('POST', '', bundle('batch'), typed(type)), 415, `Bundle ${type}`)
-    isRefused(t, await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/name' }], typed(type)), 415, `PATCH ${type}`)
+    isRefused(
+      t,
+      await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/name' }], typed(type)),
+      415,
+      `PATCH ${type}`
+    )
   }
   const fhirPathPatch = { resourceType: 'Parameters', parameter: [] }
-  for (const type of ['application/fhir+json', 'application/merge-patch+json', 'application/xml-patch+xml']) isRefused(t, await send('PATCH', `/Patient/${id}`, fhirPathPatch, typed(type)), 415, `PATCH ${type}`)
+  for (const type of ['application/fhir+json', 'application/merge-patch+json', 'application/xml-patch+xml']) {
+    isRefused(t, await send('PATCH', `/Patient/${id}`, fhirPathPatch, typed(type)), 415, `PATCH ${type}`)
+  }
   isRefused(t, await send('POST', '/Patient', patient(), patchType), 415, 'a patch is no create')
-  for (const type of ['application/fhir+json', 'text/plain', 'application/x-www-form-urlencoded; charset=latin1']) isRefused(t, await send('POST', '/Patient/_search', 'family=Byron', typed(type)), 415, `search ${type}`)
+  for (const type of ['application/fhir+json', 'text/plain', 'application/x-www-form-urlencoded; charset=latin1']) {
+    isRefused(t, await send('POST', '/Patient/_search', 'family=Byron', typed(type)), 415, `search ${type}`)
+  }
   isRefused(t, await send('POST', '/Patient', patient(), { 'content-encoding': 'gzip' }), 415, 'compressed')
   t.equal((await send('GET', '/Patient')).resource.total, 1)
 }
@@ -75,55 +146,159 @@ async function wrongTypes (t: Test, { fhir: join }: World): Promise<void> {
 async function wrongForms (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const path = `/Patient/${(await send('POST', '/Patient', patient())).resource.id}`
-  for (const accept of ['application/fhir+xml', 'text/turtle', 'application/fhir+ndjson', 'text/html', 'application/fhir+json;q=0', 'application/fhir+json; fhirVersion=3.0']) isRefused(t, await send('GET', path, undefined, { accept }), 406, accept)
-  for (const format of ['xml', 'ttl', 'application/fhir%2Bxml', 'html', '']) isRefused(t, await send('GET', `${path}?_format=${format}`), 406, format)
-  isRefused(t, await send('GET', '/Patient?_format=json&_format=xml'), 406, 'two wishes')
-  for (const accept of ['*/*', 'application/*', 'application/json', 'application/fhir+json', 'application/fhir+json; charset=utf-8', 'application/fhir+json;fhirVersion=4.0', 'application/fhir+xml, application/fhir+json;q=0.5', 'text/html, */*;q=0.1', 'Application/FHIR+JSON; Charset=UTF-8']) {
-    t.match(await send('GET', path, undefined, { accept }), { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8' } }, accept)
+  for (const accept of [
+    'application/fhir+xml',
+    'text/turtle',
+    'application/fhir+ndjson',
+    'text/html',
+    'application/fhir+json;q=0',
+    'application/fhir+json; fhirVersion=3.0'
+  ]) { isRefused(t, await send('GET', path, undefined, { accept }), 406, accept) }
+  for (const format of ['xml', 'ttl', 'application/fhir%2Bxml', 'html', '']) {
+    isRefused(t, await send('GET', `${path}?_format=${format}`), 406, format)
   }
-  t.equal((await send('GET', `${path}?_format=json`, undefined, { accept: 'application/fhir+xml' })).status, 200, '_format counts more than the header')
-  t.equal((await send('POST', '/Patient/_search', '_format=json', { ...formType, accept: 'text/html' })).status, 200, 'in a form as well')
+  isRefused(t, await send('GET', '/Patient?_format=json&_format=xml'), 406, 'two wishes')
+  for (const accept of [
+    '*/*',
+    'application/*',
+    'application/json',
+    'application/fhir+json',
+    'application/fhir+json; charset=utf-8',
+    'application/fhir+json;fhirVersion=4.0',
+    'application/fhir+xml, application/fhir+json;q=0.5',
+    'text/html, */*;q=0.1',
+    'Application/FHIR+JSON; Charset=UTF-8'
+  ]) {
+    t.match(
+      await send('GET', path, undefined, { accept }),
+      { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8' } },
+      accept
+    )
+  }
+  t.equal(
+    (await send('GET', `${path}?_format=json`, undefined, { accept: 'application/fhir+xml' })).status,
+    200,
+    '_format counts more than the header'
+  )
+  t.equal(
+    (await send('POST', '/Patient/_search', '_format=json', { ...formType, accept: 'text/html' })).status,
+    200,
+    'in a form as well'
+  )
 }
 
 async function scopes (t: Test, { fhir: join }: World): Promise<void> {
   const all = await join()
-  const [reader, writer] = [await join({ tenantId: all.tenantId, scopes: ['read'] }), await join({ tenantId: all.tenantId, scopes: ['write'] })]
+  const [reader, writer] = [
+    await join({ tenantId: all.tenantId, scopes: ['read'] }),
+    await join({ tenantId: all.tenantId, scopes: ['write'] })
+  ]
   const [id, going] = await stored(all, patient(), patient())
-  const reads: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [['GET', `/Patient/${id}`], ['HEAD', `/Patient/${id}`], ['GET', `/Patient/${id}/_history/1`], ['GET', `/Patient/${id}/_history`], ['GET', '/Patient'], ['POST', '/Patient/_search', 'family=Byron', formType]]
+  const reads: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [
+    ['GET', `/Patient/${id}`],
+    ['HEAD', `/Patient/${id}`],
+    ['GET', `/Patient/${id}/_history/1`],
+    ['GET', `/Patient/${id}/_history`],
+    ['GET', '/Patient'],
+    ['POST', '/Patient/_search', 'family=Byron', formType]
+  ]
   for (const request of reads) {
     t.equal((await reader.send(...request)).status, 200, `${request[0]} ${request[1]} with read`)
     const refused = await writer.send(...request)
     t.equal(refused.status, 403, `${request[0]} ${request[1]} with write`)
     if (request[0] !== 'HEAD') isRefused(t, refused, { status: 403, code: 'forbidden' }, request[1])
   }
-  const writes: ReadonlyArray<readonly [number, string, string, unknown?, Record<string, string>?]> = [[201, 'POST', '/Patient', patient()], [200, 'PUT', `/Patient/${id}`, patient({ id, active: true })], [200, 'PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], patchType], [204, 'DELETE', `/Patient/${going}`]]
+  const writes: ReadonlyArray<readonly [number, string, string, unknown?, Record<string, string>?]> = [
+    [201, 'POST', '/Patient', patient()],
+    [200, 'PUT', `/Patient/${id}`, patient({ id, active: true })],
+    [200, 'PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], patchType],
+    [204, 'DELETE', `/Patient/${going}`]
+  ]
   for (const [status, ...request] of writes) {
-    isRefused(t, await reader.send(...request), { status: 403, code: 'forbidden' }, `${request[0]} ${request[1]} with read`)
+    isRefused(
+      t,
+      await reader.send(...request),
+      { status: 403, code: 'forbidden' },
+      `${request[0]} ${request[1]} with read`
+    )
     t.equal((await writer.send(...request)).status, status, `${request[0]} ${request[1]} with write`)
   }
-  const byCriteria: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [['PUT', '/Patient?identifier=none', patient()], ['PATCH', '/Patient?family=Byron', [{ op: 'test', path: '/active', value: false }], patchType], ['DELETE', '/Patient?identifier=none']]
+  const byCriteria: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [
+    ['PUT', '/Patient?identifier=none', patient()],
+    ['PATCH', '/Patient?family=Byron', [{ op: 'test', path: '/active', value: false }], patchType],
+    ['DELETE', '/Patient?identifier=none']
+  ]
   for (const request of byCriteria) {
-    for (const who of [reader, writer]) isRefused(t, await who.send(...request), { status: 403, code: 'forbidden' }, `${request[0]} by criteria reads and writes`)
+    for (const who of [reader, writer]) {
+      isRefused(
+        t,
+        await who.send(...request),
+        { status: 403, code: 'forbidden' },
+        `${request[0]} by criteria reads and writes`
+      )
+    }
   }
   const once = { 'if-none-exist': 'identifier=x' }
-  for (const who of [reader, writer]) isRefused(t, await who.send('POST', '/Patient', patient(), once), 403, 'a conditional create reads and writes')
+  for (const who of [reader, writer]) {
+    isRefused(t, await who.send('POST', '/Patient', patient(), once), 403, 'a conditional create reads and writes')
+  }
   t.equal((await all.send('POST', '/Patient', patient({ identifier: [{ value: 'x' }] }), once)).status, 201)
   const mixed = [entry('GET', `Patient/${id}`), entry('POST', 'Patient', patient())]
-  const statuses = async (who: typeof all) => (await who.send('POST', '', bundle('batch', ...mixed))).resource.entry.map(({ response }: any) => [response.status.slice(0, 3), response.outcome?.issue[0].code])
-  t.strictSame([await statuses(reader), await statuses(writer)], [[['200', undefined], ['403', 'forbidden']], [['403', 'forbidden'], ['201', undefined]]])
+  const statuses = async (who: typeof all) =>
+    (await who.send('POST', '', bundle('batch', ...mixed))).resource.entry.map(({ response }: any) => [
+      response.status.slice(0, 3),
+      response.outcome?.issue[0].code
+    ])
+  t.strictSame(
+    [await statuses(reader), await statuses(writer)],
+    [
+      [
+        ['200', undefined],
+        ['403', 'forbidden']
+      ],
+      [
+        ['403', 'forbidden'],
+        ['201', undefined]
+      ]
+    ]
+  )
   const before = (await all.send('GET', '/Patient')).resource.total
-  for (const who of [reader, writer]) isRefused(t, await who.send('POST', '', bundle('transaction', ...mixed)), { status: 403, code: 'forbidden' }, 'a transaction is refused whole')
+  for (const who of [reader, writer]) {
+    isRefused(
+      t,
+      await who.send('POST', '', bundle('transaction', ...mixed)),
+      { status: 403, code: 'forbidden' },
+      'a transaction is refused whole'
+    )
+  }
   t.equal((await all.send('GET', '/Patient')).resource.total, before)
-  t.equal((await reader.send('POST', '', bundle('transaction', mixed[0]!))).status, 200, 'one that only reads takes a key that reads')
+  t.equal(
+    (await reader.send('POST', '', bundle('transaction', mixed[0]!))).status,
+    200,
+    'one that only reads takes a key that reads'
+  )
   isRefused(t, await reader.send('DELETE', '/Patient/no-such'), 403, 'before anything is looked up')
 }
 
 async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
   const { secret } = await join()
-  for (const headers of [{}, { 'x-api-key': 'none' }, { 'x-api-key': `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}` }, { authorization: `Bearer ${secret}` }]) {
+  for (const headers of [
+    {},
+    { 'x-api-key': 'none' },
+    { 'x-api-key': `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}` },
+    { authorization: `Bearer ${secret}` }
+  ]) {
     for (const url of ['/v1/fhir/Patient', '/v1/fhir', '/v1/fhir/no/such/path', '/v1/fhir/Patient/1/$everything']) {
       const response = await gateway.inject({ url, headers })
-      t.match({ status: response.statusCode, headers: response.headers, body: response.json() }, { status: 401, headers: { 'content-type': /^application\/fhir\+json/, 'www-authenticate': /ApiKey/ }, body: { resourceType: 'OperationOutcome', issue: [{ code: 'login' }] } }, `${JSON.stringify(Object.keys(headers))} ${url}`)
+      t.match(
+        { status: response.statusCode, headers: response.headers, body: response.json() },
+        {
+          status: 401,
+          headers: { 'content-type': /^application\/fhir\+json/, 'www-authenticate': /ApiKey/ },
+          body: { resourceType: 'OperationOutcome', issue: [{ code: 'login' }] }
+        },
+        `${JSON.stringify(Object.keys(headers))} ${url}`
+      )
     }
   }
   const { secret: revoked, keyId } = await gateway.createKey()
@@ -133,7 +308,9 @@ async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
 }
 
 async function rate (t: Test): Promise<void> {
-  const gateway = await startGateway(t, { plans: { pro: { requestsPerMinute: 2, requestsPerMonth: null, overage: true } } })
+  const gateway = await startGateway(t, {
+    plans: { pro: { requestsPerMinute: 2, requestsPerMonth: null, overage: true } }
+  })
   const send = sender(gateway, (await gateway.createKey()).secret)
   t.match(await send('GET', '/Patient'), { status: 200, headers: { 'x-ratelimit-remaining': 1 } })
   t.equal((await send('GET', '/Patient')).status, 200)
@@ -146,27 +323,47 @@ async function sizes (t: Test): Promise<void> {
   const gateway = await startGateway(t, { config: { limits: { bundleBytes: 2_048 } } })
   const send = sender(gateway, (await gateway.createKey()).secret)
   t.equal((await send('POST', '/Patient', JSON.stringify(patient()).padEnd(2_048))).status, 201)
-  isRefused(t, await send('POST', '/Patient', JSON.stringify(patient()).padEnd(2_049)), { status: 413, code: 'too-long' }, 'one byte more')
+  isRefused(
+    t,
+    await send('POST', '/Patient', JSON.stringify(patient()).padEnd(2_049)),
+    { status: 413, code: 'too-long' },
+    'one byte more'
+  )
   isRefused(t, await send('POST', '/Patient/_search', `family=${'x'.repeat(2_048)}`, formType), 413, 'a form')
 }
 
 async function down (t: Test): Promise<void> {
   const gateway = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
   const send = sender(gateway, (await gateway.createKey()).secret)
-  const requests: ReadonlyArray<readonly [string, string, unknown?]> = [['GET', '/Patient/1'], ['GET', '/Patient'], ['POST', '/Patient', patient()], ['DELETE', '/Patient/1'], ['GET', '/Patient/1/_history'], ['POST', '', bundle('transaction', entry('POST', 'Patient', patient()))]]
+  const requests: ReadonlyArray<readonly [string, string, unknown?]> = [
+    ['GET', '/Patient/1'],
+    ['GET', '/Patient'],
+    ['POST', '/Patient', patient()],
+    ['DELETE', '/Patient/1'],
+    ['GET', '/Patient/1/_history'],
+    ['POST', '', bundle('transaction', entry('POST', 'Patient', patient()))]
+  ]
   for (const [method, path, body] of requests) {
     const answer = await send(method, path, body)
     isRefused(t, answer, { status: 503, code: 'transient' }, `${method} ${path}`)
     t.match(answer.headers['retry-after'], /^\d+$/)
     t.notMatch(answer.text, /127\.0\.0\.1|ECONN/)
   }
-  const batch = await send('POST', '', bundle('batch', entry('GET', 'Patient/1'), entry('POST', 'Observation', observation('Patient/1'))))
-  t.strictSame([batch.status, batch.resource.entry.map(({ response }: any) => response.status)], [200, ['503 Service Unavailable', '503 Service Unavailable']])
+  const batch = await send(
+    'POST',
+    '',
+    bundle('batch', entry('GET', 'Patient/1'), entry('POST', 'Observation', observation('Patient/1')))
+  )
+  t.strictSame(
+    [batch.status, batch.resource.entry.map(({ response }: any) => response.status)],
+    [200, ['503 Service Unavailable', '503 Service Unavailable']]
+  )
 }
 
 async function malformed (t: Test, { gateway, fhir: join }: World): Promise<void> {
   const { secret } = await join()
-  const head = (line: string, ...headers: string[]) => [line, 'host: h', `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')
+  const head = (line: string, ...headers: string[]) =>
+    [line, 'host: h', `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')
   const requests: ReadonlyArray<readonly [string, string]> = [
     ['a path that cannot be decoded', head('GET /v1/fhir/Patient/%zz HTTP/1.1')],
     ['a URL that is too long', head(`GET /v1/fhir/Patient?family=${'x'.repeat(20_000)} HTTP/1.1`)],
@@ -178,7 +375,15 @@ async function malformed (t: Test, { gateway, fhir: join }: World): Promise<void
   ]
   for (const [name, bytes] of requests) {
     const [answer] = answersIn(await exchangeRaw(gateway.url, bytes))
-    t.match(answer, { status: 400, headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'x-request-id': /./, 'x-timestamp': /Z$/ }, body: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'invalid', diagnostics: /./ }] } }, name)
+    t.match(
+      answer,
+      {
+        status: 400,
+        headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'x-request-id': /./, 'x-timestamp': /Z$/ },
+        body: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'invalid', diagnostics: /./ }] }
+      },
+      name
+    )
     const [simple] = answersIn(await exchangeRaw(gateway.url, bytes.replace('/v1/fhir/Patient', '/v1/fhirs')))
     t.notMatch(simple!.body, { resourceType: 'OperationOutcome' }, `${name}: elsewhere in the envelope`)
   }

@@ -1,49 +1,127 @@
 import type { Test } from 'tap'
-import { fhirBase, formType, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Answer, type World } from './fixture.js'
+import {
+  fhirBase,
+  formType,
+  isRefused,
+  linkTo,
+  listed,
+  observation,
+  pagesOf,
+  patient,
+  stored,
+  type Answer,
+  type World
+} from './fixture.js'
 
-/** What searches of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html */
+/**
+ * What searches of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html
+ */
 export async function searchesContract (t: Test, world: World): Promise<void> {
   await t.test('a search finds what meets all its conditions, and says how it was understood', t => finds(t, world))
   await t.test('a search by POST is the same search, with what stands in its URL', t => byPost(t, world))
-  await t.test('a parameter that is not understood is refused, or left out where the client wants that', t => strict(t, world))
-  await t.test('a walk by the next links meets every record once, and its pages are as large as wanted', t => walks(t, world))
+  await t.test('a parameter that is not understood is refused, or left out where the client wants that', t =>
+    strict(t, world)
+  )
+  await t.test('a walk by the next links meets every record once, and its pages are as large as wanted', t =>
+    walks(t, world)
+  )
   await t.test('a cursor goes alone and serves its own search', t => cursors(t, world))
   await t.test('the number of matches comes without any of them', t => counts(t, world))
   await t.test('a page is never larger than a thousand, and a count is a whole number', t => clampedCounts(t, world))
   await t.test('records are sorted, and their parts chosen', t => shaped(t, world))
-  await t.test('summaries of matches are shown', { skip: world.server === 'sandbox' && 'the sandbox has no summaries but the count' }, t => summaries(t, world))
-  await t.test('a record is found at once after its change, though the same search was made before', t => fresh(t, world))
+  await t.test(
+    'summaries of matches are shown',
+    { skip: world.server === 'sandbox' && 'the sandbox has no summaries but the count' },
+    t => summaries(t, world)
+  )
+  await t.test('a record is found at once after its change, though the same search was made before', t =>
+    fresh(t, world)
+  )
   await t.test('a long search is as good as a short one', t => long(t, world))
 }
 
 async function finds (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [ada, eve] = await stored(fhir, patient({ gender: 'female', birthDate: '1990-03-14', identifier: [{ system: 'http://mrn', value: 'a|1' }] }), patient({ name: [{ family: 'O, Brien' }], gender: 'other', active: false }))
+  const [ada, eve] = await stored(
+    fhir,
+    patient({ gender: 'female', birthDate: '1990-03-14', identifier: [{ system: 'http://mrn', value: 'a|1' }] }),
+    patient({ name: [{ family: 'O, Brien' }], gender: 'other', active: false })
+  )
   const found = await fhir.send('GET', '/Patient?family=byr&gender=female')
-  t.match(found, { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8', etag: undefined }, resource: { resourceType: 'Bundle', type: 'searchset', total: 1, entry: [{ fullUrl: `${fhirBase}/Patient/${ada}`, search: { mode: 'match' }, resource: { id: ada } }] } })
+  t.match(found, {
+    status: 200,
+    headers: { 'content-type': 'application/fhir+json; charset=utf-8', etag: undefined },
+    resource: {
+      resourceType: 'Bundle',
+      type: 'searchset',
+      total: 1,
+      entry: [{ fullUrl: `${fhirBase}/Patient/${ada}`, search: { mode: 'match' }, resource: { id: ada } }]
+    }
+  })
   t.equal(linkTo(found, 'self'), `${fhirBase}/Patient?family=byr&gender=female`)
-  t.strictSame([found.resource.id, found.resource.meta, linkTo(found, 'next')], [undefined, undefined, undefined], 'nothing of the datastore\'s own Bundle')
+  t.strictSame(
+    [found.resource.id, found.resource.meta, linkTo(found, 'next')],
+    [undefined, undefined, undefined],
+    "nothing of the datastore's own Bundle"
+  )
   t.notMatch(found.text, /127\.0\.0\.1/)
   const queries: ReadonlyArray<readonly [string, ReadonlyArray<string | undefined>]> = [
-    ['', [ada, eve]], ['family:exact=Byron', [ada]], ['family=none', []], ['family=byr,o%5C, brien', [ada, eve]], ['gender=female&gender=other', []], ['gender=female,other', [ada, eve]], ['gender:not=female', [eve]],
-    ['birthdate=1990-03', [ada]], ['birthdate=gt1991', []], ['birthdate:missing=true', [eve]], ['identifier=http://mrn%7Ca%5C%7C1', [ada]], [`_id=${ada},${eve}`, [ada, eve]], ['active=false', [eve]], ['_lastUpdated=gt2020-01-01', [ada, eve]], ['_lastUpdated=lt2020-01-01', []]
+    ['', [ada, eve]],
+    ['family:exact=Byron', [ada]],
+    ['family=none', []],
+    ['family=byr,o%5C, brien', [ada, eve]],
+    ['gender=female&gender=other', []],
+    ['gender=female,other', [ada, eve]],
+    ['gender:not=female', [eve]],
+    ['birthdate=1990-03', [ada]],
+    ['birthdate=gt1991', []],
+    ['birthdate:missing=true', [eve]],
+    ['identifier=http://mrn%7Ca%5C%7C1', [ada]],
+    [`_id=${ada},${eve}`, [ada, eve]],
+    ['active=false', [eve]],
+    ['_lastUpdated=gt2020-01-01', [ada, eve]],
+    ['_lastUpdated=lt2020-01-01', []]
   ]
-  for (const [query, expected] of queries) t.strictSame(listed(await fhir.send('GET', `/Patient?${query}`)).sort(), expected.map(id => `Patient/${id}`).sort(), query)
+  for (const [query, expected] of queries) {
+    t.strictSame(
+      listed(await fhir.send('GET', `/Patient?${query}`)).sort(),
+      expected.map(id => `Patient/${id}`).sort(),
+      query
+    )
+  }
   t.strictSame((await fhir.send('GET', '/Patient?family=none')).resource.entry, undefined, 'no empty list')
 }
 
 async function byPost (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [ada] = await stored(fhir, patient({ gender: 'female' }), patient({ gender: 'male' }), patient({ name: [{ family: 'Else' }], gender: 'female' }))
-  const post = (path: string, form: string | undefined, headers: Readonly<Record<string, string>> = formType) => fhir.send('POST', path, form, headers)
-  for (const [path, form] of [['/Patient/_search', 'family=Byron&gender=female'], ['/Patient/_search?family=Byron', 'gender=female'], ['/Patient/_search?family=Byron&gender=female', ''], ['/Patient/_search?gender=female', '&family=B%79ron&']] as const) {
+  const [ada] = await stored(
+    fhir,
+    patient({ gender: 'female' }),
+    patient({ gender: 'male' }),
+    patient({ name: [{ family: 'Else' }], gender: 'female' })
+  )
+  const post = (path: string, form: string | undefined, headers: Readonly<Record<string, string>> = formType) =>
+    fhir.send('POST', path, form, headers)
+  for (const [path, form] of [
+    ['/Patient/_search', 'family=Byron&gender=female'],
+    ['/Patient/_search?family=Byron', 'gender=female'],
+    ['/Patient/_search?family=Byron&gender=female', ''],
+    ['/Patient/_search?gender=female', '&family=B%79ron&']
+  ] as const) {
     const answer = await post(path, form)
     t.strictSame([answer.status, listed(answer)], [200, [`Patient/${ada}`]], `${path} ${form}`)
     t.match(linkTo(answer, 'self'), /family=Byron/)
     t.match(linkTo(answer, 'self'), /gender=female/)
   }
   t.equal((await fhir.send('POST', '/Patient/_search?family=Byron')).resource.total, 2, 'without any body')
-  t.equal((await post('/Patient/_search', 'family=Byron', { 'content-type': 'Application/X-WWW-Form-URLencoded; charset=UTF-8' })).resource.total, 2)
+  t.equal(
+    (
+      await post('/Patient/_search', 'family=Byron', {
+        'content-type': 'Application/X-WWW-Form-URLencoded; charset=UTF-8'
+      })
+    ).resource.total,
+    2
+  )
   isRefused(t, await post('/Patient/_search?_count=1', '_count=2'), 400, 'which of the two counts?')
   isRefused(t, await post('/Patient/_search', 'familie=Byron'), 400, 'a misspelt parameter')
 }
@@ -51,58 +129,172 @@ async function byPost (t: Test, { fhir: join }: World): Promise<void> {
 async function strict (t: Test, { fhir: join }: World): Promise<void> {
   const { send, tenantId } = await join()
   await send('POST', '/Patient', patient())
-  const notUnderstood = ['familie=Byron', 'name.family=x', '_text=x', '_content=x', '_list=1', '_filter=name+eq+x', '_query=x', '_contained=true', '_offset=1', '_getpages=1', 'ct=1', '__proto__=1', 'constructor=1', 'code=x']
+  const notUnderstood = [
+    'familie=Byron',
+    'name.family=x',
+    '_text=x',
+    '_content=x',
+    '_list=1',
+    '_filter=name+eq+x',
+    '_query=x',
+    '_contained=true',
+    '_offset=1',
+    '_getpages=1',
+    'ct=1',
+    '__proto__=1',
+    'constructor=1',
+    'code=x'
+  ]
   for (const query of notUnderstood) {
     isRefused(t, await send('GET', `/Patient?${query}`), 400, query)
-    isRefused(t, await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=strict' }), 400, `strict ${query}`)
+    isRefused(
+      t,
+      await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=strict' }),
+      400,
+      `strict ${query}`
+    )
   }
   isRefused(t, await send('GET', '/Patient?familie=x'), { status: 400, code: 'not-supported' }, 'the code')
   t.match((await send('GET', '/Patient?familie=x')).text, /did you mean family\?/)
   for (const query of ['familie=Byron', 'code=x&family=Byron']) {
     const lenient = await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' })
     t.match(lenient, { status: 200, resource: { total: 1 } }, query)
-    t.equal(linkTo(lenient, 'self'), `${fhirBase}/Patient${query.includes('&') ? '?family=Byron' : ''}`, 'the link says what was searched')
+    t.equal(
+      linkTo(lenient, 'self'),
+      `${fhirBase}/Patient${query.includes('&') ? '?family=Byron' : ''}`,
+      'the link says what was searched'
+    )
   }
-  const neverLeftOut = [`_tag=urn:clinigate:tenant%7C${tenantId}`, '_tag=x', '_tag:not=http://a%7Cb', 'birthdate:not=1990', 'family:text=x', 'gender:contains=x', 'active:missing=1', 'identifier=%7C', 'identifier=x,', '_security=%7C', '_source=%23', '%EF%BB%BFfamily=Nobody', 'family=', 'family=%00', '_include=*', '_include=Patient:*', '_revinclude=*', '_has:Observation=1', '_count=-1', '_total=some', '_elements=*', '_summary=all', 'birthdate=yesterday', 'organization=https://elsewhere.example/Organization/1']
-  isRefused(t, await send('POST', '/Patient/_search', Buffer.from('\ufefffamily=Nobody'), { ...formType, prefer: 'handling=lenient' }), 400, 'a byte order mark before a form')
-  for (const query of neverLeftOut) isRefused(t, await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' }), 400, query)
+  const neverLeftOut = [
+    `_tag=urn:clinigate:tenant%7C${tenantId}`,
+    '_tag=x',
+    '_tag:not=http://a%7Cb',
+    'birthdate:not=1990',
+    'family:text=x',
+    'gender:contains=x',
+    'active:missing=1',
+    'identifier=%7C',
+    'identifier=x,',
+    '_security=%7C',
+    '_source=%23',
+    '%EF%BB%BFfamily=Nobody',
+    'family=',
+    'family=%00',
+    '_include=*',
+    '_include=Patient:*',
+    '_revinclude=*',
+    '_has:Observation=1',
+    '_count=-1',
+    '_total=some',
+    '_elements=*',
+    '_summary=all',
+    'birthdate=yesterday',
+    'organization=https://elsewhere.example/Organization/1'
+  ]
+  isRefused(
+    t,
+    await send('POST', '/Patient/_search', Buffer.from('\ufefffamily=Nobody'), {
+      ...formType,
+      prefer: 'handling=lenient'
+    }),
+    400,
+    'a byte order mark before a form'
+  )
+  for (const query of neverLeftOut) {
+    isRefused(t, await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' }), 400, query)
+  }
 }
 
 const records = 47
 
 async function walks (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const ids = await stored(fhir, ...Array.from({ length: records }, (_, i) => patient({ name: [{ family: 'Byron', given: [`Ada${String(i).padStart(2, '0')}`] }] })))
+  const ids = await stored(
+    fhir,
+    ...Array.from({ length: records }, (_, i) =>
+      patient({ name: [{ family: 'Byron', given: [`Ada${String(i).padStart(2, '0')}`] }] })
+    )
+  )
   const expected = ids.map(id => `Patient/${id}`)
-  for (const [query, size] of [['', 20], ['?_count=10', 10], ['?_count=46', 46], ['?_count=47', 47], ['?_count=100', 100], ['?family=Byron&_count=7&_sort=-given', 7], ['?_count=23&_elements=name&_total=accurate', 23]] as const) {
+  for (const [query, size] of [
+    ['', 20],
+    ['?_count=10', 10],
+    ['?_count=46', 46],
+    ['?_count=47', 47],
+    ['?_count=100', 100],
+    ['?family=Byron&_count=7&_sort=-given', 7],
+    ['?_count=23&_elements=name&_total=accurate', 23]
+  ] as const) {
     const pages = await pagesOf(fhir, `/Patient${query}`)
     const lengths = Array.from({ length: Math.ceil(records / size) }, (_, i) => Math.min(size, records - i * size))
-    t.strictSame(pages.map(page => listed(page).length), lengths, query)
+    t.strictSame(
+      pages.map(page => listed(page).length),
+      lengths,
+      query
+    )
     const seen = pages.flatMap(listed)
-    t.strictSame(query.includes('_sort') ? seen : seen.toSorted(), query.includes('_sort') ? expected.toReversed() : expected.toSorted(), `${query}: nothing lost or doubled`)
+    t.strictSame(
+      query.includes('_sort') ? seen : seen.toSorted(),
+      query.includes('_sort') ? expected.toReversed() : expected.toSorted(),
+      `${query}: nothing lost or doubled`
+    )
     // A server need not count unless it is asked to.
     const totals = query.includes('_total') ? [records] : [records, undefined]
-    t.ok(pages.every(({ resource }) => totals.includes(resource.total)), `${query}: each page says how many there are`)
+    t.ok(
+      pages.every(({ resource }) => totals.includes(resource.total)),
+      `${query}: each page says how many there are`
+    )
     t.ok(pages.slice(0, -1).every(page => linkTo(page, 'next')!.startsWith(`${fhirBase}/Patient?_cursor=`)))
-    t.ok(pages.every(({ text }) => !/127\.0\.0\.1|_getpages|_offset|clinigate:tenant%7C/.test(text)), 'no page shows how the datastore pages')
+    t.ok(
+      pages.every(({ text }) => !/127\.0\.0\.1|_getpages|_offset|clinigate:tenant%7C/.test(text)),
+      'no page shows how the datastore pages'
+    )
   }
 }
 
 async function cursors (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   await stored(fhir, ...Array.from({ length: 5 }, () => patient()))
-  const cursor = new URL(linkTo(await fhir.send('GET', '/Patient?_count=2&family=Byron'), 'next')!).searchParams.get('_cursor')!
+  const cursor = new URL(linkTo(await fhir.send('GET', '/Patient?_count=2&family=Byron'), 'next')!).searchParams.get(
+    '_cursor'
+  )!
   const [sameTenant, otherTenant] = [await join({ tenantId: fhir.tenantId }), await join()]
-  for (const who of [fhir, sameTenant]) t.strictSame(listed(await who.send('GET', `/Patient?_cursor=${cursor}`)).length, 2)
+  for (const who of [fhir, sameTenant]) {
+    t.strictSame(listed(await who.send('GET', `/Patient?_cursor=${cursor}`)).length, 2)
+  }
   t.equal(listed(await fhir.send('POST', '/Patient/_search', `_cursor=${cursor}`, formType)).length, 2)
   for (const more of ['_count=2', 'family=Byron', '_summary=count', '_elements=id', '_include=Patient:organization']) {
     isRefused(t, await fhir.send('GET', `/Patient?_cursor=${cursor}&${more}`), 400, `with ${more}`)
     isRefused(t, await fhir.send('GET', `/Patient?${more}&_cursor=${cursor}`), 400, `after ${more}`)
   }
-  const forged = ['', 'x', cursor.slice(1), `${cursor}A`, `${cursor.slice(0, 40)}${cursor[40] === 'A' ? 'B' : 'A'}${cursor.slice(41)}`, 'https://elsewhere.example/']
-  for (const text of forged) isRefused(t, await fhir.send('GET', `/Patient?_cursor=${encodeURIComponent(text)}`), 400, `forged ${text.slice(0, 20)}`)
-  isRefused(t, await otherTenant.send('GET', `/Patient?_cursor=${cursor}`), { status: 400, code: 'expired' }, 'of another organization')
-  isRefused(t, await fhir.send('GET', `/Practitioner?_cursor=${cursor}`), { status: 400, code: 'expired' }, 'of another type')
+  const forged = [
+    '',
+    'x',
+    cursor.slice(1),
+    `${cursor}A`,
+    `${cursor.slice(0, 40)}${cursor[40] === 'A' ? 'B' : 'A'}${cursor.slice(41)}`,
+    'https://elsewhere.example/'
+  ]
+  for (const text of forged) {
+    isRefused(
+      t,
+      await fhir.send('GET', `/Patient?_cursor=${encodeURIComponent(text)}`),
+      400,
+      `forged ${text.slice(0, 20)}`
+    )
+  }
+  isRefused(
+    t,
+    await otherTenant.send('GET', `/Patient?_cursor=${cursor}`),
+    { status: 400, code: 'expired' },
+    'of another organization'
+  )
+  isRefused(
+    t,
+    await fhir.send('GET', `/Practitioner?_cursor=${cursor}`),
+    { status: 400, code: 'expired' },
+    'of another type'
+  )
 }
 
 async function counts (t: Test, { fhir: join }: World): Promise<void> {
@@ -110,7 +302,14 @@ async function counts (t: Test, { fhir: join }: World): Promise<void> {
   const other = await join()
   await stored(fhir, patient(), patient({ gender: 'female' }))
   await stored(other, patient())
-  for (const [query, total] of [['_count=0', 2], ['_summary=count', 2], ['_summary=count&_count=10', 2], ['_summary=count&gender=female', 1], ['_count=0&_total=accurate', 2], ['_summary=count&family=none', 0]] as const) {
+  for (const [query, total] of [
+    ['_count=0', 2],
+    ['_summary=count', 2],
+    ['_summary=count&_count=10', 2],
+    ['_summary=count&gender=female', 1],
+    ['_count=0&_total=accurate', 2],
+    ['_summary=count&family=none', 0]
+  ] as const) {
     const answer = await fhir.send('GET', `/Patient?${query}`)
     t.match(answer, { status: 200, resource: { type: 'searchset', total } }, query)
     t.strictSame([answer.resource.entry, linkTo(answer, 'next')], [undefined, undefined], query)
@@ -120,15 +319,32 @@ async function counts (t: Test, { fhir: join }: World): Promise<void> {
 async function clampedCounts (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   await send('POST', '/Patient', patient())
-  for (const count of ['1001', '1000', '999999999']) t.match(await send('GET', `/Patient?_count=${count}`), { status: 200, resource: { entry: [{}] } }, count)
-  for (const count of ['-1', '1.5', 'x', '', '1e2', '0x10', '9999999999']) isRefused(t, await send('GET', `/Patient?_count=${count}`), 400, count)
+  for (const count of ['1001', '1000', '999999999']) {
+    t.match(await send('GET', `/Patient?_count=${count}`), { status: 200, resource: { entry: [{}] } }, count)
+  }
+  for (const count of ['-1', '1.5', 'x', '', '1e2', '0x10', '9999999999']) {
+    isRefused(t, await send('GET', `/Patient?_count=${count}`), 400, count)
+  }
 }
 
 async function shaped (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const ids = await stored(fhir, ...['Clara', 'Ada', 'Bea'].map((given, i) => patient({ name: [{ family: 'Byron', given: [given] }], birthDate: `199${i}-01-01`, gender: 'female' })))
-  const order = async (sort: string) => listed(await fhir.send('GET', `/Patient?_sort=${sort}`)).map(record => ids.indexOf(record.slice('Patient/'.length)))
-  t.strictSame([await order('given'), await order('-given'), await order('family,-birthdate')], [[1, 2, 0], [0, 2, 1], [2, 1, 0]])
+  const ids = await stored(
+    fhir,
+    ...['Clara', 'Ada', 'Bea'].map((given, i) =>
+      patient({ name: [{ family: 'Byron', given: [given] }], birthDate: `199${i}-01-01`, gender: 'female' })
+    )
+  )
+  const order = async (sort: string) =>
+    listed(await fhir.send('GET', `/Patient?_sort=${sort}`)).map(record => ids.indexOf(record.slice('Patient/'.length)))
+  t.strictSame(
+    [await order('given'), await order('-given'), await order('family,-birthdate')],
+    [
+      [1, 2, 0],
+      [0, 2, 1],
+      [2, 1, 0]
+    ]
+  )
   isRefused(t, await fhir.send('GET', '/Patient?_sort=organization.name'), 400, 'no chains in _sort')
   isRefused(t, await fhir.send('GET', '/Patient?_sort=familie'), 400, 'a misspelt key')
   for (const { resource } of (await fhir.send('GET', '/Patient?_elements=birthDate')).resource.entry) {
@@ -141,8 +357,14 @@ async function summaries (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
   await stored(fhir, patient({ text, photo: [{ title: 'Ada' }] }))
-  const shown = async (summary: string) => Object.keys((await fhir.send('GET', `/Patient?_summary=${summary}`)).resource.entry[0].resource).filter(name => !['resourceType', 'id', 'meta'].includes(name)).sort()
-  t.strictSame([await shown('true'), await shown('text'), await shown('data'), await shown('false')], [['name'], ['text'], ['name', 'photo'], ['name', 'photo', 'text']])
+  const shown = async (summary: string) =>
+    Object.keys((await fhir.send('GET', `/Patient?_summary=${summary}`)).resource.entry[0].resource)
+      .filter(name => !['resourceType', 'id', 'meta'].includes(name))
+      .sort()
+  t.strictSame(
+    [await shown('true'), await shown('text'), await shown('data'), await shown('false')],
+    [['name'], ['text'], ['name', 'photo'], ['name', 'photo', 'text']]
+  )
 }
 
 async function fresh (t: Test, { fhir: join }: World): Promise<void> {
@@ -164,13 +386,15 @@ async function long (t: Test, { fhir: join, server }: World): Promise<void> {
   const [id, other] = await stored(fhir, patient(), patient())
   const about = await stored(fhir, observation(`Patient/${id}`), observation(`Patient/${other}`))
   const unknown = (length: number) => Array.from({ length }, (_, i) => `Patient/none-${String(i).padStart(20, '0')}`)
-  const conditions = (length: number) => `subject=${[...unknown(length), `Patient/${id}`, `Patient/${other}`].join(',')}`
+  const conditions = (length: number) =>
+    `subject=${[...unknown(length), `Patient/${id}`, `Patient/${other}`].join(',')}`
   const both = about.map(record => `Observation/${record}`).sort()
   for (const length of [100, 300]) {
     t.strictSame(listed(await fhir.send('POST', '/Observation/_search', conditions(length), formType)).sort(), both)
     t.strictSame(listed(await fhir.send('GET', `/Observation?${conditions(length)}`)).sort(), both)
   }
-  const byOne = (length: number) => fhir.send('POST', '/Observation/_search', `${conditions(length)}&_count=1`, formType)
+  const byOne = (length: number) =>
+    fhir.send('POST', '/Observation/_search', `${conditions(length)}&_count=1`, formType)
   const pages = async (first: Answer) => [first, ...await pagesOf(fhir, linkTo(first, 'next')!)].flatMap(listed).sort()
   t.strictSame(await pages(await byOne(100)), both, 'page by page')
   // A server whose links hold the whole search lets it be too long for a second page; that is said on the first.

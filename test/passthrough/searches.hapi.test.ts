@@ -5,4 +5,6 @@ import { openWorld } from './fixture.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)
-await t.test('on the real FHIR server', async t => searchesContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' })))
+await t.test('on the real FHIR server', async t =>
+  searchesContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' }))
+)

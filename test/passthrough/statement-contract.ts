@@ -15,24 +15,40 @@ interface Stated {
 /** Types to try: much used, with many relations, and shared by all. */
 const tried = ['Patient', 'Observation', 'ServiceRequest', 'Binary', 'ValueSet', 'Subscription']
 
-/** What the CapabilityStatement of raw FHIR says is what the gateway does. `searches` are types whose search parameters the server knows. */
-export async function statementContract (t: Test, settings: GatewaySettings, searches: readonly string[]): Promise<void> {
+/**
+ * What the CapabilityStatement of raw FHIR says is what the gateway does. `searches` are types whose search parameters
+ * the server knows.
+ */
+export async function statementContract (
+  t: Test,
+  settings: GatewaySettings,
+  searches: readonly string[]
+): Promise<void> {
   const gateway = await startGateway(t, { ...settings, plans: unlimitedPlans })
   const client = await clientOf(gateway)
-  const { rest: [{ resource, interaction: onSystem = [], searchParam: ofAll }] } = (await client.send('GET', 'fhir/metadata')).body
+  const {
+    rest: [{ resource, interaction: onSystem = [], searchParam: ofAll }]
+  } = (await client.send('GET', 'fhir/metadata')).body
   const statedOf = (type: string): Stated => resource.find((stated: Stated) => stated.type === type) ?? { type }
 
   await t.test('an interaction is answered when the statement has it, and 405 when it has not', async t => {
     for (const type of tried) await tryInteractions(t, client, statedOf(type))
     for (const code of ['batch', 'transaction']) {
       const { status } = await client.send('POST', 'fhir', { resourceType: 'Bundle', type: code }, fhir)
-      t.equal(status === 405 || status === 404, !onSystem.some((stated: { code: string }) => stated.code === code), code)
+      t.equal(
+        status === 405 || status === 404,
+        !onSystem.some((stated: { code: string }) => stated.code === code),
+        code
+      )
     }
   })
   await t.test('each search parameter that it names is taken', async t => {
     for (const type of searches) {
       for (const { name, type: kind } of [...statedOf(type).searchParam!, ...ofAll]) {
-        const { status, text } = await client.send('GET', `fhir/${type}?${name}=${encodeURIComponent(valueOf(type, name, kind))}&_count=1`)
+        const { status, text } = await client.send(
+          'GET',
+          `fhir/${type}?${name}=${encodeURIComponent(valueOf(type, name, kind))}&_count=1`
+        )
         t.equal(status, 200, `${type}?${name} (${kind}) ${status === 200 ? '' : text}`)
       }
     }
@@ -40,9 +56,15 @@ export async function statementContract (t: Test, settings: GatewaySettings, sea
   await t.test('what it says may come along may come along', async t => {
     for (const type of searches) {
       const { searchInclude = [], searchRevInclude = [] } = statedOf(type)
-      const requested = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
+      const requested = [
+        ...searchInclude.map(value => `_include=${value}`),
+        ...searchRevInclude.map(value => `_revinclude=${value}`)
+      ]
       for (let from = 0; from < requested.length; from += maxIncludes) {
-        const { status, text } = await client.send('GET', `fhir/${type}?${requested.slice(from, from + maxIncludes).join('&')}`)
+        const { status, text } = await client.send(
+          'GET',
+          `fhir/${type}?${requested.slice(from, from + maxIncludes).join('&')}`
+        )
         t.equal(status, 200, status === 200 ? `${type}: ${from} and on` : text)
       }
     }
@@ -52,8 +74,16 @@ export async function statementContract (t: Test, settings: GatewaySettings, sea
 const fhir = { 'content-type': 'application/fhir+json' }
 const maxIncludes = 60
 
-async function tryInteractions (t: Test, client: Client, { type, interaction = [], operation = [] }: Stated): Promise<void> {
-  const record = { resourceType: type, ...type === 'Observation' && { status: 'final', code: { text: 'x' } }, ...type === 'ServiceRequest' && { status: 'active', intent: 'order', subject: { display: 'x' } } }
+async function tryInteractions (
+  t: Test,
+  client: Client,
+  { type, interaction = [], operation = [] }: Stated
+): Promise<void> {
+  const record = {
+    resourceType: type,
+    ...(type === 'Observation' && { status: 'final', code: { text: 'x' } }),
+    ...(type === 'ServiceRequest' && { status: 'active', intent: 'order', subject: { display: 'x' } })
+  }
   const path = `fhir/${type}`
   const requests: ReadonlyArray<readonly [string, string, string, unknown?]> = [
     ['read', 'GET', `${path}/x`],
@@ -68,15 +98,28 @@ async function tryInteractions (t: Test, client: Client, { type, interaction = [
     ['search-type', 'POST', `${path}/_search`]
   ]
   for (const [code, method, url, body] of requests) {
-    const { status } = await client.send(method, url, body, method === 'PATCH' ? { 'content-type': 'application/json-patch+json' } : fhir)
-    t.equal(status !== 405, interaction.some(stated => stated.code === code), `${code} ${type}: ${status}`)
+    const { status } = await client.send(
+      method,
+      url,
+      body,
+      method === 'PATCH' ? { 'content-type': 'application/json-patch+json' } : fhir
+    )
+    t.equal(
+      status !== 405,
+      interaction.some(stated => stated.code === code),
+      `${code} ${type}: ${status}`
+    )
   }
   // Where a datastore has it not, that is known only once the patient is found.
   const { status: everything } = await client.send('GET', `${path}/x/$everything`)
   t.ok(everything !== 405 || !operation.some(({ name }) => name === 'everything'), `$everything ${type}: ${everything}`)
   for (const name of ['meta', 'graphql', 'diff', 'expunge']) {
     const { status } = await client.send('GET', `${path}/x/$${name}`)
-    t.equal(status !== 405, operation.some(stated => stated.name === name), `$${name} ${type}: ${status}`)
+    t.equal(
+      status !== 405,
+      operation.some(stated => stated.name === name),
+      `$${name} ${type}: ${status}`
+    )
   }
 }
 

@@ -14,8 +14,16 @@ t.test('the CapabilityStatement is true on the real FHIR server', t => {
 t.test('the operations that the FHIR server has are stated', async t => {
   const gateway = await startGateway(t, { fhirUrl: realBackend().url })
   const { rest: [{ resource }] } = (await gateway.inject('/v1/fhir/metadata')).json()
-  const operationsOf = (type: string): string[] => resource.find((stated: { type: string }) => stated.type === type).operation.map(({ name }: { name: string }) => name).sort()
-  t.strictSame(['Patient', 'Observation', 'ValueSet'].map(operationsOf), [['everything', 'export', 'validate'], ['validate'], ['expand', 'validate-code']])
+  const operationsOf = (type: string): string[] =>
+    resource
+      .find((stated: { type: string }) => stated.type === type)
+      .operation.map(({ name }: { name: string }) => name)
+      .sort()
+  t.strictSame(['Patient', 'Observation', 'ValueSet'].map(operationsOf), [
+    ['everything', 'export', 'validate'],
+    ['validate'],
+    ['expand', 'validate-code']
+  ])
 })
 
 t.test('the CapabilityStatements are valid R4', async t => {
@@ -23,6 +31,10 @@ t.test('the CapabilityStatements are valid R4', async t => {
   for (const url of ['/v1/fhir/metadata', '/v1/metadata']) {
     const statement = (await gateway.inject({ url, headers: { accept: 'application/fhir+json' } })).json()
     const { body } = await fhirServer(realBackend().url).send('POST', 'CapabilityStatement/$validate', statement)
-    t.strictSame(body.issue.filter(({ severity }: { severity: string }) => severity === 'error' || severity === 'fatal'), [], url)
+    t.strictSame(
+      body.issue.filter(({ severity }: { severity: string }) => severity === 'error' || severity === 'fatal'),
+      [],
+      url
+    )
   }
 })

@@ -13,54 +13,112 @@ t.test('a client finds the statement without a key, in the one form that there i
   const url = '/v1/fhir/metadata'
   const response = await inject(url)
   t.equal(response.headers['content-type'], 'application/fhir+json; charset=utf-8')
-  t.match(response.json(), { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', kind: 'instance', implementation: { url: /\/v1\/fhir$/ }, rest: [{ mode: 'server' }] })
+  t.match(response.json(), {
+    resourceType: 'CapabilityStatement',
+    fhirVersion: '4.0.1',
+    kind: 'instance',
+    implementation: { url: /\/v1\/fhir$/ },
+    rest: [{ mode: 'server' }]
+  })
   t.equal(response.json().rest.length, 1)
   t.equal((await inject(`${url}?_format=json&_pretty=true`)).statusCode, 200)
   const head = await inject({ method: 'HEAD', url })
-  t.strictSame([head.statusCode, head.body, head.headers['content-length']], [200, '', response.headers['content-length']])
+  t.strictSame(
+    [head.statusCode, head.body, head.headers['content-length']],
+    [200, '', response.headers['content-length']]
+  )
   for (const [refused, headers] of [[`${url}?_format=xml`, {}], [url, { accept: 'application/fhir+xml' }]] as const) {
     const { statusCode, body } = await inject({ url: refused, headers })
     t.strictSame([statusCode, JSON.parse(body).resourceType], [406, 'OperationOutcome'])
   }
   const posted = await inject({ method: 'POST', url })
-  t.strictSame([posted.statusCode, posted.headers.allow, posted.json().resourceType], [405, 'GET, HEAD', 'OperationOutcome'])
+  t.strictSame(
+    [posted.statusCode, posted.headers.allow, posted.json().resourceType],
+    [405, 'GET, HEAD', 'OperationOutcome']
+  )
 })
 
 t.test('the statement, which is large, is sent compressed, and not at all to who has it', async t => {
   const { inject } = await startGateway(t)
-  for (const [url, headers] of [['/v1/fhir/metadata', {}], ['/v1/metadata', { accept: 'application/fhir+json' }]] as const) {
+  for (const [url, headers] of [
+    ['/v1/fhir/metadata', {}],
+    ['/v1/metadata', { accept: 'application/fhir+json' }]
+  ] as const) {
     const plain = await inject({ url, headers })
     const zipped = await inject({ url, headers: { ...headers, 'accept-encoding': 'gzip' } })
     t.equal(gunzipSync(zipped.rawPayload).toString(), plain.body)
     t.ok(zipped.rawPayload.length < plain.rawPayload.length / 5)
-    t.equal((await inject({ url, headers: { ...headers, 'if-none-match': plain.headers.etag as string } })).statusCode, 304)
+    t.equal(
+      (await inject({ url, headers: { ...headers, 'if-none-match': plain.headers.etag as string } })).statusCode,
+      304
+    )
   }
 })
 
-t.test('all routes below /v1 are stated at /v1/metadata: the simple resources, then raw FHIR as at /v1/fhir/metadata', async t => {
-  const { inject } = await startGateway(t)
-  const { data } = (await inject('/v1/metadata')).json()
-  t.equal(data.rest.length, 2)
-  t.strictSame(data.rest[1], (await inject('/v1/fhir/metadata')).json().rest[0])
-  t.match(data.rest[0].resource.find(({ type }: { type: string }) => type === 'AuditEvent'), { interaction: [{ code: 'create' }, { code: 'read' }, { code: 'search-type' }] })
-})
+t.test(
+  'all routes below /v1 are stated at /v1/metadata: the simple resources, then raw FHIR as at /v1/fhir/metadata',
+  async t => {
+    const { inject } = await startGateway(t)
+    const { data } = (await inject('/v1/metadata')).json()
+    t.equal(data.rest.length, 2)
+    t.strictSame(data.rest[1], (await inject('/v1/fhir/metadata')).json().rest[0])
+    t.match(
+      data.rest[0].resource.find(({ type }: { type: string }) => type === 'AuditEvent'),
+      { interaction: [{ code: 'create' }, { code: 'read' }, { code: 'search-type' }] }
+    )
+  }
+)
 
 /** Composites that HAPI refuses. */
-const unanswered = ['DocumentReference.relationship', ...['chromosome-variant', 'chromosome-window', 'referenceseqid-variant', 'referenceseqid-window'].map(name => `MolecularSequence.${name}-coordinate`)]
+const unanswered = [
+  'DocumentReference.relationship',
+  ...['chromosome-variant', 'chromosome-window', 'referenceseqid-variant', 'referenceseqid-window'].map(
+    name => `MolecularSequence.${name}-coordinate`
+  )
+]
 
-t.test('every type that a tenant can have is stated with what is done about versions and references, and no shared type with a record', async t => {
-  const { inject } = await startGateway(t)
-  const { rest: [{ resource, interaction: onSystem }] } = (await inject('/v1/fhir/metadata')).json()
-  t.strictSame(onSystem, [{ code: 'transaction' }, { code: 'batch' }])
-  const withRecords = resource.filter(({ interaction }: { interaction?: unknown }) => interaction !== undefined)
-  t.strictSame(withRecords.map(({ type }: { type: string }) => type), [...resourceTypes].filter(isTenantType))
-  for (const { type, interaction, searchParam = [], ...stated } of withRecords) {
-    t.match(stated, { versioning: 'versioned', readHistory: true, updateCreate: false, conditionalCreate: true, conditionalRead: 'full-support', conditionalUpdate: true, conditionalDelete: 'single', referencePolicy: ['literal', 'logical', 'enforced', 'local'] }, type)
-    t.strictSame(interaction.map(({ code }: { code: string }) => code), ['read', 'vread', 'update', 'patch', 'delete', 'history-instance', 'create', 'search-type'], type)
-    const answered = parameterNames(type).filter(name => !unanswered.includes(`${type}.${name}`))
-    t.strictSame(searchParam, answered.map(name => ({ name, type: parameterOf(type, name)!.kind })), type)
+t.test(
+  'every type that a tenant can have is stated with what is done about versions and references, and no shared type with a record',
+  async t => {
+    const { inject } = await startGateway(t)
+    const {
+      rest: [{ resource, interaction: onSystem }]
+    } = (await inject('/v1/fhir/metadata')).json()
+    t.strictSame(onSystem, [{ code: 'transaction' }, { code: 'batch' }])
+    const withRecords = resource.filter(({ interaction }: { interaction?: unknown }) => interaction !== undefined)
+    t.strictSame(
+      withRecords.map(({ type }: { type: string }) => type),
+      [...resourceTypes].filter(isTenantType)
+    )
+    for (const { type, interaction, searchParam = [], ...stated } of withRecords) {
+      t.match(
+        stated,
+        {
+          versioning: 'versioned',
+          readHistory: true,
+          updateCreate: false,
+          conditionalCreate: true,
+          conditionalRead: 'full-support',
+          conditionalUpdate: true,
+          conditionalDelete: 'single',
+          referencePolicy: ['literal', 'logical', 'enforced', 'local']
+        },
+        type
+      )
+      t.strictSame(
+        interaction.map(({ code }: { code: string }) => code),
+        ['read', 'vread', 'update', 'patch', 'delete', 'history-instance', 'create', 'search-type'],
+        type
+      )
+      const answered = parameterNames(type).filter(name => !unanswered.includes(`${type}.${name}`))
+      t.strictSame(
+        searchParam,
+        answered.map(name => ({ name, type: parameterOf(type, name)!.kind })),
+        type
+      )
+    }
   }
-})
+)
 
 t.test('the guard takes every search parameter that is stated', async t => {
   const { inject } = await startGateway(t)
@@ -73,7 +131,9 @@ t.test('the guard takes every search parameter that is stated', async t => {
       return false
     }
   }
-  const stated: Array<[string, string]> = resource.flatMap(({ type, searchParam = [] }: any) => [...searchParam, ...ofAll].map(({ name }) => [type, name]))
+  const stated: Array<[string, string]> = resource.flatMap(({ type, searchParam = [] }: any) =>
+    [...searchParam, ...ofAll].map(({ name }) => [type, name])
+  )
   t.ok(stated.length > 2_000)
   t.strictSame(stated.filter(([type, name]) => !isTaken(type, name)), [])
 })

@@ -4,36 +4,105 @@ import { isRefused, type World } from './fixture.js'
 const gender = 'http://hl7.org/fhir/administrative-gender'
 const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'
 const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
-const valueOf = ({ resource }: { readonly resource: any }, name: string): unknown => Object.entries(resource.parameter.find((part: any) => part.name === name) ?? {}).find(([member]) => member.startsWith('value'))?.[1]
+const valueOf = ({ resource }: { readonly resource: any }, name: string): unknown =>
+  Object.entries(resource.parameter.find((part: any) => part.name === name) ?? {}).find(([member]) =>
+    member.startsWith('value')
+  )?.[1]
 
-/** What questions about codes must come to with a server that answers them: http://hl7.org/fhir/R4/terminology-service.html */
+/**
+ * What questions about codes must come to with a server that answers them:
+ * http://hl7.org/fhir/R4/terminology-service.html
+ */
 export async function terminologyContract (t: Test, { fhir: join, gateway }: World): Promise<void> {
   const { send } = await join({ scopes: ['read'] })
 
   await t.test('codes are looked up, validated, expanded and translated, by URL', async t => {
     t.equal(valueOf(await send('GET', `/CodeSystem/$lookup?system=${gender}&code=male`), 'display'), 'Male')
     t.equal(valueOf(await send('GET', `/CodeSystem/$validate-code?url=${gender}&code=male`), 'result'), true)
-    t.equal(valueOf(await send('GET', `/ValueSet/$validate-code?url=${genders}&system=${gender}&code=nope`), 'result'), false)
-    t.equal(valueOf(await send('GET', `/ConceptMap/$translate?url=http://nowhere&system=${gender}&code=male`), 'result'), false)
+    t.equal(
+      valueOf(await send('GET', `/ValueSet/$validate-code?url=${genders}&system=${gender}&code=nope`), 'result'),
+      false
+    )
+    t.equal(
+      valueOf(await send('GET', `/ConceptMap/$translate?url=http://nowhere&system=${gender}&code=male`), 'result'),
+      false
+    )
     const expanded = await send('GET', `/ValueSet/$expand?url=${genders}`)
-    t.match(expanded, { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'cache-control': 'no-store' }, resource: { resourceType: 'ValueSet' } })
-    t.strictSame(expanded.resource.expansion.contains.map(({ code }: any) => code).sort(), ['female', 'male', 'other', 'unknown'])
-    t.equal((await send('GET', `/ValueSet/$expand?url=${genders}&count=4&_format=json`)).resource.expansion.contains.length, 4)
+    t.match(expanded, {
+      status: 200,
+      headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'cache-control': 'no-store' },
+      resource: { resourceType: 'ValueSet' }
+    })
+    t.strictSame(expanded.resource.expansion.contains.map(({ code }: any) => code).sort(), [
+      'female',
+      'male',
+      'other',
+      'unknown'
+    ])
+    t.equal(
+      (await send('GET', `/ValueSet/$expand?url=${genders}&count=4&_format=json`)).resource.expansion.contains.length,
+      4
+    )
   })
   await t.test('and by Parameters, with codings and concepts', async t => {
     const coding = { system: gender, code: 'male' }
-    t.equal(valueOf(await send('POST', '/CodeSystem/$lookup', parameters({ name: 'coding', valueCoding: coding })), 'display'), 'Male')
-    t.equal(valueOf(await send('POST', '/CodeSystem/$lookup', parameters({ name: 'system', valueUri: gender }, { name: 'code', valueCode: 'male' })), 'display'), 'Male')
-    t.equal(valueOf(await send('POST', '/ValueSet/$validate-code', parameters({ name: 'url', valueUri: genders }, { name: 'codeableConcept', valueCodeableConcept: { coding: [coding] } })), 'result'), true)
-    t.equal((await send('POST', '/ValueSet/$expand', parameters({ name: 'url', valueUri: genders }, { name: 'count', valueInteger: 4 }))).resource.expansion.contains.length, 4)
+    t.equal(
+      valueOf(
+        await send('POST', '/CodeSystem/$lookup', parameters({ name: 'coding', valueCoding: coding })),
+        'display'
+      ),
+      'Male'
+    )
+    t.equal(
+      valueOf(
+        await send(
+          'POST',
+          '/CodeSystem/$lookup',
+          parameters({ name: 'system', valueUri: gender }, { name: 'code', valueCode: 'male' })
+        ),
+        'display'
+      ),
+      'Male'
+    )
+    t.equal(
+      valueOf(
+        await send(
+          'POST',
+          '/ValueSet/$validate-code',
+          parameters(
+            { name: 'url', valueUri: genders },
+            { name: 'codeableConcept', valueCodeableConcept: { coding: [coding] } }
+          )
+        ),
+        'result'
+      ),
+      true
+    )
+    t.equal(
+      (
+        await send(
+          'POST',
+          '/ValueSet/$expand',
+          parameters({ name: 'url', valueUri: genders }, { name: 'count', valueInteger: 4 })
+        )
+      ).resource.expansion.contains.length,
+      4
+    )
   })
   await t.test('HEAD answers as GET without the body', async t => {
     const path = `/ValueSet/$expand?url=${genders}`
     const [got, head] = [await send('GET', path), await send('HEAD', path)]
-    t.strictSame([head.status, head.text, head.headers['content-type'], head.headers['content-length']], [200, '', got.headers['content-type'], got.headers['content-length']])
+    t.strictSame(
+      [head.status, head.text, head.headers['content-type'], head.headers['content-length']],
+      [200, '', got.headers['content-type'], got.headers['content-length']]
+    )
   })
   await t.test('what the datastore does not know is not found, and nothing of its answer is told', async t => {
-    for (const path of [`/CodeSystem/$lookup?system=${gender}&code=s3cret`, '/CodeSystem/$lookup?system=http://s3cret&code=x', '/ValueSet/$expand?url=http://s3cret']) {
+    for (const path of [
+      `/CodeSystem/$lookup?system=${gender}&code=s3cret`,
+      '/CodeSystem/$lookup?system=http://s3cret&code=x',
+      '/ValueSet/$expand?url=http://s3cret'
+    ]) {
       const answer = await send('GET', path)
       isRefused(t, answer, { status: 404, code: 'not-found' }, path)
       t.notMatch(answer.text, 's3cret')
@@ -49,25 +118,83 @@ export async function terminologyContract (t: Test, { fhir: join, gateway }: Wor
 export async function terminologyRefusals (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const queries = [
-    'ValueSet/$expand', 'ValueSet/$expand?url=ValueSet/1', 'ValueSet/$expand?url=', `ValueSet/$expand?url=${genders}&context=Patient.gender`, `ValueSet/$expand?url=${genders}&valueSet=x`, `ValueSet/$expand?url=${genders}&tx-resource=x`,
-    `ValueSet/$expand?url=${genders}&profile=http://x`, `ValueSet/$expand?url=${genders}&count=-1`, `ValueSet/$expand?url=${genders}&activeOnly=maybe`, `ValueSet/$expand?url=${genders}&filter=%01`, `ValueSet/$expand?url=${genders}&_tag=x`,
-    'CodeSystem/$lookup?coding=x', 'CodeSystem/$lookup?system=CodeSystem/1&code=x', 'CodeSystem/$validate-code?code=x', `CodeSystem/$lookup?system=${gender}&code=x&toString=x`, 'CodeSystem/$lookup?date=yesterday'
+    'ValueSet/$expand',
+    'ValueSet/$expand?url=ValueSet/1',
+    'ValueSet/$expand?url=',
+    `ValueSet/$expand?url=${genders}&context=Patient.gender`,
+    `ValueSet/$expand?url=${genders}&valueSet=x`,
+    `ValueSet/$expand?url=${genders}&tx-resource=x`,
+    `ValueSet/$expand?url=${genders}&profile=http://x`,
+    `ValueSet/$expand?url=${genders}&count=-1`,
+    `ValueSet/$expand?url=${genders}&activeOnly=maybe`,
+    `ValueSet/$expand?url=${genders}&filter=%01`,
+    `ValueSet/$expand?url=${genders}&_tag=x`,
+    'CodeSystem/$lookup?coding=x',
+    'CodeSystem/$lookup?system=CodeSystem/1&code=x',
+    'CodeSystem/$validate-code?code=x',
+    `CodeSystem/$lookup?system=${gender}&code=x&toString=x`,
+    'CodeSystem/$lookup?date=yesterday'
   ]
   for (const query of queries) isRefused(t, await send('GET', `/${query}`), 400, query)
   const url = { name: 'url', valueUri: genders }
   const bodies: unknown[] = [
-    parameters(), [], { resourceType: 'ValueSet' }, parameters(url, { name: 'valueSet', resource: { resourceType: 'ValueSet' } }), parameters(url, { name: 'filter' }), parameters(url, { name: 'filter', valueString: 'a', valueCode: 'b' }),
-    parameters(url, { name: 'filter', part: [] }), parameters(url, { name: 'filter', valueString: ['a'] }), parameters(url, { name: 'filter', valueString: null }), parameters(url, { name: 'count', valueDecimal: 1.5 }), parameters(url, { name: 'filter', valueReference: { reference: 'Patient/1' } }),
-    parameters(url, { name: 'filter', valueString: 'a', extension: [] }), parameters({ name: 'constructor', valueString: 'x' })
+    parameters(),
+    [],
+    { resourceType: 'ValueSet' },
+    parameters(url, { name: 'valueSet', resource: { resourceType: 'ValueSet' } }),
+    parameters(url, { name: 'filter' }),
+    parameters(url, { name: 'filter', valueString: 'a', valueCode: 'b' }),
+    parameters(url, { name: 'filter', part: [] }),
+    parameters(url, { name: 'filter', valueString: ['a'] }),
+    parameters(url, { name: 'filter', valueString: null }),
+    parameters(url, { name: 'count', valueDecimal: 1.5 }),
+    parameters(url, { name: 'filter', valueReference: { reference: 'Patient/1' } }),
+    parameters(url, { name: 'filter', valueString: 'a', extension: [] }),
+    parameters({ name: 'constructor', valueString: 'x' })
   ]
   for (const body of bodies) isRefused(t, await send('POST', '/ValueSet/$expand', body), 400, JSON.stringify(body))
-  for (const coding of [{ system: 'CodeSystem/1', code: 'x' }, { system: gender, code: { a: 1 } }, { system: gender, extension: [] }, 'x']) isRefused(t, await send('POST', '/CodeSystem/$lookup', parameters({ name: 'coding', valueCoding: coding })), 400, JSON.stringify(coding))
+  for (const coding of [
+    { system: 'CodeSystem/1', code: 'x' },
+    { system: gender, code: { a: 1 } },
+    { system: gender, extension: [] },
+    'x'
+  ]) {
+    isRefused(
+      t,
+      await send('POST', '/CodeSystem/$lookup', parameters({ name: 'coding', valueCoding: coding })),
+      400,
+      JSON.stringify(coding)
+    )
+  }
   isRefused(t, await send('POST', `/ValueSet/$expand?url=${genders}`, parameters(url)), 400, 'both')
-  for (const path of ['/ValueSet/1/$expand', '/CodeSystem/1/$lookup', '/ValueSet/$expand-all', '/Patient/$expand', '/CodeSystem/$find-matches', '/ConceptMap/$closure', '/$closure']) isRefused(t, await send('GET', path), { status: 405, code: 'not-supported' }, path)
+  for (const path of [
+    '/ValueSet/1/$expand',
+    '/CodeSystem/1/$lookup',
+    '/ValueSet/$expand-all',
+    '/Patient/$expand',
+    '/CodeSystem/$find-matches',
+    '/ConceptMap/$closure',
+    '/$closure'
+  ]) { isRefused(t, await send('GET', path), { status: 405, code: 'not-supported' }, path) }
   const deleted = await send('DELETE', '/ValueSet/$expand')
   isRefused(t, deleted, 405, 'DELETE')
   t.equal(deleted.headers.allow, 'GET, HEAD, POST')
-  isRefused(t, await send('GET', `/ValueSet/$expand?url=${genders}`, undefined, { accept: 'application/fhir+xml' }), 406, 'XML')
-  isRefused(t, await send('POST', '/ValueSet/$expand', '<Parameters/>', { 'content-type': 'application/fhir+xml' }), 415, 'XML')
-  isRefused(t, await (await join({ scopes: ['write'] })).send('POST', '/ValueSet/$expand', parameters(url)), 403, 'a key that may not read')
+  isRefused(
+    t,
+    await send('GET', `/ValueSet/$expand?url=${genders}`, undefined, { accept: 'application/fhir+xml' }),
+    406,
+    'XML'
+  )
+  isRefused(
+    t,
+    await send('POST', '/ValueSet/$expand', '<Parameters/>', { 'content-type': 'application/fhir+xml' }),
+    415,
+    'XML'
+  )
+  isRefused(
+    t,
+    await (await join({ scopes: ['write'] })).send('POST', '/ValueSet/$expand', parameters(url)),
+    403,
+    'a key that may not read'
+  )
 }

@@ -8,5 +8,5 @@ await t.test('questions about codes on the real FHIR server', async t => {
   t.setTimeout(600_000)
   const world = await openWorld(t, { url: realBackend().url, server: 'hapi' })
   await terminologyContract(t, world)
-  await t.test('what names no canonical, or a resource of the client\'s, is refused', t => terminologyRefusals(t, world))
+  await t.test("what names no canonical, or a resource of the client's, is refused", t => terminologyRefusals(t, world))
 })

@@ -9,6 +9,11 @@ await t.test('on the sandbox', async t => {
   await t.test('what is no resource to validate is refused', t => validateRefusals(t, world))
   await t.test('a datastore that does not validate is not taken for one that finds nothing', async t => {
     const { send } = await world.fhir()
-    isRefused(t, await send('POST', '/Patient/$validate', patient()), { status: 501, code: 'not-supported' }, '$validate')
+    isRefused(
+      t,
+      await send('POST', '/Patient/$validate', patient()),
+      { status: 501, code: 'not-supported' },
+      '$validate'
+    )
   })
 })

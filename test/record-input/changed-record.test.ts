@@ -7,17 +7,40 @@ import { changedFields } from '../../src/record-input/changed-record.js'
 
 t.test('a field that is sent as it is shown is no change, and what is read-only may be sent so alone', async t => {
   const shown = { id: '1', versionId: '2', firstName: 'Ada', fullName: 'Ada Byron', address: { city: 'Bern' } }
-  t.strictSame(changedFields(patients as never, shown, shown), { changed: {}, kept: { firstName: 'Ada', address: { city: 'Bern' } } })
-  t.strictSame(changedFields(patients as never, { ...shown, firstName: 'Eve', gender: null }, shown), { changed: { firstName: 'Eve', gender: null }, kept: { address: { city: 'Bern' } } })
-  for (const change of [{ id: '2' }, { id: null }, { versionId: '1' }, { fullName: 'Eve' }, { fullName: null }, { resourceType: 'Patient' }]) {
-    t.throws(() => changedFields(patients as never, change, shown), { code: 'VALIDATION_ERROR', issues: [{ expression: Object.keys(change), code: 'business-rule' }] }, JSON.stringify(change))
+  t.strictSame(changedFields(patients as never, shown, shown), {
+    changed: {},
+    kept: { firstName: 'Ada', address: { city: 'Bern' } }
+  })
+  t.strictSame(changedFields(patients as never, { ...shown, firstName: 'Eve', gender: null }, shown), {
+    changed: { firstName: 'Eve', gender: null },
+    kept: { address: { city: 'Bern' } }
+  })
+  for (const change of [
+    { id: '2' },
+    { id: null },
+    { versionId: '1' },
+    { fullName: 'Eve' },
+    { fullName: null },
+    { resourceType: 'Patient' }
+  ]) {
+    t.throws(
+      () => changedFields(patients as never, change, shown),
+      { code: 'VALIDATION_ERROR', issues: [{ expression: Object.keys(change), code: 'business-rule' }] },
+      JSON.stringify(change)
+    )
   }
 })
 
 t.test('of two fields that show the same, neither undoes a change of the other', async t => {
   const shown = { availableDays: ['mon'], availableTime: [{ daysOfWeek: ['mon'] }] }
-  t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableDays: ['tue'] }, shown), { changed: { availableDays: ['tue'] }, kept: {} })
-  t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableTime: null }, shown), { changed: { availableTime: null }, kept: {} })
+  t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableDays: ['tue'] }, shown), {
+    changed: { availableDays: ['tue'] },
+    kept: {}
+  })
+  t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableTime: null }, shown), {
+    changed: { availableTime: null },
+    kept: {}
+  })
 })
 
 t.test('a number that JavaScript rounded is the one that is shown, and one with digits of its own is not', async t => {
@@ -25,8 +48,16 @@ t.test('a number that JavaScript rounded is the one that is shown, and one with 
   const shown = { prediction: [{ outcome: 'a', probabilityDecimal: 0.5 }, { outcome: 'b', probabilityDecimal: exact }] }
   const changed = (...prediction: object[]) => changedFields(riskAssessments as never, { prediction }, shown).changed
   t.strictSame(changed(shown.prediction[0]!, { outcome: 'b', probabilityDecimal: 0.1 }), {})
-  t.strictSame(changed({ probabilityDecimal: 0.1, outcome: 'b' }), { prediction: [shown.prediction[1]] }, 'in whatever place and order')
-  for (const other of [{ outcome: 'b', probabilityDecimal: more }, { outcome: 'c', probabilityDecimal: 0.1 }, { outcome: 'b', probabilityDecimal: 0.2 }]) {
+  t.strictSame(
+    changed({ probabilityDecimal: 0.1, outcome: 'b' }),
+    { prediction: [shown.prediction[1]] },
+    'in whatever place and order'
+  )
+  for (const other of [
+    { outcome: 'b', probabilityDecimal: more },
+    { outcome: 'c', probabilityDecimal: 0.1 },
+    { outcome: 'b', probabilityDecimal: 0.2 }
+  ]) {
     t.strictSame(changed(other), { prediction: [other] })
   }
 })

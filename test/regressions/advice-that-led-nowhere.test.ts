@@ -8,15 +8,37 @@ async function client (t: import('tap').Test): Promise<Client> {
 
 t.test('a body or an answer of another media type is told those of its own route', async t => {
   const { send } = await client(t)
-  t.match(await send('GET', 'bulk/jobs/none/results', undefined, { accept: 'application/json' }), { status: 406, body: { message: /^Accept application\/fhir\+ndjson or application\/x-ndjson/ } })
-  t.match(await send('GET', 'patients', undefined, { accept: 'text/html' }), { status: 406, body: { message: 'Accept application/json or application/fhir+json.' } })
-  for (const type of ['text/csv', '']) t.match(await send('POST', 'bulk/import', {}, { 'content-type': type }), { status: 415, body: { message: /Content-Type.*application\/x-ndjson/ } }, type)
-  t.match(await send('POST', 'patients', {}, { 'content-type': 'text/csv' }), { status: 415, body: { message: /^Send application\/json/ } })
+  t.match(await send('GET', 'bulk/jobs/none/results', undefined, { accept: 'application/json' }), {
+    status: 406,
+    body: { message: /^Accept application\/fhir\+ndjson or application\/x-ndjson/ }
+  })
+  t.match(await send('GET', 'patients', undefined, { accept: 'text/html' }), {
+    status: 406,
+    body: { message: 'Accept application/json or application/fhir+json.' }
+  })
+  for (const type of ['text/csv', '']) {
+    t.match(
+      await send('POST', 'bulk/import', {}, { 'content-type': type }),
+      { status: 415, body: { message: /Content-Type.*application\/x-ndjson/ } },
+      type
+    )
+  }
+  t.match(await send('POST', 'patients', {}, { 'content-type': 'text/csv' }), {
+    status: 415,
+    body: { message: /^Send application\/json/ }
+  })
 })
 
 t.test('several values of one filter are to be joined only where that finds any of them', async t => {
   const { send } = await client(t)
-  for (const [query, says] of [['lastName=a&lastName=b', /takes only one value/], ['birthDate=1990&birthDate=1991', /takes only one value/], ['active=true&active=false', /takes only one value/], ['count=1&count=2', /takes only one value/], ['id=a&id=b', /comma/], ['gender=male&gender=female', /comma/]] as const) {
+  for (const [query, says] of [
+    ['lastName=a&lastName=b', /takes only one value/],
+    ['birthDate=1990&birthDate=1991', /takes only one value/],
+    ['active=true&active=false', /takes only one value/],
+    ['count=1&count=2', /takes only one value/],
+    ['id=a&id=b', /comma/],
+    ['gender=male&gender=female', /comma/]
+  ] as const) {
     t.match(await send('GET', `patients?${query}`), { status: 400, body: { issues: [{ diagnostics: says }] } }, query)
   }
 })
@@ -24,34 +46,83 @@ t.test('several values of one filter are to be joined only where that finds any 
 t.test('a code that no record can have is refused as a filter, with those that there are', async t => {
   const { send } = await client(t)
   const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron', gender: 'female' })
-  for (const [path, says] of [['patients?gender=Male', /male, female, other, unknown$/], ['patients?gender=female,none', /female/], ['encounters?status=foo', /planned/]] as const) t.match(await send('GET', path), { status: 400, body: { issues: [{ diagnostics: says }] } }, path)
-  for (const gender of ['female', 'male,female']) t.match(await send('GET', `patients?gender=${encodeURIComponent(gender)}`), { status: 200, data: { data: [{ id }] } }, gender)
-  for (const path of ['encounters?status=in_progress', 'encounters?class=SOMETHING', 'medications?status=entered-in-error', 'goals?status=active', `patients?gender=${encodeURIComponent('http://hl7.org/fhir/administrative-gender|female')}`]) t.match(await send('GET', path), { status: 200 }, path)
+  for (const [path, says] of [
+    ['patients?gender=Male', /male, female, other, unknown$/],
+    ['patients?gender=female,none', /female/],
+    ['encounters?status=foo', /planned/]
+  ] as const) { t.match(await send('GET', path), { status: 400, body: { issues: [{ diagnostics: says }] } }, path) }
+  for (const gender of ['female', 'male,female']) {
+    t.match(
+      await send('GET', `patients?gender=${encodeURIComponent(gender)}`),
+      { status: 200, data: { data: [{ id }] } },
+      gender
+    )
+  }
+  for (const path of [
+    'encounters?status=in_progress',
+    'encounters?class=SOMETHING',
+    'medications?status=entered-in-error',
+    'goals?status=active',
+    `patients?gender=${encodeURIComponent('http://hl7.org/fhir/administrative-gender|female')}`
+  ]) { t.match(await send('GET', path), { status: 200 }, path) }
 })
 
 t.test('a list of nothing and null are to be left out of a new record', async t => {
   const { send } = await client(t)
   const person = { firstName: 'Ada', lastName: 'Byron' }
-  for (const languages of [[], null]) t.match(await send('POST', 'practitioners', { ...person, languages }), { status: 422, body: { issues: [{ expression: ['languages'], diagnostics: /leave (?:it|the field) out/ }] } }, JSON.stringify(languages))
-  t.match(await send('POST', 'practitioners', { ...person, nonsense: null }), { status: 422, body: { issues: [{ diagnostics: /no such field/ }] } })
+  for (const languages of [[], null]) {
+    t.match(
+      await send('POST', 'practitioners', { ...person, languages }),
+      { status: 422, body: { issues: [{ expression: ['languages'], diagnostics: /leave (?:it|the field) out/ }] } },
+      JSON.stringify(languages)
+    )
+  }
+  t.match(await send('POST', 'practitioners', { ...person, nonsense: null }), {
+    status: 422,
+    body: { issues: [{ diagnostics: /no such field/ }] }
+  })
 })
 
 t.test('text that ends with a line break is told so', async t => {
   const { send } = await client(t)
-  t.match(await send('POST', 'patients', { firstName: 'Ada\n', lastName: 'Byron' }), { status: 422, body: { issues: [{ expression: ['firstName'], diagnostics: /line breaks/ }] } })
+  t.match(await send('POST', 'patients', { firstName: 'Ada\n', lastName: 'Byron' }), {
+    status: 422,
+    body: { issues: [{ expression: ['firstName'], diagnostics: /line breaks/ }] }
+  })
 })
 
 t.test('a reference that leads nowhere is named by its place in its field', async t => {
   const { send } = await client(t)
   const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
-  const { data: { id: observation } } = await send('POST', 'observations', { patientId: id, code: 'x', status: 'final', valueString: 'y' })
+  const {
+    data: { id: observation }
+  } = await send('POST', 'observations', { patientId: id, code: 'x', status: 'final', valueString: 'y' })
   const { data: { id: practitioner } } = await send('POST', 'practitioners', { firstName: 'Grace', lastName: 'Hopper' })
   const placesOf = async (path: string, body: object): Promise<string[]> => {
     const { status, body: { issues } } = await send('POST', path, body)
     t.equal(status, 422, path)
     return issues.flatMap(({ expression }: { expression: string[] }) => expression)
   }
-  t.strictSame(await placesOf('labs', { patientId: id, code: 'x', status: 'final', resultIds: [observation, 'nope', observation, 'none'] }), ['resultIds[1]', 'resultIds[3]'])
-  t.strictSame(await placesOf('labs', { patientId: 'nope', code: 'x', status: 'final', resultIds: ['nope'] }), ['patientId', 'resultIds[0]'].slice(0))
-  t.strictSame(await placesOf('care-teams', { name: 'x', patientId: id, status: 'active', participant: [{ memberId: `Practitioner/${practitioner}` }, { memberId: 'Practitioner/nope' }] }), ['participant[1].memberId'])
+  t.strictSame(
+    await placesOf('labs', {
+      patientId: id,
+      code: 'x',
+      status: 'final',
+      resultIds: [observation, 'nope', observation, 'none']
+    }),
+    ['resultIds[1]', 'resultIds[3]']
+  )
+  t.strictSame(
+    await placesOf('labs', { patientId: 'nope', code: 'x', status: 'final', resultIds: ['nope'] }),
+    ['patientId', 'resultIds[0]'].slice(0)
+  )
+  t.strictSame(
+    await placesOf('care-teams', {
+      name: 'x',
+      patientId: id,
+      status: 'active',
+      participant: [{ memberId: `Practitioner/${practitioner}` }, { memberId: 'Practitioner/nope' }]
+    }),
+    ['participant[1].memberId']
+  )
 })

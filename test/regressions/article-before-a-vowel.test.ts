@@ -10,8 +10,18 @@ test('the name of a type has the right article in messages', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const answerOf = async (method: 'GET' | 'POST', path: string, payload?: object): Promise<string> =>
-    (await inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, ...payload && { payload } })).body
-  t.match(await answerOf('POST', 'observations', { patientId: '1', code: 'x', encounterId: 'Patient/1' }), 'the id of an Encounter alone')
+    (
+      await inject({
+        method,
+        url: `/v1/${path}`,
+        headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+        ...(payload && { payload })
+      })
+    ).body
+  t.match(
+    await answerOf('POST', 'observations', { patientId: '1', code: 'x', encounterId: 'Patient/1' }),
+    'the id of an Encounter alone'
+  )
   t.match(await answerOf('POST', 'observations', { patientId: '/', code: 'x' }), 'the id of a Patient alone')
   t.match(await answerOf('GET', 'observations?encounterId=Encounter/a/b'), 'the id of an Encounter')
   t.match(await answerOf('GET', 'encounters/1?_revinclude=Observation:code'), 'that leads to an Encounter')

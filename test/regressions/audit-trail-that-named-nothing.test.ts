@@ -7,7 +7,10 @@ test('the audit trail names what was revoked, and what a line is about', async t
   const tenantId = await gateway.createOrganization()
   const { control } = gateway
   const { keyId } = await control.keys.create({ tenantId, name: 'intake form', mode: 'live' }, 'member:ann@example.org')
-  const { tokenId } = await control.tokens.create({ tenantId, name: 'deployment', role: 'viewer' }, 'member:ann@example.org')
+  const { tokenId } = await control.tokens.create(
+    { tenantId, name: 'deployment', role: 'viewer' },
+    'member:ann@example.org'
+  )
   await control.keys.revoke(keyId, 'member:ann@example.org')
   await control.tokens.revoke(tokenId, 'member:ann@example.org')
   const viewer = await signedIn(gateway, { role: 'viewer', tenantId })

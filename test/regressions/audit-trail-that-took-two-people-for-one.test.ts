@@ -21,13 +21,20 @@ test('the audit trail tells people with the same address apart, in all that they
   await browser.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
   await browser.post('/dashboard/choose-organization', { member: memberId }, '/dashboard/choose-organization')
   await control.members.changePassword(memberId, { current: password, requested: 'another sentence of mine' })
-  t.same((await control.auditTrail({ entity: memberId, limit: 10 })).map(({ actor, action }) => `${actor}: ${action}`), [
-    `member:${email} (${memberId}): password changed`, `member:${email} (${memberId}): signed in`, `member:${email} (${memberId}): member added`
-  ])
+  t.same(
+    (await control.auditTrail({ entity: memberId, limit: 10 })).map(({ actor, action }) => `${actor}: ${action}`),
+    [
+      `member:${email} (${memberId}): password changed`,
+      `member:${email} (${memberId}): signed in`,
+      `member:${email} (${memberId}): member added`
+    ]
+  )
   t.match(await control.auditTrail({ entity: another, limit: 1 }), [{ actor: `member:${email} (${another})` }])
   const ann = await signedIn(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
   await controlServiceFor(control, toActor(ann.member)).createKey({ tenantId, name: 'intake', mode: 'test' })
-  t.match(await control.auditTrail({ tenantId, limit: 1 }), [{ action: 'key created', actor: `member:ann@example.org (${ann.member.memberId})` }])
+  t.match(await control.auditTrail({ tenantId, limit: 1 }), [
+    { action: 'key created', actor: `member:ann@example.org (${ann.member.memberId})` }
+  ])
   t.match((await ann.get(`/dashboard/organizations/${tenantId}/audit`)).text, `${email} ${memberId} signed in`)
 })
 

@@ -12,7 +12,9 @@ test('on the way back from what a form made, the form makes another one', { time
   // As people's browsers do, which keep a page as it was left.
   const context = await (await startBrowser(t, { ignoreDefaultArgs: ['--disable-back-forward-cache'] })).newContext()
   const { cookies } = await signedIn(gateway, { role: 'admin', tenantId })
-  await context.addCookies([...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' })))
+  await context.addCookies(
+    [...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' }))
+  )
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
   await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}/keys/new`)

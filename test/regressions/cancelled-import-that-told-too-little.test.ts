@@ -12,7 +12,15 @@ test('a cancelled import says how many records it wrote, and lets go of its inpu
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const client = importer(gateway, secret)
-  const { body: { data: { jobId } } } = await client.send(patients(20_000).map(line => `${JSON.stringify(line)}\n`).join(''))
+  const {
+    body: {
+      data: { jobId }
+    }
+  } = await client.send(
+    patients(20_000)
+      .map(line => `${JSON.stringify(line)}\n`)
+      .join('')
+  )
   const job = async () => (await client.get(`/bulk/jobs/${jobId}`)).body.data
   while ((await job()).processedRecords === 0);
   await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': secret } })

@@ -30,6 +30,8 @@ t.test('a file of authorities that holds none is a mistake, of a datastore and o
 
 // PostgreSQL and Redis were spoken to with whoever was there.
 t.test('Node\'s switch against verifying certificates is a mistake', async t => {
-  t.match(mistakesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }), [/^NODE_TLS_REJECT_UNAUTHORIZED: .*always verified.*NODE_EXTRA_CA_CERTS/])
+  t.match(mistakesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }), [
+    /^NODE_TLS_REJECT_UNAUTHORIZED: .*always verified.*NODE_EXTRA_CA_CERTS/
+  ])
   t.strictSame(mistakesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '1' }), [])
 })

@@ -9,7 +9,10 @@ test('a choice between organizations opens none whose password was changed since
   const gateway = await startGateway(t)
   const { control } = gateway
   const join = async (): Promise<string> => {
-    const { token } = await control.invitations.create({ email, role: 'admin', tenantId: await gateway.createOrganization() }, 'test')
+    const { token } = await control.invitations.create(
+      { email, role: 'admin', tenantId: await gateway.createOrganization() },
+      'test'
+    )
     return (await control.invitations.accept(token, { name: 'Ann', password })).memberId
   }
   const [changed, reset, removed, kept] = [await join(), await join(), await join(), await join()]
@@ -28,6 +31,10 @@ test('a choice between organizations opens none whose password was changed since
     t.notOk((await thief.get(page)).html.includes(member), 'nor is it offered')
     t.equal((await thief.send(page, { _csrf, member })).headers.location, '/dashboard/sign-in')
     t.equal((await thief.get('/dashboard/account')).status, 303)
-    t.match(await thief.send(page, { _csrf, member: kept }), { headers: { location: '/dashboard' } }, 'the one with the same password is still to be had')
+    t.match(
+      await thief.send(page, { _csrf, member: kept }),
+      { headers: { location: '/dashboard' } },
+      'the one with the same password is still to be had'
+    )
   }
 })

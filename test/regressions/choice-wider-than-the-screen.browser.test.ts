@@ -6,7 +6,10 @@ test('the choice of an organization fits into a phone, however long a name is', 
   const gateway = await startGateway(t)
   for (const name of ['W'.repeat(200), 'Clinic']) {
     const { tenantId } = await gateway.control.organizations.create({ name, plan: 'pro' }, 'test')
-    const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
+    const { token } = await gateway.control.invitations.create(
+      { tenantId, email: 'ann@example.org', role: 'viewer' },
+      'test'
+    )
     await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a sentence for a test' })
   }
   const page = await (await startBrowser(t)).newPage({ viewport: { width: 390, height: 844 } })

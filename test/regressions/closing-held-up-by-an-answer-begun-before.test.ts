@@ -21,7 +21,7 @@ test('a server closes once the answers are out that had begun before, though the
   t.teardown(() => agent.destroy())
   content.write('begun')
   const { port } = app.server.address() as AddressInfo
-  const [answer] = await once(request({ port, agent }).end(), 'response') as [IncomingMessage]
+  const [answer] = (await once(request({ port, agent }).end(), 'response')) as [IncomingMessage]
   t.equal(answer.headers.connection, 'keep-alive')
   const closed = app.close().then(() => 'closed')
   await new Promise(resolve => setTimeout(resolve, 50))

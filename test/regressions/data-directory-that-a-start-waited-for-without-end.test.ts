@@ -10,7 +10,12 @@ const main = buildMain()
 // In a process of its own, since Node's way of making directories held it for good.
 function start (CLINIGATE_DATA: string, file = main, ...args: string[]) {
   const { PATH = '' } = process.env
-  const { status, signal, stderr } = spawnSync(process.execPath, [file, ...args], { env: { PATH, CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }, timeout: 60_000, killSignal: 'SIGKILL', encoding: 'utf8' })
+  const { status, signal, stderr } = spawnSync(process.execPath, [file, ...args], {
+    env: { PATH, CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' },
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+    encoding: 'utf8'
+  })
   return { status, signal, stderr }
 }
 
@@ -18,11 +23,30 @@ t.test('a data directory that cannot be made ends the start at once, and what to
   const directory = t.testdir()
   symlinkSync(join(directory, 'nowhere', 'else'), join(directory, 'link'))
   symlinkSync(join(directory, 'loop'), join(directory, 'loop'))
-  const places = [join(directory, 'link'), join(directory, 'loop', 'x'), join(directory, 'a'.repeat(300)), ...existsSync('/proc/self') ? ['/proc/x', '/proc/x/y'] : []]
+  const places = [
+    join(directory, 'link'),
+    join(directory, 'loop', 'x'),
+    join(directory, 'a'.repeat(300)),
+    ...(existsSync('/proc/self') ? ['/proc/x', '/proc/x/y'] : [])
+  ]
   for (const place of places) {
-    t.match(start(place), { status: 1, signal: null, stderr: /^clinigate: \/.* (?:must be|cannot be made) a directory.* CLINIGATE_DATA\n$/ }, place.slice(0, 100))
+    t.match(
+      start(place),
+      {
+        status: 1,
+        signal: null,
+        stderr: /^clinigate: \/.* (?:must be|cannot be made) a directory.* CLINIGATE_DATA\n$/
+      },
+      place.slice(0, 100)
+    )
   }
-  if (existsSync('/proc/self')) t.match(start('/proc/x', join(dirname(main), 'operator', 'cli', 'index.js'), 'orgs', 'list'), { status: 1, signal: null, stderr: /^clinigate: \/proc\/x cannot be made/ })
+  if (existsSync('/proc/self')) {
+    t.match(start('/proc/x', join(dirname(main), 'operator', 'cli', 'index.js'), 'orgs', 'list'), {
+      status: 1,
+      signal: null,
+      stderr: /^clinigate: \/proc\/x cannot be made/
+    })
+  }
 })
 
 t.test('a directory is made with those above it, once, and for this user alone', async t => {

@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import { DiskQuota, ownerHash } from '../../src/jobs/storage/holdings.js'
 import { Spool } from '../../src/jobs/storage/files.js'
 
-// For some time after an upload was refused and its files were deleted, they counted as if they were there: the next one was refused with 429 in place of 413, or although there was room.
+// For some time after an upload was refused and its files were deleted, they counted as if they were there: the next
+// one was refused with 429 in place of 413, or although there was room.
 
 const most = 2 ** 20
 const owner = { tenantId: 'org-a', mode: 'test' } as const

@@ -18,35 +18,91 @@ t.test('a time that ends before its start is refused however it is written, by b
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const send = async (method: 'POST' | 'PATCH', path: string, payload: object): Promise<any> =>
-    (await gateway.inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, payload })).json()
+    (
+      await gateway.inject({
+        method,
+        url: `/v1/${path}`,
+        headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+        payload
+      })
+    ).json()
   const { data: { id: patientId } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
-  const issues = ['start', 'end'].map(field => ({ code: 'invariant', expression: [field], diagnostics: `${field}: end must not be before start` }))
+  const issues = ['start', 'end'].map(field => ({
+    code: 'invariant',
+    expression: [field],
+    diagnostics: `${field}: end must not be before start`
+  }))
   const refused = { meta: { status: 422 }, code: 'VALIDATION_ERROR', issues }
 
   t.match(await send('POST', 'appointments', { patientId, start: eleven, end: ten }), refused)
   const { data: { id } } = await send('POST', 'appointments', { patientId, start: ten, end: eleven })
   t.match(await send('PATCH', `appointments/${id}`, { start: '2026-03-14T12:30:00+01:00' }), refused)
   t.match(await send('PATCH', `appointments/${id}`, { end: '2026-03-14T10:30:00+01:00' }), refused)
-  t.match(await send('PATCH', `appointments/${id}`, [{ op: 'replace', path: '/end', value: '2026-03-14T09:59:59Z' }]), refused)
-  t.equal((await send('PATCH', `appointments/${id}`, { start: '2026-03-14T12:00:00+01:00' })).meta.status, 200, 'as long as no time')
+  t.match(
+    await send('PATCH', `appointments/${id}`, [{ op: 'replace', path: '/end', value: '2026-03-14T09:59:59Z' }]),
+    refused
+  )
+  t.equal(
+    (await send('PATCH', `appointments/${id}`, { start: '2026-03-14T12:00:00+01:00' })).meta.status,
+    200,
+    'as long as no time'
+  )
 
-  const { results } = await importer(gateway, secret).run([{ patientId, start: eleven, end: ten }, { id, patientId, start: eleven, end: ten }], '?resourceType=appointments')
-  t.match(results, [{ code: 'VALIDATION_ERROR', message: /end must not be before start/ }, { code: 'VALIDATION_ERROR', message: /end must not be before start/ }])
+  const { results } = await importer(gateway, secret).run(
+    [
+      { patientId, start: eleven, end: ten },
+      { id, patientId, start: eleven, end: ten }
+    ],
+    '?resourceType=appointments'
+  )
+  t.match(results, [
+    { code: 'VALIDATION_ERROR', message: /end must not be before start/ },
+    { code: 'VALIDATION_ERROR', message: /end must not be before start/ }
+  ])
 })
 
 type Times = readonly [first: string, last: string]
-interface Pair { readonly mapping: Mapping, readonly names: Times, readonly least: object, readonly wrong: readonly Times[], readonly right: readonly Times[] }
+interface Pair {
+  readonly mapping: Mapping
+  readonly names: Times
+  readonly least: object
+  readonly wrong: readonly Times[]
+  readonly right: readonly Times[]
+}
 
 const instants = { wrong: [[eleven, ten]], right: [[ten, eleven], [ten, ten]] } as const
 const datesAndTimes = {
-  wrong: [['2024', '2023'], ['2024-06', '2024-05-31'], ['2024-06-02', '2024-06-01'], ['2024-06-03', '2024-06-01T12:00:00Z'], [eleven, ten]],
-  right: [['2024', '2024-06'], ['2024-06', '2024'], ['2024-06-02', '2024-06'], ['2024-06-02', '2024-06-02'], ['2024-06-02', '2024-06-01T23:00:00-05:00'], [ten, '2026-03-14']]
+  wrong: [
+    ['2024', '2023'],
+    ['2024-06', '2024-05-31'],
+    ['2024-06-02', '2024-06-01'],
+    ['2024-06-03', '2024-06-01T12:00:00Z'],
+    [eleven, ten]
+  ],
+  right: [
+    ['2024', '2024-06'],
+    ['2024-06', '2024'],
+    ['2024-06-02', '2024-06'],
+    ['2024-06-02', '2024-06-02'],
+    ['2024-06-02', '2024-06-01T23:00:00-05:00'],
+    [ten, '2026-03-14']
+  ]
 } as const
 const pairs: readonly Pair[] = [
   { mapping: appointments, names: ['start', 'end'], least: { patientId: '1' }, ...instants },
   { mapping: slots, names: ['start', 'end'], least: { scheduleId: '1', status: 'free' }, ...instants },
-  { mapping: appointmentResponses, names: ['start', 'end'], least: { appointmentId: '1', actorId: '1', participantStatus: 'tentative' }, ...instants },
-  { mapping: conditions, names: ['onsetDateTime', 'abatementDateTime'], least: { patientId: '1', clinicalStatus: 'resolved' }, ...datesAndTimes },
+  {
+    mapping: appointmentResponses,
+    names: ['start', 'end'],
+    least: { appointmentId: '1', actorId: '1', participantStatus: 'tentative' },
+    ...instants
+  },
+  {
+    mapping: conditions,
+    names: ['onsetDateTime', 'abatementDateTime'],
+    least: { patientId: '1', clinicalStatus: 'resolved' },
+    ...datesAndTimes
+  },
   { mapping: devices, names: ['manufactureDate', 'expirationDate'], least: { deviceName: 'Pump' }, ...datesAndTimes }
 ]
 
@@ -60,14 +116,19 @@ t.test('each pair of a first and a last time is compared, to the precision that 
 
 t.test('a pair that another system stored in the wrong order does not prevent another change', async t => {
   const stored = { resourceType: 'Slot', start: eleven, end: ten }
-  const refused = (changes: Readonly<Record<string, unknown>>) => checkRules(slots, slots.patch(stored, changes), Object.keys(changes), stored).length
+  const refused = (changes: Readonly<Record<string, unknown>>) =>
+    checkRules(slots, slots.patch(stored, changes), Object.keys(changes), stored).length
   t.equal(refused({ comment: 'x' }), 0)
   t.equal(refused({ end: '2026-03-14T10:30:00Z' }), 2)
   t.equal(refused({ end: '2026-03-14T11:30:00Z' }), 0)
 })
 
 t.test('a reference range whose low is above its high is refused', async t => {
-  const refused = (...referenceRange: object[]) => refusedFields(observations, { code: 'x', patientId: '1', referenceRange })
-  t.strictSame(refused({ low: { value: 1 }, high: { value: 2 } }, { low: { value: 5, unit: 'g' }, high: { value: 3, unit: 'g' } }), ['referenceRange'])
+  const refused = (...referenceRange: object[]) =>
+    refusedFields(observations, { code: 'x', patientId: '1', referenceRange })
+  t.strictSame(
+    refused({ low: { value: 1 }, high: { value: 2 } }, { low: { value: 5, unit: 'g' }, high: { value: 3, unit: 'g' } }),
+    ['referenceRange']
+  )
   t.strictSame(refused({ low: { value: 5, unit: 'mg' }, high: { value: 3, unit: 'g' } }, { high: { value: 3 } }), [])
 })

@@ -12,8 +12,14 @@ t.test('where the results of an import can\'t be read, a client that takes gzip 
   index.exec('UPDATE lines SET result = x\'00\'')
   index.close()
   for (const encoding of ['identity', 'gzip']) {
-    const response = await fetch(`${gateway.url}/v1/bulk/jobs/${job.id}/results`, { headers: { 'x-api-key': secret, 'accept-encoding': encoding } })
-    t.strictSame([response.status, response.headers.get('content-encoding'), response.headers.get('content-disposition')], [500, null, null], encoding)
+    const response = await fetch(`${gateway.url}/v1/bulk/jobs/${job.id}/results`, {
+      headers: { 'x-api-key': secret, 'accept-encoding': encoding }
+    })
+    t.strictSame(
+      [response.status, response.headers.get('content-encoding'), response.headers.get('content-disposition')],
+      [500, null, null],
+      encoding
+    )
     t.match(await response.json(), { code: 'INTERNAL_ERROR' })
   }
 })

@@ -7,7 +7,20 @@ test('an expectation that nobody knows is passed over, and the request goes its 
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const get = async (path: string, ...headers: readonly string[]) => {
-    const [answer] = answersIn(await exchangeRaw(url, [`GET ${path} HTTP/1.1`, 'host: gateway.test', 'connection: close', 'expect: miracles', ...headers, '', ''].join('\r\n')))
+    const [answer] = answersIn(
+      await exchangeRaw(
+        url,
+        [
+          `GET ${path} HTTP/1.1`,
+          'host: gateway.test',
+          'connection: close',
+          'expect: miracles',
+          ...headers,
+          '',
+          ''
+        ].join('\r\n')
+      )
+    )
     return { status: answer!.status, body: JSON.parse(answer!.text) }
   }
   t.match(await get('/v1/patients'), { status: 401, body: { code: 'UNAUTHORIZED', meta: { status: 401 } } })

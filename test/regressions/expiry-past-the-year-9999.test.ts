@@ -6,8 +6,8 @@ import { openControlStore } from '../../src/control-plane/store/store.js'
 import { endOfLastDay } from '../../src/control-plane/dashboard/usage/last-day.js'
 import { readBatch } from '../../src/control-plane/sync/messages.js'
 
-// A key of one organization that expired in the year 10000 was one that gateways did not understand, and with it they took no other
-// change from then on: no revocation of anybody's keys.
+// A key of one organization that expired in the year 10000 was one that gateways did not understand, and with it they
+// took no other change from then on: no revocation of anybody's keys.
 
 const lastMoment = '9999-12-31T23:59:59.999Z'
 
@@ -16,10 +16,13 @@ async function opened (t: Test) {
   const store = await openControlStore({ file, plans: ['pro'], now: () => new Date() })
   t.teardown(() => store.close())
   const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-  const create = async (expiresAt: Date) => await store.keys.create({ tenantId, mode: 'live', name: 'Intake', expiresAt }, 'ann')
+  const create = async (expiresAt: Date) =>
+    await store.keys.create({ tenantId, mode: 'live', name: 'Intake', expiresAt }, 'ann')
   const taken = async () => {
     const { changes } = readBatch(JSON.stringify(await store.changesAfter({ feedId: '', seq: 0 }, 100)))
-    return Object.fromEntries(changes.flatMap(({ kind, state }) => kind === 'key' ? [[state.keyId, state.expiresAt]] : []))
+    return Object.fromEntries(
+      changes.flatMap(({ kind, state }) => (kind === 'key' ? [[state.keyId, state.expiresAt]] : []))
+    )
   }
   return { file, store, tenantId, create, taken }
 }
@@ -32,7 +35,13 @@ t.test('an expiry past the year 9999 is refused, however it is said', async t =>
   await t.rejects(create(new Date(8.64e15)), refused)
   const { keyId } = await create(new Date(lastMoment))
   await t.rejects(store.keys.change(keyId, { expiresAt: new Date('+010000-01-01T00:00:00.000Z') }, 'ann'), refused)
-  await t.rejects(store.tokens.create({ role: 'operator', name: 'Deploy', expiresAt: new Date('+010000-01-01T00:00:00.000Z') }, 'ann'), refused)
+  await t.rejects(
+    store.tokens.create(
+      { role: 'operator', name: 'Deploy', expiresAt: new Date('+010000-01-01T00:00:00.000Z') },
+      'ann'
+    ),
+    refused
+  )
   t.strictSame(await taken(), { [keyId]: lastMoment })
 })
 
@@ -50,8 +59,16 @@ t.test('a control database that holds such a key is mended when it is opened', a
   const { db, close } = await openDatabase({ file })
   t.teardown(close)
   await db.updateTable('keys').set({ expiresAt: '+010000-01-01T00:00:00.239Z' }).execute()
-  const { payload } = await db.selectFrom('changes').select('payload').where('kind', '=', 'key').executeTakeFirstOrThrow()
-  await db.updateTable('changes').set({ payload: payload.replace('2999-', '+010000-') }).where('kind', '=', 'key').execute()
+  const { payload } = await db
+    .selectFrom('changes')
+    .select('payload')
+    .where('kind', '=', 'key')
+    .executeTakeFirstOrThrow()
+  await db
+    .updateTable('changes')
+    .set({ payload: payload.replace('2999-', '+010000-') })
+    .where('kind', '=', 'key')
+    .execute()
   await t.rejects(taken(), { message: /does not understand/ })
   await up(db)
   t.strictSame(await taken(), { [keyId]: lastMoment })

@@ -19,7 +19,20 @@ test('whoever ends an export has the datastore end its own, though the gateway t
   const owner = { tenantId, mode: 'test' } as const
   const remove = (url: string) => gateway.inject({ method: 'DELETE', url, headers: { 'x-api-key': secret } })
   const told = (place: string) => requested.filter(request => request === `DELETE /fhir/${place}`).length
-  const jobWith = async (place: string, more = {}) => await make({ owner, checkpoint: { place: { asOf: '2030-01-01T00:00:00Z', types: ['Patient'], walked: 0, own: { job: place, file: 0, lines: 0, begun: 1 } }, written: [] }, ...more })
+  const jobWith = async (place: string, more = {}) =>
+    await make({
+      owner,
+      checkpoint: {
+        place: {
+          asOf: '2030-01-01T00:00:00Z',
+          types: ['Patient'],
+          walked: 0,
+          own: { job: place, file: 0, lines: 0, begun: 1 }
+        },
+        written: []
+      },
+      ...more
+    })
 
   const raw = await jobWith('$export-poll-status?_jobId=1')
   t.equal((await remove(`/v1/fhir/_export/${raw.id}`)).statusCode, 202)
@@ -27,7 +40,18 @@ test('whoever ends an export has the datastore end its own, though the gateway t
   t.equal((await remove(`/v1/bulk/jobs/${simple.id}`)).statusCode, 200)
   const ended = await jobWith('$export-poll-status?_jobId=3', { end: { status: 'completed' } })
   t.equal((await remove(`/v1/fhir/_export/${ended.id}`)).statusCode, 202)
-  const foreign = await make({ owner: { tenantId: await gateway.createOrganization(), mode: 'test' }, checkpoint: { place: { asOf: '', types: [], walked: 0, own: { job: '$export-poll-status?_jobId=4', file: 0, lines: 0, begun: 1 } }, written: [] } })
+  const foreign = await make({
+    owner: { tenantId: await gateway.createOrganization(), mode: 'test' },
+    checkpoint: {
+      place: {
+        asOf: '',
+        types: [],
+        walked: 0,
+        own: { job: '$export-poll-status?_jobId=4', file: 0, lines: 0, begun: 1 }
+      },
+      written: []
+    }
+  })
   t.equal((await remove(`/v1/fhir/_export/${foreign.id}`)).statusCode, 404)
   while (told('$export-poll-status?_jobId=1') === 0 || told('$export-poll-status?_jobId=2') === 0) await pause(10)
   t.equal(told('$export-poll-status?_jobId=3'), 0, 'one that ended needs no end')

@@ -14,9 +14,17 @@ import { exportRequest } from '../jobs/job-fixtures.js'
 import { until } from '../harness/until.js'
 import { keptLog } from '../sync/control-plane.js'
 
-// Whoever works on a job deletes its files when it is cancelled. One that waits for its next try, or that is cancelled at a gateway which does not reach the files, had nobody who did: they stayed for a day.
+// Whoever works on a job deletes its files when it is cancelled. One that waits for its next try, or that is cancelled
+// at a gateway which does not reach the files, had nobody who did: they stayed for a day.
 
-const owner: JobOwner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true }
+const owner: JobOwner = {
+  tenantId: 'org-a',
+  mode: 'test',
+  keyId: 'key-a',
+  keyName: 'a key',
+  plan: 'pro',
+  overage: true
+}
 
 async function place (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-cancelled-'))
@@ -35,14 +43,30 @@ async function place (t: Test) {
     return (await store.jobs.create({ owner, request: exportRequest, ...made })).id
   }
   const work = (doJob: JobHandler) => {
-    const runner = new JobRunner({ jobs: store.jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 1, jobsPerOrganization: 1, isRevoked: () => false, log, lookMs: 20 })
+    const runner = new JobRunner({
+      jobs: store.jobs,
+      spool,
+      doJob: { export: doJob, import: doJob },
+      gateway: 'one',
+      jobsAtOnce: 1,
+      jobsPerOrganization: 1,
+      isRevoked: () => false,
+      log,
+      lookMs: 20
+    })
     t.teardown(() => runner.close())
     return runner
   }
   const sweep = (changes: Partial<Jobs> = {}) => {
     const { jobs } = store
     const sweeper = new Sweeper({
-      jobs: { expired: storeId => jobs.expired(storeId), existing: ids => jobs.existing(ids), abandoned: ids => jobs.abandoned(ids), forget: ids => jobs.forget(ids), ...changes },
+      jobs: {
+        expired: storeId => jobs.expired(storeId),
+        existing: ids => jobs.existing(ids),
+        abandoned: ids => jobs.abandoned(ids),
+        forget: ids => jobs.forget(ids),
+        ...changes
+      },
       spool,
       now: () => new Date(),
       log,
@@ -57,18 +81,23 @@ async function place (t: Test) {
 const kept = [indexFile, `${indexFile}.pieces`]
 const all = ['Patient.ndjson', 'Patient.ndjson.pieces', ...kept]
 
-t.test('the files of a job that is cancelled while it waits for its next try are deleted, but for the results; those of other jobs stay', async t => {
-  const { jobs, create, work, sweep, namesOf, lines } = await place(t)
-  const id = await create()
-  const runner = work(async () => { throw new Failure('BACKEND_UNAVAILABLE') })
-  await until(() => lines.some(line => line.includes('will be retried')) && runner.running === 0)
-  await jobs.cancel(id, owner)
-  t.strictSame(namesOf(id), all)
-  const other = await create()
-  sweep()
-  await until(() => namesOf(id).length === kept.length)
-  t.strictSame([namesOf(id), namesOf(other)], [kept, all])
-})
+t.test(
+  'the files of a job that is cancelled while it waits for its next try are deleted, but for the results; those of other jobs stay',
+  async t => {
+    const { jobs, create, work, sweep, namesOf, lines } = await place(t)
+    const id = await create()
+    const runner = work(async () => {
+      throw new Failure('BACKEND_UNAVAILABLE')
+    })
+    await until(() => lines.some(line => line.includes('will be retried')) && runner.running === 0)
+    await jobs.cancel(id, owner)
+    t.strictSame(namesOf(id), all)
+    const other = await create()
+    sweep()
+    await until(() => namesOf(id).length === kept.length)
+    t.strictSame([namesOf(id), namesOf(other)], [kept, all])
+  }
+)
 
 t.test('a control plane that can not tell which jobs those are keeps nothing else from being deleted', async t => {
   const { jobs, create, sweep } = await place(t)

@@ -2,7 +2,8 @@ import t from 'tap'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { readSearch } from '../../src/api/resources/query.js'
 
-// The look-up of a filter found what every object inherits, and the datastore was asked for a parameter named undefined.
+// The look-up of a filter found what every object inherits, and the datastore was asked for a parameter named
+// undefined.
 t.test('a filter named like a member that every object has is unknown', async t => {
   for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__', '__defineGetter__']) {
     t.throws(() => readSearch(patients, `${name}=1`), { code: 'UNKNOWN_FILTER' }, name)

@@ -8,7 +8,12 @@ test('a new key is shown with a request that it may make, and a key that only wr
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   for (const scopes of ['*', 'read', 'write']) {
-    const { text } = await admin.post(`/dashboard/organizations/${tenantId}/keys/new`, { once: newIdempotencyToken(), name: 'Intake form', mode: 'test', scopes })
+    const { text } = await admin.post(`/dashboard/organizations/${tenantId}/keys/new`, {
+      once: newIdempotencyToken(),
+      name: 'Intake form',
+      mode: 'test',
+      scopes
+    })
     t.match(text, 'Copy the secret now.')
     t.equal(text.includes('It lists the patients'), scopes !== 'write', scopes)
   }

@@ -15,7 +15,13 @@ t.test('a control database without room says to try again, and works again once 
   const write = () => db.transaction().execute(trx => sql`INSERT INTO large VALUES (zeroblob(100000))`.execute(trx))
   // SQLite itself raises it to what the file has by now, and fails as on a disk that is full.
   await sql`PRAGMA max_page_count = 1`.execute(db)
-  await t.rejects(write(), { name: 'DatabaseUnavailable', code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '5' }, remedy: /full.*SQLITE_FULL/ })
+  await t.rejects(write(), {
+    name: 'DatabaseUnavailable',
+    code: 'BACKEND_UNAVAILABLE',
+    status: 503,
+    headers: { 'retry-after': '5' },
+    remedy: /full.*SQLITE_FULL/
+  })
   await sql`PRAGMA max_page_count = 1000000`.execute(db)
   await t.resolves(write())
 })

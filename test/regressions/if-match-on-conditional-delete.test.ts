@@ -10,8 +10,17 @@ t.test('a conditional delete of another version than If-Match names is not made'
   const [path, url] = ['/Patient?identifier=1', 'Patient?identifier=1']
   await send('PUT', `/Patient/${id}`, patient({ identifier: [{ value: '1' }], active: true }))
   isRefused(t, await send('DELETE', path, undefined, { 'if-match': 'W/"1"' }), 412, 'alone')
-  isRefused(t, await send('POST', '', bundle('transaction', entry('DELETE', url, undefined, { ifMatch: 'W/"1"' }))), 412, 'in a transaction')
-  t.match(await send('POST', '', bundle('batch', entry('DELETE', url, undefined, { ifMatch: 'W/"1"' }))), { resource: { entry: [{ response: { status: /^412/ } }] } }, 'in a batch')
+  isRefused(
+    t,
+    await send('POST', '', bundle('transaction', entry('DELETE', url, undefined, { ifMatch: 'W/"1"' }))),
+    412,
+    'in a transaction'
+  )
+  t.match(
+    await send('POST', '', bundle('batch', entry('DELETE', url, undefined, { ifMatch: 'W/"1"' }))),
+    { resource: { entry: [{ response: { status: /^412/ } }] } },
+    'in a batch'
+  )
   t.equal((await send('GET', `/Patient/${id}`)).status, 200)
   t.equal((await send('DELETE', path, undefined, { 'if-match': 'W/"2"' })).status, 204)
   isRefused(t, await send('DELETE', path, undefined, { 'if-match': 'W/"2"' }), 412, 'no version is there any more')

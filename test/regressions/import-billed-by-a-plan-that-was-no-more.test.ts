@@ -24,7 +24,10 @@ for (const { from, change, how } of [
     const { secret, tenantId } = await gateway.createKey({ plan: from, mode: 'live' })
     const client = importer(gateway, secret)
     const transaction = watched.hold('request', 'POST')
-    const started = await client.send(ndjson([...Array(lines).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))), '?resourceType=patients')
+    const started = await client.send(
+      ndjson([...Array(lines).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))),
+      '?resourceType=patients'
+    )
     const held = await transaction
     await gateway.control.organizations.change(tenantId, change, 'test')
     await gateway.catchUp()

@@ -8,30 +8,53 @@ const { url } = realBackend()
 const server = fhirServer(url)
 const isNote = ({ search }: any) => search.mode === 'outcome'
 const noteOf = ({ resource }: any = {}) => resource?.issue[0].diagnostics
-const nextOf = ({ link }: any): string => /Observation\?.*/.exec(link.find(({ relation }: any) => relation === 'next').url)![0]
+const nextOf = ({ link }: any): string =>
+  /Observation\?.*/.exec(link.find(({ relation }: any) => relation === 'next').url)![0]
 
 // HAPI reads a thousand references at most for what comes along with a page. Two performers each made it 1,020 here.
 t.test('a page says that records may be missing from what it includes, and only then', async t => {
   const gateway = await startGateway(t, { fhirUrl: url })
   const client = await clientOf(gateway)
-  const performers = await server.storeAll(client.tenantId, Array.from({ length: 30 }, () => ({ resourceType: 'Practitioner' })))
+  const performers = await server.storeAll(
+    client.tenantId,
+    Array.from({ length: 30 }, () => ({ resourceType: 'Practitioner' }))
+  )
   const leading = (...ids: ReadonlyArray<string | undefined>) => ids.map(id => ({ reference: `Practitioner/${id}` }))
-  const [patient] = await server.storeAll(client.tenantId, [{ resourceType: 'Patient', generalPractitioner: leading(...performers) }])
+  const [patient] = await server.storeAll(client.tenantId, [
+    { resourceType: 'Patient', generalPractitioner: leading(...performers) }
+  ])
   const observation = (at: number) => ({
-    resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: `Patient/${patient}` }, performer: leading(performers[at % 15], performers[15 + Math.floor(at / 34)])
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'x' },
+    subject: { reference: `Patient/${patient}` },
+    performer: leading(performers[at % 15], performers[15 + Math.floor(at / 34)])
   })
-  for (const part of [0, 255]) await server.storeAll(client.tenantId, Array.from({ length: 255 }, (_, at) => observation(part + at)))
+  for (const part of [0, 255]) {
+    await server.storeAll(
+      client.tenantId,
+      Array.from({ length: 255 }, (_, at) => observation(part + at))
+    )
+  }
   const search = async (query: string) => {
     const { status, body } = await client.send('GET', `fhir/${query}`)
     t.equal(status, 200, query)
     t.notOk(body.entry.slice(0, -1).some(isNote), 'the note is the last entry')
-    return { body, included: body.entry.filter(({ search: { mode } }: any) => mode === 'include').length, note: noteOf(body.entry.find(isNote)) }
+    return {
+      body,
+      included: body.entry.filter(({ search: { mode } }: any) => mode === 'include').length,
+      note: noteOf(body.entry.find(isNote))
+    }
   }
   const ofPatient = `Observation?subject=Patient/${patient}`
 
   const cut = await search(`${ofPatient}&_count=1000&_include=Observation:performer&_include=Observation:subject`)
   t.match(cut.note, /by _include=Observation:performer\. /, 'and what is whole is not named')
-  t.match((await search(`${ofPatient}&_count=1000&_include=Observation:performer&_elements=status`)).note, /Observation:performer/, 'whatever elements are shown')
+  t.match(
+    (await search(`${ofPatient}&_count=1000&_include=Observation:performer&_elements=status`)).note,
+    /Observation:performer/,
+    'whatever elements are shown'
+  )
 
   const whole = await search(`${ofPatient}&_count=400&_include=Observation:performer`)
   t.equal(whole.note, undefined)
@@ -40,12 +63,18 @@ t.test('a page says that records may be missing from what it includes, and only 
   // What came back leaves less room for what is followed; those that came along are followed last.
   const back = `Patient?_id=${patient}&_revinclude=Observation:subject`
   t.equal((await search(`${back}&_include=Patient:general-practitioner`)).note, undefined)
-  t.match((await search(`${back}&_include:iterate=Observation:performer`)).note, /by _include:iterate=Observation:performer\. /)
+  t.match(
+    (await search(`${back}&_include:iterate=Observation:performer`)).note,
+    /by _include:iterate=Observation:performer\. /
+  )
   await server.storeAll(client.tenantId, Array.from({ length: 470 }, (_, at) => observation(at)))
   const both = await search(`${back}&_include=Patient:general-practitioner`)
   t.equal(both.included, 1_000)
   t.match(both.note, /by _include=Patient:general-practitioner\. /)
-  const simple = await client.send('GET', `patients/${patient}?_revinclude=Observation:subject&_include=Patient:general-practitioner`)
+  const simple = await client.send(
+    'GET',
+    `patients/${patient}?_revinclude=Observation:subject&_include=Patient:general-practitioner`
+  )
   t.match(noteOf(simple.body.data.entry.find(isNote)), /of these types .*Practitioner/)
 
   await server.storeAll(client.tenantId, Array.from({ length: 200 }, (_, at) => observation(at)))

@@ -13,13 +13,26 @@ import { startTestSandbox } from '../harness/sandbox.js'
 
 const isWaiting = { code: 'BACKEND_UNAVAILABLE', message: /no disk space for bulk jobs/ }
 
-const observation = { resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/last' } }
+const observation = {
+  resourceType: 'Observation',
+  status: 'final',
+  code: { text: 'weight' },
+  subject: { reference: 'Patient/last' }
+}
 const outOfOrder = [...Array(1_500).fill(observation), { resourceType: 'Patient', id: 'last' }]
 
 /** An import for which there is no room as long as something is so. */
 async function startScene (t: Test, isFull: () => boolean, settings: Partial<NativeSceneSettings> = {}) {
   const sandbox = await startTestSandbox(t)
-  return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines: outOfOrder, requireRoom: async () => { if (isFull()) throw diskFull(undefined) }, ...settings })
+  return await startNativeScene(t, {
+    fhirUrl: sandbox.url,
+    isUsual: true,
+    lines: outOfOrder,
+    requireRoom: async () => {
+      if (isFull()) throw diskFull(undefined)
+    },
+    ...settings
+  })
 }
 
 t.test('what a database may grow by is what any file of the job may', async t => {
@@ -43,25 +56,36 @@ t.test('an import without room reads no more than a part, and goes on when there
 })
 
 for (const step of ['link', 'order', 'orderAsRead'] as const) {
-  t.test(`an import that runs out of room with a step of its order (${step}) does no further one, and goes on when there is room`, async t => {
-    const before = IndexFile.prototype[step] as (...args: unknown[]) => unknown
-    t.after(() => { Object.assign(IndexFile.prototype, { [step]: before }) })
-    let done = 0
-    let isFull = false
-    Object.assign(IndexFile.prototype, {
-      [step]: function (this: IndexFile, ...args: unknown[]) {
-        isFull = ++done === 1
-        return before.apply(this, args)
-      }
-    })
-    const lines = step === 'orderAsRead' ? [...Array(1_500).fill({ resourceType: 'Patient' }), { resourceType: 'Observation', subject: { reference: 'Patient/nobody' } }] : outOfOrder
-    const scene = await startScene(t, () => isFull, { lines, dryRun: true })
-    await t.rejects(scene.run(), isWaiting)
-    t.equal(done, 1)
-    isFull = false
-    t.equal(await scene.run(), 'ended')
-    t.ok(scene.results().every(({ status }, at) => status === 'valid' || lines[at] !== observation))
-  })
+  t.test(
+    `an import that runs out of room with a step of its order (${step}) does no further one, and goes on when there is room`,
+    async t => {
+      const before = IndexFile.prototype[step] as (...args: unknown[]) => unknown
+      t.after(() => {
+        Object.assign(IndexFile.prototype, { [step]: before })
+      })
+      let done = 0
+      let isFull = false
+      Object.assign(IndexFile.prototype, {
+        [step]: function (this: IndexFile, ...args: unknown[]) {
+          isFull = ++done === 1
+          return before.apply(this, args)
+        }
+      })
+      const lines =
+        step === 'orderAsRead'
+          ? [
+              ...Array(1_500).fill({ resourceType: 'Patient' }),
+              { resourceType: 'Observation', subject: { reference: 'Patient/nobody' } }
+            ]
+          : outOfOrder
+      const scene = await startScene(t, () => isFull, { lines, dryRun: true })
+      await t.rejects(scene.run(), isWaiting)
+      t.equal(done, 1)
+      isFull = false
+      t.equal(await scene.run(), 'ended')
+      t.ok(scene.results().every(({ status }, at) => status === 'valid' || lines[at] !== observation))
+    }
+  )
 }
 
 t.test('an import that runs out of room while it writes leaves when it tells how far it is', async t => {

@@ -8,7 +8,10 @@ const secret = 'what only the boss knows'
 
 /** Somebody with this address and password, in an organization or as an operator. */
 async function join ({ control }: TestGateway, password: string, tenantId?: string): Promise<string> {
-  const { token } = await control.invitations.create({ email, role: tenantId === undefined ? 'operator' : 'admin', tenantId }, 'test')
+  const { token } = await control.invitations.create(
+    { email, role: tenantId === undefined ? 'operator' : 'admin', tenantId },
+    'test'
+  )
   return (await control.invitations.accept(token, { name: 'Boss', password })).memberId
 }
 
@@ -19,7 +22,9 @@ async function browserOf (gateway: TestGateway) {
   const fields = (password: string) => ({ _csrf, email, password })
   const show = async (password: string, times = 1): Promise<number[]> => {
     browser.cookies.delete('clinigate-session')
-    const answers = await Promise.all(Array.from({ length: times }, async () => await browser.send('/dashboard/sign-in', fields(password))))
+    const answers = await Promise.all(
+      Array.from({ length: times }, async () => await browser.send('/dashboard/sign-in', fields(password)))
+    )
     return answers.map(({ status }) => status)
   }
   return { ...browser, show }
@@ -34,7 +39,10 @@ test('whoever joined under the address of somebody else has no more guesses at t
   await guesser.show('a guess', 9)
   t.same(await guesser.show(own), [303], 'the own password goes on, and makes the browser known anew')
   t.same(await guesser.show(secret), [422], 'the password of the operator is not looked at any more')
-  t.same(await gateway.control.auditTrail({ entity: operator, limit: 10 }).then(found => found.map(({ action }) => action)), ['member added'])
+  t.same(
+    await gateway.control.auditTrail({ entity: operator, limit: 10 }).then(found => found.map(({ action }) => action)),
+    ['member added']
+  )
 })
 
 test('a known browser has no new attempts by writing something behind its mark', async t => {

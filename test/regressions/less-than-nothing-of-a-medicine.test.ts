@@ -16,6 +16,10 @@ test('a dose or an amount to dispense that is below zero is refused', async t =>
   ] as const) {
     t.match(checkChange(mapping, changes(negative)), [{ expression: [path], diagnostics: `${path}: at least 0` }])
     t.strictSame(checkChange(mapping, changes(none)), [])
-    t.strictSame(checkChange(mapping, changes(negative), changes(negative)), [], 'one that is stored so may be sent back')
+    t.strictSame(
+      checkChange(mapping, changes(negative), changes(negative)),
+      [],
+      'one that is stored so may be sent back'
+    )
   }
 })

@@ -14,7 +14,11 @@ async function startScene (t: Test, settings: Pick<NativeSceneSettings, 'lines' 
 }
 
 /** Watches what is asked of all indexes, until the end of a test. */
-function watch<K extends 'add' | 'link' | 'referred' | 'targets' | 'end'> (t: Test, name: K, seen: (args: Parameters<IndexFile[K]>, answer: ReturnType<IndexFile[K]>) => void): void {
+function watch<K extends 'add' | 'link' | 'referred' | 'targets' | 'end'> (
+  t: Test,
+  name: K,
+  seen: (args: Parameters<IndexFile[K]>, answer: ReturnType<IndexFile[K]>) => void
+): void {
   const before = IndexFile.prototype[name] as (...args: unknown[]) => unknown
   const watched = function (this: IndexFile, ...args: unknown[]): unknown {
     const answer = before.apply(this, args)
@@ -22,7 +26,9 @@ function watch<K extends 'add' | 'link' | 'referred' | 'targets' | 'end'> (t: Te
     return answer
   }
   Object.assign(IndexFile.prototype, { [name]: watched })
-  t.after(() => { Object.assign(IndexFile.prototype, { [name]: before }) })
+  t.after(() => {
+    Object.assign(IndexFile.prototype, { [name]: before })
+  })
 }
 
 /** Counts up to the next turn of the event loop. @returns the largest count */
@@ -38,9 +44,16 @@ function inOneTurn (t: Test): { add: (count: number) => void, most: () => number
   return { add: more => { most = Math.max(most, count += more) }, most: () => most }
 }
 
-const patients = (count: number): unknown[] => [...Array(count).keys()].map(at => ({ resourceType: 'Patient', id: `${at}` }))
+const patients = (count: number): unknown[] =>
+  [...Array(count).keys()].map(at => ({ resourceType: 'Patient', id: `${at}` }))
 
-const list = (id: string, references: readonly string[]) => ({ resourceType: 'List', id, status: 'current', mode: 'working', entry: references.map(reference => ({ item: { reference } })) })
+const list = (id: string, references: readonly string[]) => ({
+  resourceType: 'List',
+  id,
+  status: 'current',
+  mode: 'working',
+  entry: references.map(reference => ({ item: { reference } }))
+})
 
 const toPatients = (count: number): string[] => [...Array(count).keys()].map(at => `Patient/${at}`)
 
@@ -50,7 +63,12 @@ test('lines with many references are read, ordered and checked a few at a time',
   const rows = inOneTurn(t)
   let maxAdded = 0
   let linked = 0
-  watch(t, 'add', ([lines]) => { maxAdded = Math.max(maxAdded, lines.reduce((sum, { refersTo }) => sum + refersTo.length, 0)) })
+  watch(t, 'add', ([lines]) => {
+    maxAdded = Math.max(
+      maxAdded,
+      lines.reduce((sum, { refersTo }) => sum + refersTo.length, 0)
+    )
+  })
   watch(t, 'link', () => { linked++ })
   watch(t, 'referred', (_, answer) => rows.add(answer.length))
   watch(t, 'targets', (_, answer) => rows.add(answer.length))
@@ -62,33 +80,58 @@ test('lines with many references are read, ordered and checked a few at a time',
 })
 
 test('a line with more references than one may have fails and says how many, and one with as many is good', async t => {
-  const scene = await startScene(t, { lines: [...patients(1), list('more', toPatients(10_001)), list('most', toPatients(10_000))], dryRun: true })
+  const scene = await startScene(t, {
+    lines: [...patients(1), list('more', toPatients(10_001)), list('most', toPatients(10_000))],
+    dryRun: true
+  })
   t.equal(await scene.run(), 'ended')
   const [, more, most] = scene.results()
-  t.strictSame(more, { line: 2, status: 'failed', code: 'VALIDATION_ERROR', message: 'A line can refer to at most 10000 other records. Split the record.' })
+  t.strictSame(more, {
+    line: 2,
+    status: 'failed',
+    code: 'VALIDATION_ERROR',
+    message: 'A line can refer to at most 10000 other records. Split the record.'
+  })
   t.match(most, { status: 'failed', message: /must lead to an existing record/ }, 'the records are not there')
 })
 
 test('lines of a circle that have too many references together fail', async t => {
   const half = toPatients(5_000)
-  const lines = [list('a', ['List/b', ...half]), list('b', ['List/a', ...half]), list('c', ['List/d', ...half]), list('d', ['List/c']), ...patients(5_000)]
+  const lines = [
+    list('a', ['List/b', ...half]),
+    list('b', ['List/a', ...half]),
+    list('c', ['List/d', ...half]),
+    list('d', ['List/c']),
+    ...patients(5_000)
+  ]
   const scene = await startScene(t, { lines, dryRun: true })
   t.equal(await scene.run(), 'ended')
   t.match(scene.results().slice(0, 4), [
-    ...Array(2).fill({ status: 'failed', code: 'VALIDATION_ERROR', message: 'The line is part of a reference cycle whose lines together have more than 10000 references. Split the records.' }),
+    ...Array(2).fill({
+      status: 'failed',
+      code: 'VALIDATION_ERROR',
+      message:
+        'The line is part of a reference cycle whose lines together have more than 10000 references. Split the records.'
+    }),
     ...Array(2).fill({ status: 'valid' })
   ])
 })
 
 test('no more references are held than a path of lines may have, while their order is found', t => {
-  const referred = (line: number): readonly number[] => line > 100 ? [] : [line + 1, ...Array(maxReferences).fill(1_000)]
+  const referred = (line: number): readonly number[] =>
+    line > 100 ? [] : [line + 1, ...Array(maxReferences).fill(1_000)]
   t.throws(() => [...topologicalOrder([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)
   t.end()
 })
 
 for (const dryRun of [true, false]) {
   test(`the result of a line that ${dryRun ? 'would be' : 'was'} new is not opened for each one that refers to it`, async t => {
-    const observation = { resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/0' } }
+    const observation = {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'weight' },
+      subject: { reference: 'Patient/0' }
+    }
     const scene = await startScene(t, { lines: [...patients(1), ...Array(1_000).fill(observation)], dryRun })
     const { open } = ResultCipher.prototype
     let opened = 0
@@ -96,7 +139,9 @@ for (const dryRun of [true, false]) {
       opened++
       return open.apply(this, args)
     }
-    t.after(() => { ResultCipher.prototype.open = open })
+    t.after(() => {
+      ResultCipher.prototype.open = open
+    })
     t.equal(await scene.run(), 'ended')
     t.equal(opened, 0)
     t.ok(scene.results().every(({ status }) => status === (dryRun ? 'valid' : 'created')))
@@ -104,8 +149,15 @@ for (const dryRun of [true, false]) {
 }
 
 test('lines that refer to a failed one are ended a few at a time', async t => {
-  const observation = { resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/bad' } }
-  const scene = await startScene(t, { lines: [...Array(3_000).fill(observation), { resourceType: 'Patient', id: 'bad', birthDate: '1970-02-30' }] })
+  const observation = {
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'weight' },
+    subject: { reference: 'Patient/bad' }
+  }
+  const scene = await startScene(t, {
+    lines: [...Array(3_000).fill(observation), { resourceType: 'Patient', id: 'bad', birthDate: '1970-02-30' }]
+  })
   const ends = inOneTurn(t)
   watch(t, 'end', ([endings]) => ends.add(endings.length))
   t.equal(await scene.run(), 'ended')

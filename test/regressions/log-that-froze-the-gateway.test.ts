@@ -12,7 +12,10 @@ const main = buildMain()
 /** Runs the built gateway with its log at an open file. */
 async function run (t: Test, log: number) {
   const { PATH = '' } = process.env
-  const child = spawn(process.execPath, [main], { env: { PATH, CLINIGATE_DATA: t.testdir(), PORT: '0' }, stdio: ['ignore', 'pipe', log] })
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, CLINIGATE_DATA: t.testdir(), PORT: '0' },
+    stdio: ['ignore', 'pipe', log]
+  })
   let said = ''
   child.stdout!.on('data', chunk => { said += chunk })
   const ended = once(child, 'exit')
@@ -22,19 +25,27 @@ async function run (t: Test, log: number) {
   })
   await until(() => said.includes('live key'))
   const [, url] = /listens on (\S+)/.exec(said)!
-  const ask = async () => await fetch(`${url}/v1/patients`, { signal: AbortSignal.timeout(60_000) }).then(({ status }) => status, () => 0)
+  const ask = async () =>
+    await fetch(`${url}/v1/patients`, { signal: AbortSignal.timeout(60_000) }).then(
+      ({ status }) => status,
+      () => 0
+    )
   return { child, ended, ask }
 }
 
 // It tried to write the same line for ever, and answered nothing more.
-t.test('a gateway whose log is on a full disk answers as before, and ends when it is asked to', { timeout: 600_000 }, async t => {
-  const log = openSync('/dev/full', 'w')
-  t.teardown(() => closeSync(log))
-  const { child, ended, ask } = await run(t, log)
-  for (let i = 0; i < 5; i++) t.equal(await ask(), 401)
-  child.kill('SIGTERM')
-  t.strictSame(await ended, [0, null])
-})
+t.test(
+  'a gateway whose log is on a full disk answers as before, and ends when it is asked to',
+  { timeout: 600_000 },
+  async t => {
+    const log = openSync('/dev/full', 'w')
+    t.teardown(() => closeSync(log))
+    const { child, ended, ask } = await run(t, log)
+    for (let i = 0; i < 5; i++) t.equal(await ask(), 401)
+    child.kill('SIGTERM')
+    t.strictSame(await ended, [0, null])
+  }
+)
 
 t.test('a log that has room again goes on, each line by itself, and says how many lines are missing', async t => {
   const pipe = join(t.testdir(), 'pipe')
@@ -53,7 +64,14 @@ t.test('a log that has room again goes on, each line by itself, and says how man
   for (const n of [11, 12]) write(`{"n":${n}}\n`)
   const [rest, ...lines] = read().trimEnd().split('\n')
   t.equal(rest, '', 'the line that was cut ends here')
-  t.strictSame(lines.map(line => JSON.parse(line)), [{ level: 40, time: 0, lines: 10 - written, msg: 'log lines before this one could not be written' }, { n: 11 }, { n: 12 }])
+  t.strictSame(
+    lines.map(line => JSON.parse(line)),
+    [
+      { level: 40, time: 0, lines: 10 - written, msg: 'log lines before this one could not be written' },
+      { n: 11 },
+      { n: 12 }
+    ]
+  )
 })
 
 t.test('a log that nobody reads any more is passed over', async t => {

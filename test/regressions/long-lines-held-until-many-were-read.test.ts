@@ -6,11 +6,15 @@ import { startTestSandbox } from '../harness/sandbox.js'
 
 const mebibyte = 1024 * 1024
 
-// Lines were put into the index two hundred at a time however long they were, and until then all that was made of them was in memory.
+// Lines were put into the index two hundred at a time however long they were, and until then all that was made of them
+// was in memory.
 test('an import of long lines holds no more of them than go into one transaction', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const line = { resourceType: 'Patient', contact: Array.from({ length: 22_000 }, (_, at) => ({ name: { text: `Contact ${at}` } })) }
+  const line = {
+    resourceType: 'Patient',
+    contact: Array.from({ length: 22_000 }, (_, at) => ({ name: { text: `Contact ${at}` } }))
+  }
   let most = 0
   async function * reading (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     collect()

@@ -10,7 +10,8 @@ const megabytes = () => {
   return process.memoryUsage().heapUsed / 2 ** 20
 }
 
-// Put together character by character, a value of 16 MiB in a form took half a gigabyte and stopped the gateway for four seconds.
+// Put together character by character, a value of 16 MiB in a form took half a gigabyte and stopped the gateway for
+// four seconds.
 t.test('a long value of a search is split without work or memory for each of its characters', async t => {
   const text = Buffer.alloc(8 * 2 ** 20, 'x').toString()
   const before = megabytes()
@@ -21,6 +22,13 @@ t.test('a long value of a search is split without work or memory for each of its
 
 t.test('values are split at separators that no backslash precedes', async t => {
   for (const [text, ...parts] of [
-    ['', ''], [',', '', ''], ['a,b', 'a', 'b'], ['a\\,b,c', 'a\\,b', 'c'], ['a\\\\,b', 'a\\\\', 'b'], ['a,b\\', 'a', 'b\\'], ['\\,', '\\,'], [',\n,\u{1f600},', '', '\n', '\u{1f600}', '']
-  ] as Array<[string, ...string[]]>) t.same(splitUnescaped(text, ','), parts, JSON.stringify(text))
+    ['', ''],
+    [',', '', ''],
+    ['a,b', 'a', 'b'],
+    ['a\\,b,c', 'a\\,b', 'c'],
+    ['a\\\\,b', 'a\\\\', 'b'],
+    ['a,b\\', 'a', 'b\\'],
+    ['\\,', '\\,'],
+    [',\n,\u{1f600},', '', '\n', '\u{1f600}', '']
+  ] as Array<[string, ...string[]]>) { t.same(splitUnescaped(text, ','), parts, JSON.stringify(text)) }
 })

@@ -4,11 +4,20 @@ import { patients } from '../../src/mappings/resources/patients.js'
 
 // R4 has one list of given names, so that a middle name without a first one became the first.
 t.test('a middle name is refused where no first name is stored or sent', async t => {
-  const unknown = { extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }] }
-  for (const name of [[{ family: 'X' }], undefined, [{ family: 'X', _given: [unknown] }], [{ family: 'X', given: [null], _given: [unknown] }]]) {
-    const before = { resourceType: 'Patient', ...name && { name } }
+  const unknown = {
+    extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }]
+  }
+  for (const name of [
+    [{ family: 'X' }],
+    undefined,
+    [{ family: 'X', _given: [unknown] }],
+    [{ family: 'X', given: [null], _given: [unknown] }]
+  ]) {
+    const before = { resourceType: 'Patient', ...(name && { name }) }
     const refused = { middleName: 'Marie' }
-    t.match(checkRules(patients, patients.patch(before, refused), ['middleName'], before), [{ expression: ['middleName'], diagnostics: /needs firstName/ }])
+    t.match(checkRules(patients, patients.patch(before, refused), ['middleName'], before), [
+      { expression: ['middleName'], diagnostics: /needs firstName/ }
+    ])
     const both = { firstName: 'Eve', middleName: 'Marie' }
     const after = patients.patch(before, both)
     t.match(patients.toSimple(after), both)

@@ -1,12 +1,18 @@
 import { test } from 'tap'
 import { observations } from '../../src/mappings/resources/observations.js'
 
-const systolic = { code: { text: 'systolic' }, valueQuantity: { value: 120, unit: 'mmHg' }, interpretation: [{ text: 'normal' }], referenceRange: [{ high: { value: 140, unit: 'mmHg' } }] }
+const systolic = {
+  code: { text: 'systolic' },
+  valueQuantity: { value: 120, unit: 'mmHg' },
+  interpretation: [{ text: 'normal' }],
+  referenceRange: [{ high: { value: 140, unit: 'mmHg' } }]
+}
 const diastolic = { code: { text: 'diastolic' }, dataAbsentReason: { text: 'not measured' } }
 const stored = { resourceType: 'Observation', component: [systolic, diastolic] }
 const shown = [{ code: 'systolic', value: 120, unit: 'mmHg' }, { code: 'diastolic' }]
 
-// No field shows what is said of a component's value, so it went on being normal, or not measured, whatever the value became.
+// No field shows what is said of a component's value, so it went on being normal, or not measured, whatever the value
+// became.
 test('a changed value of a component does not keep what was said of the old one', async t => {
   const { interpretation: _, ...bare } = systolic
   const changedTo = (...component: object[]) => observations.patch(stored, { component }).component
@@ -14,7 +20,10 @@ test('a changed value of a component does not keep what was said of the old one'
     { ...bare, valueQuantity: { value: 210, unit: 'mmHg' } },
     { code: diastolic.code, valueQuantity: { value: 130, unit: 'mmHg' } }
   ])
-  t.strictSame(changedTo({ ...shown[0], unit: 'kPa' }, shown[1]!), [{ ...bare, valueQuantity: { value: 120, unit: 'kPa' } }, diastolic])
+  t.strictSame(changedTo({ ...shown[0], unit: 'kPa' }, shown[1]!), [
+    { ...bare, valueQuantity: { value: 120, unit: 'kPa' } },
+    diastolic
+  ])
 })
 
 test('it stays beside a value that stays', async t => {

@@ -10,14 +10,21 @@ const noText = { toString: 1, valueOf: 1 }
 
 t.test('what stands where a text should is refused as any other mistake', async t => {
   const { inject, createKey } = await startGateway(t)
-  const headers = { 'x-api-key': (await createKey()).secret, 'content-type': 'application/fhir+json', prefer: 'respond-async' }
+  const headers = {
+    'x-api-key': (await createKey()).secret,
+    'content-type': 'application/fhir+json',
+    prefer: 'respond-async'
+  }
   const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
   const resource = { name: 'resource', resource: { resourceType: 'Patient' } }
   const format = { name: 'inputFormat', valueCode: 'application/fhir+ndjson' }
   for (const value of [noText, [noText]]) {
     const bodies = [
-      ['Patient/$validate', parameters(resource, { name: value, valueCode: 'create' })], ['Patient/$validate', parameters(resource, { name: 'mode', valueCode: value })],
-      ['$import', parameters({ ...format, name: value })], ['$import', parameters({ ...format, valueCode: value })], ['$import', parameters(format, { name: 'storageDetail', part: [{ name: value }] })]
+      ['Patient/$validate', parameters(resource, { name: value, valueCode: 'create' })],
+      ['Patient/$validate', parameters(resource, { name: 'mode', valueCode: value })],
+      ['$import', parameters({ ...format, name: value })],
+      ['$import', parameters({ ...format, valueCode: value })],
+      ['$import', parameters(format, { name: 'storageDetail', part: [{ name: value }] })]
     ] as const
     for (const [path, payload] of bodies) {
       const { statusCode } = await inject({ method: 'POST', url: `/v1/fhir/${path}`, headers, payload })
@@ -29,13 +36,31 @@ t.test('what stands where a text should is refused as any other mistake', async 
 
 t.test('a stored record in which it stands is shown without it', async t => {
   for (const value of [noText, [noText]]) {
-    t.match(appointments.toSimple({ resourceType: 'Appointment', status: 'booked', participant: [{ actor: { reference: value } }, { actor: { reference: 'Patient/1' } }] } as never), { status: 'booked', patientId: '1' })
-    t.match(encounters.toSimple({ resourceType: 'Encounter', status: 'planned', participant: [{ individual: { reference: value } }], length: { value: 1, code: value } } as never), { status: 'planned' })
+    t.match(
+      appointments.toSimple({
+        resourceType: 'Appointment',
+        status: 'booked',
+        participant: [{ actor: { reference: value } }, { actor: { reference: 'Patient/1' } }]
+      } as never),
+      { status: 'booked', patientId: '1' }
+    )
+    t.match(
+      encounters.toSimple({
+        resourceType: 'Encounter',
+        status: 'planned',
+        participant: [{ individual: { reference: value } }],
+        length: { value: 1, code: value }
+      } as never),
+      { status: 'planned' }
+    )
   }
 })
 
 // A Narrative's entity was looked up among what every object inherits, and the text of a function came in its place.
 t.test('an entity named like a member that every object has is shown as it is', async t => {
   const div = '<div xmlns="http://www.w3.org/1999/xhtml">&constructor; &amp; &toString;</div>'
-  t.match(documents.toSimple({ resourceType: 'Composition', section: [{ text: { status: 'additional', div } }] } as never), { sections: [{ text: '&constructor; & &toString;' }] })
+  t.match(
+    documents.toSimple({ resourceType: 'Composition', section: [{ text: { status: 'additional', div } }] } as never),
+    { sections: [{ text: '&constructor; & &toString;' }] }
+  )
 })

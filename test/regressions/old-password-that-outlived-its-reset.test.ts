@@ -10,7 +10,10 @@ const email = 'ann@example.org'
 const password = 'a sentence that only I know'
 
 async function join ({ control, createOrganization }: TestGateway): Promise<string> {
-  const { token } = await control.invitations.create({ email, role: 'admin', tenantId: await createOrganization() }, 'test')
+  const { token } = await control.invitations.create(
+    { email, role: 'admin', tenantId: await createOrganization() },
+    'test'
+  )
   return (await control.invitations.accept(token, { name: 'Ann', password })).memberId
 }
 
@@ -37,10 +40,16 @@ function heldHashes (t: Test) {
 interface Late { readonly method: 'whoHas' | 'changePassword', readonly late: () => Promise<Page> }
 
 /**
- * As when somebody knows the password of another one, and an admin resets it at that moment: passwords are looked at two at a time,
- * in their order, and `late` comes to look at the old one by a method of the members while it is being reset.
+ * As when somebody knows the password of another one, and an admin resets it at that moment: passwords are looked at
+ * two at a time, in their order, and `late` comes to look at the old one by a method of the members while it is being
+ * reset.
  */
-async function overtakenByReset (t: Test, gateway: TestGateway, memberId: string, { method, late }: Late): Promise<{ readonly answer: Page, readonly password: string }> {
+async function overtakenByReset (
+  t: Test,
+  gateway: TestGateway,
+  memberId: string,
+  { method, late }: Late
+): Promise<{ readonly answer: Page; readonly password: string }> {
   const { members } = gateway.control
   const { held, letGoOfFirst, letGo } = heldHashes(t)
   const reset = members.resetPassword(memberId, 'test')
@@ -49,7 +58,12 @@ async function overtakenByReset (t: Test, gateway: TestGateway, memberId: string
   await until(() => held.length === 2)
   const before = members[method] as (...args: unknown[]) => unknown
   let hasCome = false
-  Object.assign(members, { [method]: (...args: unknown[]) => { hasCome = true; return before.apply(members, args) } })
+  Object.assign(members, {
+    [method]: (...args: unknown[]) => {
+      hasCome = true
+      return before.apply(members, args)
+    }
+  })
   const response = late()
   await until(() => hasCome)
   // It reads the hash, and waits for its turn to look at it.
@@ -66,7 +80,10 @@ test('a sign-in with a password that is reset meanwhile opens nothing', async t 
   const memberId = await join(gateway)
   const thief = visitor(gateway)
   const _csrf = await thief.token('/dashboard/sign-in')
-  const { answer } = await overtakenByReset(t, gateway, memberId, { method: 'whoHas', late: () => thief.send('/dashboard/sign-in', { _csrf, email, password }) })
+  const { answer } = await overtakenByReset(t, gateway, memberId, {
+    method: 'whoHas',
+    late: () => thief.send('/dashboard/sign-in', { _csrf, email, password })
+  })
   t.equal(answer.status, 422)
   t.match(answer.text, /The email or password is wrong/)
   t.equal((await thief.get('/dashboard/account')).status, 303)
@@ -80,7 +97,10 @@ test('a password that is reset while it is changed stays the one of the reset', 
   await thief.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
   const _csrf = await thief.token()
   const chosen = 'another sentence of mine'
-  const overtaken = await overtakenByReset(t, gateway, memberId, { method: 'changePassword', late: () => thief.send('/dashboard/password', { _csrf, current: password, wanted: chosen, again: chosen }) })
+  const overtaken = await overtakenByReset(t, gateway, memberId, {
+    method: 'changePassword',
+    late: () => thief.send('/dashboard/password', { _csrf, current: password, wanted: chosen, again: chosen })
+  })
   t.equal(overtaken.answer.status, 409)
   t.match(overtaken.answer.text, /Your password was changed meanwhile/)
   t.same(await gateway.control.members.whoHas(email, chosen), [])
@@ -92,7 +112,11 @@ test('of two changes of a password at once, one is done and the other one told',
   const gateway = await startGateway(t)
   const memberId = await join(gateway)
   const wishes = ['one sentence of mine', 'another sentence of mine']
-  const changes = await Promise.allSettled(wishes.map(async wanted => await gateway.control.members.changePassword(memberId, { current: password, requested: wanted })))
+  const changes = await Promise.allSettled(
+    wishes.map(
+      async wanted => await gateway.control.members.changePassword(memberId, { current: password, requested: wanted })
+    )
+  )
   t.same(changes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const kept = changes.findIndex(({ status }) => status === 'fulfilled')
   t.match(await gateway.control.members.whoHas(email, wishes[kept]!), [{ memberId }])
@@ -106,7 +130,10 @@ test('after a change of the password, the id that the session had opens nothing,
   const thief = visitor(gateway)
   thief.cookies.set('clinigate-session', ann.cookies.get('clinigate-session')!)
   const chosen = 'another sentence of mine'
-  t.equal((await ann.post('/dashboard/password', { current: password, wanted: chosen, again: chosen })).headers.location, '/dashboard')
+  t.equal(
+    (await ann.post('/dashboard/password', { current: password, wanted: chosen, again: chosen })).headers.location,
+    '/dashboard'
+  )
   t.equal((await ann.get('/dashboard/account')).status, 200)
   t.equal((await thief.get('/dashboard/account')).status, 303)
 })

@@ -5,21 +5,50 @@ import { startGateway } from '../harness/gateway.js'
 t.test('an operation that the datastore lacks is not stated, and 501 says so', async t => {
   const client = await clientOf(await startGateway(t))
   const { rest: [{ resource, operation }] } = (await client.send('GET', 'fhir/metadata')).body
-  t.strictSame([...new Set(resource.flatMap(({ operation = [] }: any) => operation).map(({ name }: any) => name))], ['export'], 'what the gateway does itself')
+  t.strictSame(
+    [...new Set(resource.flatMap(({ operation = [] }: any) => operation).map(({ name }: any) => name))],
+    ['export'],
+    'what the gateway does itself'
+  )
   t.match(operation, [{ name: 'export' }])
   const { id } = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
-  t.match(await client.send('GET', `fhir/Patient/${id}/$everything`), { status: 501, body: { resourceType: 'OperationOutcome', issue: [{ code: 'not-supported' }] } })
+  t.match(await client.send('GET', `fhir/Patient/${id}/$everything`), {
+    status: 501,
+    body: { resourceType: 'OperationOutcome', issue: [{ code: 'not-supported' }] }
+  })
   t.match(await client.send('GET', 'fhir/Patient/none/$everything'), { status: 404 })
 })
 
 t.test('a search shows the same of each record as a read, whatever summary is asked for', async t => {
   const client = await clientOf(await startGateway(t))
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
-  const { body: { id } } = await client.send('POST', 'fhir/Patient', { resourceType: 'Patient', text, name: [{ family: 'Byron' }] }, { 'content-type': 'application/fhir+json' })
-  for (const [summary, names] of [['true', undefined], ['false', ['name', 'text']], ['text', ['text']], ['data', ['name']]] as const) {
-    const [read, found] = [await client.send('GET', `fhir/Patient/${id}?_summary=${summary}`), await client.send('GET', `fhir/Patient?_summary=${summary}`)]
+  const {
+    body: { id }
+  } = await client.send(
+    'POST',
+    'fhir/Patient',
+    { resourceType: 'Patient', text, name: [{ family: 'Byron' }] },
+    { 'content-type': 'application/fhir+json' }
+  )
+  for (const [summary, names] of [
+    ['true', undefined],
+    ['false', ['name', 'text']],
+    ['text', ['text']],
+    ['data', ['name']]
+  ] as const) {
+    const [read, found] = [
+      await client.send('GET', `fhir/Patient/${id}?_summary=${summary}`),
+      await client.send('GET', `fhir/Patient?_summary=${summary}`)
+    ]
     t.strictSame([read.status, found.status], [200, 200], summary)
     t.strictSame(found.body.entry[0].resource, read.body, summary)
-    if (names !== undefined) t.strictSame(Object.keys(read.body).filter(name => !['resourceType', 'id', 'meta'].includes(name)).sort(), names)
+    if (names !== undefined) {
+      t.strictSame(
+        Object.keys(read.body)
+          .filter(name => !['resourceType', 'id', 'meta'].includes(name))
+          .sort(),
+        names
+      )
+    }
   }
 })

@@ -11,31 +11,57 @@ const plans = {
 async function operatorOf (gateway: TestGateway) {
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
   return async (method: 'GET' | 'POST' | 'PATCH', path: string, body?: object) => {
-    const response = await gateway.inject({ method, url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, ...body && { payload: JSON.stringify(body) } })
+    const response = await gateway.inject({
+      method,
+      url: `/control/v1/${path}`,
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      ...(body && { payload: JSON.stringify(body) })
+    })
     return { status: response.statusCode, body: response.json() }
   }
 }
 
-t.test('overage is on only where the plan has it: nobody can switch it on elsewhere, and no list says that it were', async t => {
-  const gateway = await startGateway(t, { plans })
-  const send = await operatorOf(gateway)
-  const refused = { status: 422, body: { message: /has no overage/ } }
-  t.match(await send('POST', 'organizations', { name: 'Clinic', plan: 'sandbox', overage: true }), refused)
-  const { body: { data: { tenantId, overage } } } = await send('POST', 'organizations', { name: 'Clinic', plan: 'sandbox' })
-  t.equal(overage, false)
-  await send('POST', 'organizations', { name: 'Hospital', plan: 'enterprise' })
-  const path = `organizations/${tenantId}`
-  t.match(await send('PATCH', path, { overage: true }), refused)
-  t.match(await send('PATCH', path, { plan: 'sandbox', overage: true }), refused)
-  t.match((await send('GET', 'organizations')).body.data.find((one: { tenantId: string }) => one.tenantId === tenantId), { overage: false })
-  const { text } = await (await signedIn(gateway, { role: 'operator' })).get('/dashboard/organizations')
-  t.match(text, /Clinic sandbox none /)
-  t.match(text, /Hospital enterprise none /)
-  t.match(await send('PATCH', path, { plan: 'pro' }), { status: 200, body: { data: { overage: true } } }, 'nobody switched it off')
-  t.match(await send('PATCH', path, { overage: false }), { body: { data: { overage: false } } })
-  t.match(await send('PATCH', path, { plan: 'sandbox', overage: false }), { status: 200, body: { data: { overage: false } } })
-  t.match(await send('PATCH', path, { plan: 'pro' }), { body: { data: { overage: false } } }, 'and who did, finds it off again')
-})
+t.test(
+  'overage is on only where the plan has it: nobody can switch it on elsewhere, and no list says that it were',
+  async t => {
+    const gateway = await startGateway(t, { plans })
+    const send = await operatorOf(gateway)
+    const refused = { status: 422, body: { message: /has no overage/ } }
+    t.match(await send('POST', 'organizations', { name: 'Clinic', plan: 'sandbox', overage: true }), refused)
+    const {
+      body: {
+        data: { tenantId, overage }
+      }
+    } = await send('POST', 'organizations', { name: 'Clinic', plan: 'sandbox' })
+    t.equal(overage, false)
+    await send('POST', 'organizations', { name: 'Hospital', plan: 'enterprise' })
+    const path = `organizations/${tenantId}`
+    t.match(await send('PATCH', path, { overage: true }), refused)
+    t.match(await send('PATCH', path, { plan: 'sandbox', overage: true }), refused)
+    t.match(
+      (await send('GET', 'organizations')).body.data.find((one: { tenantId: string }) => one.tenantId === tenantId),
+      { overage: false }
+    )
+    const { text } = await (await signedIn(gateway, { role: 'operator' })).get('/dashboard/organizations')
+    t.match(text, /Clinic sandbox none /)
+    t.match(text, /Hospital enterprise none /)
+    t.match(
+      await send('PATCH', path, { plan: 'pro' }),
+      { status: 200, body: { data: { overage: true } } },
+      'nobody switched it off'
+    )
+    t.match(await send('PATCH', path, { overage: false }), { body: { data: { overage: false } } })
+    t.match(await send('PATCH', path, { plan: 'sandbox', overage: false }), {
+      status: 200,
+      body: { data: { overage: false } }
+    })
+    t.match(
+      await send('PATCH', path, { plan: 'pro' }),
+      { body: { data: { overage: false } } },
+      'and who did, finds it off again'
+    )
+  }
+)
 
 t.test('the end of the month tells of the switch for overage only who has one', async t => {
   const gateway = await startGateway(t, { plans })

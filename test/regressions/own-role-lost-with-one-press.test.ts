@@ -6,7 +6,10 @@ async function twoAdmins (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const join = async (name: string) => {
-    const { token } = await gateway.control.invitations.create({ tenantId, email: `${name}@example.org`, role: 'admin' }, 'test')
+    const { token } = await gateway.control.invitations.create(
+      { tenantId, email: `${name}@example.org`, role: 'admin' },
+      'test'
+    )
     return await gateway.control.invitations.accept(token, { name, password: 'a sentence for a test' })
   }
   const [ann, bob] = [await join('Ann'), await join('Bob')]
@@ -28,13 +31,25 @@ test('a change of a role is asked for first, and one\'s own with what cannot be 
     t.notMatch(list.html, `action="/dashboard/members/${memberId}/role"`)
   }
   const request = await browser.get(`/dashboard/members/${bob.memberId}/role`)
-  t.match(request.text, /Make Bob viewer\? bob@example\.org will see everything and change nothing\. They are signed out everywhere/)
+  t.match(
+    request.text,
+    /Make Bob viewer\? bob@example\.org will see everything and change nothing\. They are signed out everywhere/
+  )
   t.notMatch(request.text, /yourself/)
-  t.match(await followed(browser, await browser.post(`/dashboard/members/${bob.memberId}/role`, { role: 'viewer' })), { status: 200, text: /Bob is now viewer/ })
-  t.match((await browser.get(`/dashboard/members/${bob.memberId}/role`)).text, /Make Bob admin\? bob@example\.org will manage keys, people and tokens\./)
+  t.match(await followed(browser, await browser.post(`/dashboard/members/${bob.memberId}/role`, { role: 'viewer' })), {
+    status: 200,
+    text: /Bob is now viewer/
+  })
+  t.match(
+    (await browser.get(`/dashboard/members/${bob.memberId}/role`)).text,
+    /Make Bob admin\? bob@example\.org will manage keys, people and tokens\./
+  )
 
   t.match((await browser.get(`/dashboard/members/${ann.memberId}/role`)).text, /You cannot make yourself admin again/)
-  t.match((await followed(browser, await browser.post(`/dashboard/members/${ann.memberId}/role`, { role: 'viewer' }))).text, /You are now viewer\. Sign in again\. Sign in/)
+  t.match(
+    (await followed(browser, await browser.post(`/dashboard/members/${ann.memberId}/role`, { role: 'viewer' }))).text,
+    /You are now viewer\. Sign in again\. Sign in/
+  )
   browser.cookies.set('clinigate-session', await newSession(gateway, ann.memberId))
   t.match(await browser.get(`/dashboard/members/${bob.memberId}/role`), { status: 403 }, 'a viewer is not asked')
 })

@@ -6,7 +6,13 @@ test('every page of an organization says which one it is, once, to its people as
   const gateway = await startGateway(t)
   const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic & Söhne', plan: 'pro' }, 'test')
   const { keyId } = await gateway.createKey({ tenantId })
-  const pages = [...['', '/keys', '/keys/new', '/members', '/tokens', '/usage', '/audit'].map(page => `organizations/${tenantId}${page}`), `keys/${keyId}`, `keys/${keyId}/roll`]
+  const pages = [
+    ...['', '/keys', '/keys/new', '/members', '/tokens', '/usage', '/audit'].map(
+      page => `organizations/${tenantId}${page}`
+    ),
+    `keys/${keyId}`,
+    `keys/${keyId}/roll`
+  ]
   for (const role of ['admin', 'operator'] as const) {
     const person = await signedIn(gateway, { role, ...(role === 'admin' ? { tenantId } : {}) })
     for (const path of pages) {

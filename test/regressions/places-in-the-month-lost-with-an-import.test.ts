@@ -5,14 +5,22 @@ import { diskFull } from '../../src/jobs/storage/storage-errors.js'
 import { startNativeScene } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
-// What failed lines had taken of the month was given back by nobody when they were read and their results never noted: each further
-// try of an import that lacked room on the disk took it again, until the organization's requests were refused.
+// What failed lines had taken of the month was given back by nobody when they were read and their results never noted:
+// each further try of an import that lacked room on the disk took it again, until the organization's requests were
+// refused.
 
 t.test('an import that is left before its failed lines are noted takes nothing of the month', async t => {
   const sandbox = await startTestSandbox(t)
   let isFull = true
   const lines = Array(1_500).fill({ resourceType: 'Patient', id: 7 })
-  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines, requireRoom: async () => { if (isFull) throw diskFull(undefined) } })
+  const scene = await startNativeScene(t, {
+    fhirUrl: sandbox.url,
+    isUsual: true,
+    lines,
+    requireRoom: async () => {
+      if (isFull) throw diskFull(undefined)
+    }
+  })
   await t.rejects(scene.run(), { code: 'BACKEND_UNAVAILABLE' })
   t.equal(scene.held(), 0)
   isFull = false
@@ -25,7 +33,9 @@ t.test('an import that is left before its failed lines are noted takes nothing o
 function startWrites () {
   const db = new Database(':memory:')
   db.pragma('foreign_keys = ON')
-  db.exec('CREATE TABLE lines (line INTEGER PRIMARY KEY); CREATE TABLE links (line INTEGER REFERENCES lines (line) DEFERRABLE INITIALLY DEFERRED)')
+  db.exec(
+    'CREATE TABLE lines (line INTEGER PRIMARY KEY); CREATE TABLE links (line INTEGER REFERENCES lines (line) DEFERRABLE INITIALLY DEFERRED)'
+  )
   t.after(() => db.close())
   const writes = new WriteBuffer(db)
   const told: boolean[] = []

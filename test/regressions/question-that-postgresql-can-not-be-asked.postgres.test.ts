@@ -3,16 +3,21 @@ import { visitor, signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 import { startPostgres } from '../harness/postgres.js'
 
-// PostgreSQL refuses text with a NUL and whole numbers of more than four bytes, and that was told as a fault of ours, also to people
-// who had not signed in.
+// PostgreSQL refuses text with a NUL and whole numbers of more than four bytes, and that was told as a fault of ours,
+// also to people who had not signed in.
 t.test('a NUL or a line far beyond the last one is no fault of ours on PostgreSQL', async t => {
   const server = await startPostgres(t)
   const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
-  const ask = async (path: string) => (await gateway.inject({ url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}` } })).statusCode
+  const ask = async (path: string) =>
+    (await gateway.inject({ url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}` } })).statusCode
 
   const stranger = visitor(gateway)
-  const { status, text } = await stranger.post('/dashboard/sign-in', { email: 'ann\0@clinic.example', password: 'a sentence that nobody knows' }, '/dashboard/sign-in')
+  const { status, text } = await stranger.post(
+    '/dashboard/sign-in',
+    { email: 'ann\0@clinic.example', password: 'a sentence that nobody knows' },
+    '/dashboard/sign-in'
+  )
   t.equal(status, 422)
   t.notMatch(text, /our fault/i)
   t.equal(await ask('keys/%00'), 422)

@@ -10,11 +10,34 @@ import { createContext } from '../harness/create-context.js'
 type Range = Readonly<Record<'low' | 'high', object>>
 
 /** Each field that may hold a range, and the simple form around it. */
-const fields: ReadonlyArray<{ readonly mapping: Mapping, readonly field: string, readonly holding: (range: Range) => object }> = [
+const fields: ReadonlyArray<{
+  readonly mapping: Mapping
+  readonly field: string
+  readonly holding: (range: Range) => object
+}> = [
   { mapping: observations, field: 'valueRange', holding: valueRange => ({ code: 'x', patientId: '1', valueRange }) },
-  { mapping: observations, field: 'component', holding: value => ({ code: 'x', patientId: '1', component: [{ code: 'y', value: 1 }, { code: 'z', value }] }) },
-  { mapping: goals, field: 'target', holding: detail => ({ description: 'x', patientId: '1', target: [{ measure: 'y', detail }] }) },
-  { mapping: deviceRequests, field: 'parameter', holding: value => ({ code: 'x', patientId: '1', parameter: [{ code: 'y', value }] }) }
+  {
+    mapping: observations,
+    field: 'component',
+    holding: value => ({
+      code: 'x',
+      patientId: '1',
+      component: [
+        { code: 'y', value: 1 },
+        { code: 'z', value }
+      ]
+    })
+  },
+  {
+    mapping: goals,
+    field: 'target',
+    holding: detail => ({ description: 'x', patientId: '1', target: [{ measure: 'y', detail }] })
+  },
+  {
+    mapping: deviceRequests,
+    field: 'parameter',
+    holding: value => ({ code: 'x', patientId: '1', parameter: [{ code: 'y', value }] })
+  }
 ]
 /** What a create with the range is refused for. */
 function refusals ({ mapping, holding }: typeof fields[number], range: Range) {
@@ -31,7 +54,13 @@ t.test('a range whose low is above its high is refused by the field that holds i
       { low: { value: 10 }, high: { value: 1 } },
       { low: { value: new ExactNumber('1.10'), unit: 'mg' }, high: { value: 1, unit: 'mg' } },
       { low: { ...grams(10), unit: 'g' }, high: { ...grams(1), unit: 'gram' } }
-    ]) t.match(refusals(field, range), [{ code: 'invariant', expression: [field.field], diagnostics: /low .* not be above .* high.*\(rng-2\)/ }], field.field)
+    ]) {
+      t.match(
+        refusals(field, range),
+        [{ code: 'invariant', expression: [field.field], diagnostics: /low .* not be above .* high.*\(rng-2\)/ }],
+        field.field
+      )
+    }
   }
 })
 

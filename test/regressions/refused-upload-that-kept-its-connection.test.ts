@@ -8,7 +8,8 @@ import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 
-// Nobody read on after an upload was refused in its middle, so nobody saw that its client had left: the connection was kept for 72 seconds. A client that sends all before it reads waited as long, and got no answer.
+// Nobody read on after an upload was refused in its middle, so nobody saw that its client had left: the connection was
+// kept for 72 seconds. A client that sends all before it reads waited as long, and got no answer.
 
 const most = 2 ** 20
 const line = '{"lastName":"Byron"}\n'
@@ -29,7 +30,8 @@ async function place (t: Test) {
     t.after(() => socket.destroy())
     return socket
   }
-  const connections = () => new Promise<number>(resolve => gateway.app.server.getConnections((_, count) => resolve(count)))
+  const connections = () =>
+    new Promise<number>(resolve => gateway.app.server.getConnections((_, count) => resolve(count)))
   return { head, open, connections }
 }
 
@@ -51,7 +53,10 @@ async function heard (socket: Socket, wanted: RegExp): Promise<string> {
   return text
 }
 
-for (const [name, upload] of Object.entries<Upload>({ plain: { body: plain }, zipped: { body: zipped, encoding: 'gzip' } })) {
+for (const [name, upload] of Object.entries<Upload>({
+  plain: { body: plain },
+  zipped: { body: zipped, encoding: 'gzip' }
+})) {
   t.test(`${name}: the connection of a refused upload ends with its client`, async t => {
     const { head, open, connections } = await place(t)
     const socket = open()
@@ -59,19 +64,24 @@ for (const [name, upload] of Object.entries<Upload>({ plain: { body: plain }, zi
     for (const chunk of chunksOf(upload)) socket.write(chunk)
     await heard(socket, /^HTTP\/1\.1 413 /)
     socket.destroy()
-    await until(async () => await connections() === 0)
+    await until(async () => (await connections()) === 0)
   })
 
-  t.test(`${name}: a client that sends everything before it reads gets the answer, and its connection serves the next request`, async t => {
-    const { head, open } = await place(t)
-    const socket = open().pause()
-    socket.write(head(chunked, upload.encoding))
-    for (const chunk of chunksOf(upload)) socket.write(chunk)
-    await new Promise<void>(resolve => { socket.write('0\r\n\r\n', () => resolve()) })
-    socket.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')
-    socket.resume()
-    t.match(await heard(socket, /HTTP\/1\.1 200 /), /^HTTP\/1\.1 413 [^]*PAYLOAD_TOO_LARGE/)
-  })
+  t.test(
+    `${name}: a client that sends everything before it reads gets the answer, and its connection serves the next request`,
+    async t => {
+      const { head, open } = await place(t)
+      const socket = open().pause()
+      socket.write(head(chunked, upload.encoding))
+      for (const chunk of chunksOf(upload)) socket.write(chunk)
+      await new Promise<void>(resolve => {
+        socket.write('0\r\n\r\n', () => resolve())
+      })
+      socket.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')
+      socket.resume()
+      t.match(await heard(socket, /HTTP\/1\.1 200 /), /^HTTP\/1\.1 413 [^]*PAYLOAD_TOO_LARGE/)
+    }
+  )
 }
 
 t.test('a client that has its answer, and then neither sends the rest nor leaves, is cut off', async t => {

@@ -30,8 +30,26 @@ t.test('16 MiB of what is refused is refused in little memory', async t => {
     } catch (error) {
       console.log(error.name)
     }`
-  for (const [request, refusal] of Object.entries({ numbers: 'JsonSyntaxError', objects: 'JsonSyntaxError', names: 'Failure', values: 'Failure', keys: 'Failure' })) {
-    const { stdout, signal } = spawnSync(process.execPath, ['--max-old-space-size=96', '--import', './test/harness/typescript.js', '--input-type=module', '--eval', script, request], { encoding: 'utf8' })
+  for (const [request, refusal] of Object.entries({
+    numbers: 'JsonSyntaxError',
+    objects: 'JsonSyntaxError',
+    names: 'Failure',
+    values: 'Failure',
+    keys: 'Failure'
+  })) {
+    const { stdout, signal } = spawnSync(
+      process.execPath,
+      [
+        '--max-old-space-size=96',
+        '--import',
+        './test/harness/typescript.js',
+        '--input-type=module',
+        '--eval',
+        script,
+        request
+      ],
+      { encoding: 'utf8' }
+    )
     t.match({ stdout, signal }, { stdout: refusal, signal: null }, request)
   }
 })
@@ -39,51 +57,119 @@ t.test('16 MiB of what is refused is refused in little memory', async t => {
 t.test('a body holds two million values, and a hundred thousand numbers that keep their text', async t => {
   for (const [item, most] of [['1', maxValues], ['1.0', maxExact]] as const) {
     t.equal((parseStrict(Buffer.from(list(item, most))) as unknown[]).length, most)
-    t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), { name: 'JsonSyntaxError', reason: /^at most 2000000 values, of which 100000 may be/ })
+    t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), {
+      name: 'JsonSyntaxError',
+      reason: /^at most 2000000 values, of which 100000 may be/
+    })
   }
   const send = await senderOf(t)
-  isRefused(t, await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', maxExact + 1)}}`), { status: 413, code: 'too-long', diagnostics: /^Send less at once: / }, 'told as too large')
+  isRefused(
+    t,
+    await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', maxExact + 1)}}`),
+    { status: 413, code: 'too-long', diagnostics: /^Send less at once: / },
+    'told as too large'
+  )
 })
 
 t.test('16 MiB of dense records are read', async t => {
-  const component = { code: { coding: [{ system: 'http://loinc.org', code: '8480-6' }] }, valueQuantity: { value: 120, unit: 'mmHg' } }
-  const resource = { resourceType: 'Observation', status: 'final', component: Array.from({ length: 145 }, () => component) }
-  const text = JSON.stringify(bundle('transaction', ...Array.from({ length: 1_000 }, () => ({ resource, request: { method: 'POST', url: 'Observation' } }))))
+  const component = {
+    code: { coding: [{ system: 'http://loinc.org', code: '8480-6' }] },
+    valueQuantity: { value: 120, unit: 'mmHg' }
+  }
+  const resource = {
+    resourceType: 'Observation',
+    status: 'final',
+    component: Array.from({ length: 145 }, () => component)
+  }
+  const text = JSON.stringify(
+    bundle(
+      'transaction',
+      ...Array.from({ length: 1_000 }, () => ({ resource, request: { method: 'POST', url: 'Observation' } }))
+    )
+  )
   t.ok(text.length > 15.5 * 1024 * 1024 && text.length < 16 * 1024 * 1024)
   t.match(parseStrict(Buffer.from(text)), { resourceType: 'Bundle' })
 })
 
 t.test('the patches of a Bundle hold together what a body may hold', async t => {
   const patches = Array.from({ length: 4 }, (_, at) => patchEntry(`Patient/${at}`, []))
-  for (const { resource } of patches as Array<{ resource: { data: string } }>) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', maxExact / 2)}}]`).toString('base64')
-  const { entries } = parseInteraction({ ...plain, method: 'POST', path: [], query: [], body: bundle('batch', ...patches) }) as Batch
-  t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE', 'PAYLOAD_TOO_LARGE'])
+  for (const { resource } of patches as Array<{ resource: { data: string } }>) {
+    resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', maxExact / 2)}}]`).toString('base64')
+  }
+  const { entries } = parseInteraction({
+    ...plain,
+    method: 'POST',
+    path: [],
+    query: [],
+    body: bundle('batch', ...patches)
+  }) as Batch
+  t.strictSame(
+    entries.map(entry => ('failure' in entry ? entry.failure.code : entry.interaction.kind)),
+    ['patch', 'patch', 'PAYLOAD_TOO_LARGE', 'PAYLOAD_TOO_LARGE']
+  )
 })
 
 t.test('a query or form has a thousand parameters, and a thousand that are left out too', async t => {
   const query = (length: number) => Array.from({ length }, (_, at) => `name${at}=a`).join('&')
   t.equal(parseQuery(query(1_000)).length, 1_000)
   t.throws(() => parseQuery(query(1_001)), { code: 'BAD_REQUEST', message: 'query: at most 1000 parameters' })
-  t.throws(() => parseQuery(`${'a:'.repeat(1_001)}=a`, Infinity), { code: 'BAD_REQUEST', message: /at most 2000 characters/ })
+  t.throws(() => parseQuery(`${'a:'.repeat(1_001)}=a`, Infinity), {
+    code: 'BAD_REQUEST',
+    message: /at most 2000 characters/
+  })
   const send = await senderOf(t)
   const lenient = { ...formType, prefer: 'handling=lenient' }
   t.equal((await send('POST', '/Patient/_search', query(1_000), lenient)).status, 200)
-  isRefused(t, await send('POST', '/Patient/_search', query(1_001), lenient), { status: 400, diagnostics: /at most 1000 parameters/ }, 'in a form')
-  isRefused(t, await send('POST', '', bundle('transaction', { request: { method: 'GET', url: `Patient?${query(1_001)}` } })), { status: 400, diagnostics: /at most 1000 parameters/ }, 'in an entry')
+  isRefused(
+    t,
+    await send('POST', '/Patient/_search', query(1_001), lenient),
+    { status: 400, diagnostics: /at most 1000 parameters/ },
+    'in a form'
+  )
+  isRefused(
+    t,
+    await send('POST', '', bundle('transaction', { request: { method: 'GET', url: `Patient?${query(1_001)}` } })),
+    { status: 400, diagnostics: /at most 1000 parameters/ },
+    'in an entry'
+  )
 })
 
 t.test('of the parameters of a search no more are read than it may have', async t => {
-  for (const [name, most, message] of [['identifier', 50, /search parameters/], ['subject:Patient.family', 20, /chains/], ['_include', 60, /_include/]] as const) {
+  for (const [name, most, message] of [
+    ['identifier', 50, /search parameters/],
+    ['subject:Patient.family', 20, /chains/],
+    ['_include', 60, /_include/]
+  ] as const) {
     let read = 0
-    const pairs = Array.from({ length: 1_000 }, (_, at): QueryPair => [name, name === '_include' ? 'Observation:subject' : `${at}`])
-    const query = Object.assign([...pairs], { * [Symbol.iterator] () { for (const pair of pairs) { read++; yield pair } } })
-    t.throws(() => parseInteraction({ ...plain, method: 'GET', path: ['Observation'], query }) as FhirSearch, { code: 'BAD_REQUEST', message })
+    const pairs = Array.from({ length: 1_000 }, (_, at): QueryPair => [
+      name,
+      name === '_include' ? 'Observation:subject' : `${at}`
+    ])
+    const query = Object.assign([...pairs], {
+      * [Symbol.iterator] () {
+        for (const pair of pairs) {
+          read++
+          yield pair
+        }
+      }
+    })
+    t.throws(() => parseInteraction({ ...plain, method: 'GET', path: ['Observation'], query }) as FhirSearch, {
+      code: 'BAD_REQUEST',
+      message
+    })
     t.equal(read, most + 1, name)
   }
 })
 
 t.test('an export names a thousand elements', async t => {
-  const request = (names: number) => parseInteraction({ ...plain, isLenient: true, method: 'GET', path: ['$export'], query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]] })
+  const request = (names: number) =>
+    parseInteraction({
+      ...plain,
+      isLenient: true,
+      method: 'GET',
+      path: ['$export'],
+      query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]]
+    })
   t.match(request(1_000), { kind: 'export' })
   t.throws(() => request(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
 })

@@ -7,8 +7,12 @@ import { importer } from '../jobs/importing.js'
 async function imported (t: Test, lines: number) {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const { job } = await importer(gateway, secret).run(Array.from({ length: lines }, () => ({ resourceType: 'Patient', gender: 'female' })), '?dryRun=true')
-  const results = async () => await gateway.inject({ url: `/v1/bulk/jobs/${job.id}/results`, headers: { 'x-api-key': secret } })
+  const { job } = await importer(gateway, secret).run(
+    Array.from({ length: lines }, () => ({ resourceType: 'Patient', gender: 'female' })),
+    '?dryRun=true'
+  )
+  const results = async () =>
+    await gateway.inject({ url: `/v1/bulk/jobs/${job.id}/results`, headers: { 'x-api-key': secret } })
   return { results, index: join(gateway.dataDirectory, 'bulk', job.id, 'index.db') }
 }
 
@@ -25,8 +29,8 @@ test('others have their turn while the results of an import are read', async t =
   t.ok(turns >= 15, `${turns} turns`)
 })
 
-// SQLite waited for the end of a write that could only end on the same thread: two seconds in which nothing else was done, and then the
-// results were cut off.
+// SQLite waited for the end of a write that could only end on the same thread: two seconds in which nothing else was
+// done, and then the results were cut off.
 test('results are whole though the import is being written, and nobody waits for them', async t => {
   const { results, index } = await imported(t, 1_000)
   const writer = new SQLite(index)

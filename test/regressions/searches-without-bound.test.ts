@@ -8,67 +8,97 @@ import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 import { bundle, entry, observation } from '../passthrough/fixture.js'
 
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir' }
-const search = (...query: ReadonlyArray<readonly [string, string]>) => parseInteraction({ ...plain, method: 'POST', path: ['Observation', '_search'], query })
+const search = (...query: ReadonlyArray<readonly [string, string]>) =>
+  parseInteraction({ ...plain, method: 'POST', path: ['Observation', '_search'], query })
 const sent = (body: object) => parseInteraction({ ...plain, method: 'POST', path: [], query: [], body })
 const times = <T>(length: number, item: (at: number) => T): T[] => Array.from({ length }, (_, at) => item(at))
 const typed = (at: number) => ['subject:Patient.family', `x${at}`] as const
 const reference = (at: number) => entry('POST', 'Observation', observation(`Patient?identifier=${at}`))
 
 // 1,500 chains in one form were as many searches in the datastore, or five times more, for one request that counted.
-t.test('a search may become twenty others, and a chain without a type counts for each type that it may lead to', async t => {
-  t.match(search(...times(20, typed)), { kind: 'search' })
-  t.match(search(...times(19, typed), ['_has:Provenance:target:agent', 'Practitioner/1']), { kind: 'search' })
-  for (const [name, query] of [['typed', times(21, typed)], ['_has', times(21, at => ['_has:Provenance:target:agent', `Practitioner/${at}`] as const)], ['untyped', times(11, at => ['subject.identifier', `x${at}`] as const)], ['1500', times(1_500, typed)]] as const) {
-    t.throws(() => search(...query), { code: 'BAD_REQUEST', message: /at most 20 chains/ }, name)
+t.test(
+  'a search may become twenty others, and a chain without a type counts for each type that it may lead to',
+  async t => {
+    t.match(search(...times(20, typed)), { kind: 'search' })
+    t.match(search(...times(19, typed), ['_has:Provenance:target:agent', 'Practitioner/1']), { kind: 'search' })
+    for (const [name, query] of [
+      ['typed', times(21, typed)],
+      ['_has', times(21, at => ['_has:Provenance:target:agent', `Practitioner/${at}`] as const)],
+      ['untyped', times(11, at => ['subject.identifier', `x${at}`] as const)],
+      ['1500', times(1_500, typed)]
+    ] as const) {
+      t.throws(() => search(...query), { code: 'BAD_REQUEST', message: /at most 20 chains/ }, name)
+    }
   }
-})
+)
 
 t.test('the searches of a Bundle may become a thousand others', async t => {
   const url = (joins: number) => `Observation?${times(joins, at => typed(at).join('=')).join('&')}`
   for (const type of ['batch', 'transaction']) {
     t.match(sent(bundle(type, ...times(50, () => entry('GET', url(20))))), { kind: type })
-    t.throws(() => sent(bundle(type, ...times(50, () => entry('GET', url(20))), entry('GET', url(1)))), { code: 'BAD_REQUEST', message: /at most 1000 chains/ }, type)
+    t.throws(
+      () => sent(bundle(type, ...times(50, () => entry('GET', url(20))), entry('GET', url(1)))),
+      { code: 'BAD_REQUEST', message: /at most 1000 chains/ },
+      type
+    )
   }
   const within = (entries: number) => sent(bundle('batch', ...times(entries, () => entry('GET', 'Patient/1/Coverage'))))
   t.match(within(333), { kind: 'batch' })
   t.throws(() => within(334), { code: 'BAD_REQUEST' }, 'a compartment with four ways into it')
-  t.match((sent(bundle('batch', entry('GET', url(21)))) as Batch).entries[0], { failure: { code: 'BAD_REQUEST' } }, 'an entry with too many is refused alone')
+  t.match(
+    (sent(bundle('batch', entry('GET', url(21)))) as Batch).entries[0],
+    { failure: { code: 'BAD_REQUEST' } },
+    'an entry with too many is refused alone'
+  )
 })
 
 t.test('a transaction may hold a thousand different references by criteria', async t => {
   const sizeOf = (...entries: object[]) => (sent(bundle('transaction', ...entries)) as Transaction).references.size
   t.equal(sizeOf(...times(1_000, reference)), 1_000)
-  const two = entry('POST', 'Observation', observation('Patient?identifier=a', { focus: [{ reference: 'Patient?identifier=b' }] }))
+  const two = entry(
+    'POST',
+    'Observation',
+    observation('Patient?identifier=a', { focus: [{ reference: 'Patient?identifier=b' }] })
+  )
   t.equal(sizeOf(...times(998, reference), two), 1_000)
-  t.throws(() => sizeOf(...times(999, reference), two), { code: 'BAD_REQUEST', message: /at most 1000 different conditional references/ })
+  t.throws(() => sizeOf(...times(999, reference), two), {
+    code: 'BAD_REQUEST',
+    message: /at most 1000 different conditional references/
+  })
 })
 
-t.test('of the searches that a request becomes eight are under way at once, and no other is begun when one fails', async t => {
-  const sandbox = await startTestSandbox(t)
-  const { backend: real, guard } = gatewayTo(sandbox.url)
-  let [underWay, most, all, failing] = [0, 0, 0, 0]
-  const backend = decorateBackend(real, {
-    send: async request => {
-      if (++all === failing) throw new Failure('BACKEND_ERROR')
-      most = Math.max(most, ++underWay)
-      try {
-        return await real.send(request)
-      } finally {
-        underWay--
+t.test(
+  'of the searches that a request becomes eight are under way at once, and no other is begun when one fails',
+  async t => {
+    const sandbox = await startTestSandbox(t)
+    const { backend: real, guard } = gatewayTo(sandbox.url)
+    let [underWay, most, all, failing] = [0, 0, 0, 0]
+    const backend = decorateBackend(real, {
+      send: async request => {
+        if (++all === failing) throw new Failure('BACKEND_ERROR')
+        most = Math.max(most, ++underWay)
+        try {
+          return await real.send(request)
+        } finally {
+          underWay--
+        }
       }
-    }
-  })
-  const store = guard(newTenant(), { backend })
-  await store.perform(search(...times(20, typed)))
-  t.strictSame([most, all], [8, 20])
-  most = 0
-  t.equal((await failureOf(store.perform(sent(bundle('transaction', ...times(30, reference)))))).code, 'VALIDATION_ERROR')
-  t.equal(most, 8)
-  all = 0
-  failing = 5
-  t.equal((await failureOf(store.perform(search(...times(20, typed))))).code, 'BACKEND_ERROR')
-  t.equal(all, 8, 'none after the failed one')
-})
+    })
+    const store = guard(newTenant(), { backend })
+    await store.perform(search(...times(20, typed)))
+    t.strictSame([most, all], [8, 20])
+    most = 0
+    t.equal(
+      (await failureOf(store.perform(sent(bundle('transaction', ...times(30, reference)))))).code,
+      'VALIDATION_ERROR'
+    )
+    t.equal(most, 8)
+    all = 0
+    failing = 5
+    t.equal((await failureOf(store.perform(search(...times(20, typed))))).code, 'BACKEND_ERROR')
+    t.equal(all, 8, 'none after the failed one')
+  }
+)
 
 // Two hundred conditions, 2 KB of a request that counts once, kept HAPI busy for half a minute; so did 20,000 values.
 t.test('a search has fifty conditions and five thousand values at most', async t => {

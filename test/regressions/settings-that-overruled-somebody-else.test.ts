@@ -6,7 +6,10 @@ import { startGateway } from '../harness/gateway.js'
 
 /** What a browser sends of the form of settings as it came. */
 function formIn (html: string): Record<string, string> {
-  const inputs = [...html.matchAll(/<input id="(name|datastore)" name="[^"]+" type="text" value="([^"]*)"/g), ...html.matchAll(/<input type="hidden" name="(_csrf|[a-z]+-before)" value="([^"]*)"/g)]
+  const inputs = [
+    ...html.matchAll(/<input id="(name|datastore)" name="[^"]+" type="text" value="([^"]*)"/g),
+    ...html.matchAll(/<input type="hidden" name="(_csrf|[a-z]+-before)" value="([^"]*)"/g)
+  ]
   const plan = /<option value="([^"]+)" selected/.exec(html) ?? /<option value="([^"]+)"/.exec(html)
   return { ...Object.fromEntries(inputs.map(([, name, value]) => [name, value])), plan: plan![1]! }
 }
@@ -21,7 +24,11 @@ test('a name that is changed in an old tab leaves the plan and the datastore tha
   const refused = await operator.send(path, { ...old, name: ' ' })
   t.equal(refused.status, 422)
   t.match(await operator.send(path, { ...formIn(refused.html), name: 'Clinic North' }), { status: 303 })
-  t.match(await gateway.control.organizations.find(tenantId), { name: 'Clinic North', plan: 'enterprise', datastore: 'hospital-eu' })
+  t.match(await gateway.control.organizations.find(tenantId), {
+    name: 'Clinic North',
+    plan: 'enterprise',
+    datastore: 'hospital-eu'
+  })
   await operator.send(path, { ...formIn((await operator.get(path)).html), datastore: '' })
   t.match(await gateway.control.organizations.find(tenantId), { plan: 'enterprise', datastore: undefined })
 })

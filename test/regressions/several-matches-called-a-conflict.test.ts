@@ -11,11 +11,30 @@ t.test('criteria that several records match are refused with R4\'s code for it, 
   const several = { status: 412, code: 'multiple-matches', diagnostics: /^Several records match/ }
   const url = '/Patient?family=byron'
   isRefused(t, await fhir.send('PUT', url, patient()), several, 'update')
-  isRefused(t, await fhir.send('PATCH', url, [{ op: 'add', path: '/active', value: true }], patchType), several, 'patch')
+  isRefused(
+    t,
+    await fhir.send('PATCH', url, [{ op: 'add', path: '/active', value: true }], patchType),
+    several,
+    'patch'
+  )
   isRefused(t, await fhir.send('DELETE', url), several, 'delete')
   isRefused(t, await fhir.send('POST', '/Patient', patient(), { 'if-none-exist': 'family=byron' }), several, 'create')
-  isRefused(t, await fhir.send('POST', '', bundle('transaction', entry('DELETE', url.slice(1)))), { ...several, expression: ['Bundle.entry[0]'] }, 'in a transaction')
+  isRefused(
+    t,
+    await fhir.send('POST', '', bundle('transaction', entry('DELETE', url.slice(1)))),
+    { ...several, expression: ['Bundle.entry[0]'] },
+    'in a transaction'
+  )
   const { resource } = await fhir.send('POST', '', bundle('batch', entry('DELETE', url.slice(1))))
-  t.match(resource.entry, [{ response: { status: '412 Precondition Failed', outcome: { issue: [{ code: 'multiple-matches' }] } } }], 'in a batch')
-  isRefused(t, await fhir.send('PUT', `/Patient/${id}`, patient(), { 'if-match': 'W/"9"' }), { status: 412, code: 'conflict' }, 'another version')
+  t.match(
+    resource.entry,
+    [{ response: { status: '412 Precondition Failed', outcome: { issue: [{ code: 'multiple-matches' }] } } }],
+    'in a batch'
+  )
+  isRefused(
+    t,
+    await fhir.send('PUT', `/Patient/${id}`, patient(), { 'if-match': 'W/"9"' }),
+    { status: 412, code: 'conflict' },
+    'another version'
+  )
 })

@@ -15,7 +15,11 @@ t.test('of a hundred thousand names that are no fields as many are told as it ta
 })
 
 t.test('a list is changed in the time of its length', async t => {
-  const participants = Array.from({ length: 30_000 }, (_, i) => ({ practitionerId: `Practitioner/p${i}`, role: 'nurse', period: { start: '2020' } }))
+  const participants = Array.from({ length: 30_000 }, (_, i) => ({
+    practitionerId: `Practitioner/p${i}`,
+    role: 'nurse',
+    period: { start: '2020' }
+  }))
   const before = encounters.toFhir({ patientId: '1', participants })
   for (const [change, after] of Object.entries({
     reversed: participants.toReversed(),
@@ -27,5 +31,9 @@ t.test('a list is changed in the time of its length', async t => {
     t.equal((participant as unknown[]).length, after.length, change)
   }
   const unfit = participants.map(({ role }) => ({ role }))
-  t.equal(checkChange(encounters, { participants: unfit }, { participants: participants.toReversed() }).length, 1, 'checked against what is shown')
+  t.equal(
+    checkChange(encounters, { participants: unfit }, { participants: participants.toReversed() }).length,
+    1,
+    'checked against what is shown'
+  )
 })

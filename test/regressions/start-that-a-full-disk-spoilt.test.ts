@@ -14,15 +14,23 @@ const built = dirname(buildMain())
 /** Runs a program of Node that can write no file beyond a number of blocks of 512 bytes. */
 async function limited (blocks: number, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const { PATH = '' } = process.env
-  return await promisify(execFile)('sh', ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, ...args], { env: { PATH, ...env } })
-    .then(({ stdout }) => stdout, ({ stderr }: { stderr: string }) => stderr)
+  return await promisify(execFile)('sh', ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, ...args], {
+    env: { PATH, ...env }
+  }).then(
+    ({ stdout }) => stdout,
+    ({ stderr }: { stderr: string }) => stderr
+  )
 }
 
 // It said "cannot rollback - no transaction is active" or "disk I/O error".
 t.test('a start that finds no room for its databases says so', async t => {
   const CLINIGATE_DATA = t.testdir()
   for (const blocks of [0, 16, 64, 128]) {
-    t.match(await limited(blocks, [join(built, 'main.js')], { CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }), /^clinigate: the disk .*full.*make room/i, `${blocks} blocks`)
+    t.match(
+      await limited(blocks, [join(built, 'main.js')], { CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }),
+      /^clinigate: the disk .*full.*make room/i,
+      `${blocks} blocks`
+    )
   }
 })
 
@@ -39,16 +47,19 @@ t.test('a secret of the cursors that found no room on the disk is made by the ne
 })
 
 // The operator was made first, with a password that nobody ever saw.
-t.test('a first start that breaks off before it shows anything leaves nobody out: the next one makes an operator', async t => {
-  const file = join(t.testdir(), 'control.db')
-  const control = await openControlStore({ file, plans: ['pro'], plansWithoutOverage: [], now: () => new Date() })
-  t.teardown(() => control.close())
-  const database = new Database(file)
-  t.teardown(() => database.close())
-  const config = loadConfig({})
-  database.exec('CREATE TRIGGER no_room BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, \'no room\'); END')
-  await t.rejects(firstStart(control, config), { message: 'no room' })
-  database.exec('DROP TRIGGER no_room')
-  t.match((await firstStart(control, config)).operator, { email: 'operator@clinigate.local', password: /\S{10}/ })
-  t.equal((await firstStart(control, config)).operator, undefined)
-})
+t.test(
+  'a first start that breaks off before it shows anything leaves nobody out: the next one makes an operator',
+  async t => {
+    const file = join(t.testdir(), 'control.db')
+    const control = await openControlStore({ file, plans: ['pro'], plansWithoutOverage: [], now: () => new Date() })
+    t.teardown(() => control.close())
+    const database = new Database(file)
+    t.teardown(() => database.close())
+    const config = loadConfig({})
+    database.exec("CREATE TRIGGER no_room BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    await t.rejects(firstStart(control, config), { message: 'no room' })
+    database.exec('DROP TRIGGER no_room')
+    t.match((await firstStart(control, config)).operator, { email: 'operator@clinigate.local', password: /\S{10}/ })
+    t.equal((await firstStart(control, config)).operator, undefined)
+  }
+)

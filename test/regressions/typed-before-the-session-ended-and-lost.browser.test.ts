@@ -12,17 +12,31 @@ async function clinic (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const join = async (name: string) => {
-    const { token } = await gateway.control.invitations.create({ tenantId, email: `${name}@example.org`, role: 'admin' }, 'test')
+    const { token } = await gateway.control.invitations.create(
+      { tenantId, email: `${name}@example.org`, role: 'admin' },
+      'test'
+    )
     return await gateway.control.invitations.accept(token, { name, password })
   }
   const [ann] = [await join('ann'), await join('bob')]
   const { page, complaints } = await openWindow(await startBrowser(t))
   const enter = async () => {
     const session = await newSession(gateway, ann.memberId)
-    await page.context().addCookies([{ name: 'clinigate-session', value: session, url: gateway.url, httpOnly: true, sameSite: 'Lax' }])
+    await page
+      .context()
+      .addCookies([{ name: 'clinigate-session', value: session, url: gateway.url, httpOnly: true, sameSite: 'Lax' }])
   }
   await enter()
-  return { gateway, ann, page, complaints, enter, at: (path: string) => `${gateway.url}/dashboard/${path}`, newKey: `organizations/${tenantId}/keys/new`, tenantId }
+  return {
+    gateway,
+    ann,
+    page,
+    complaints,
+    enter,
+    at: (path: string) => `${gateway.url}/dashboard/${path}`,
+    newKey: `organizations/${tenantId}/keys/new`,
+    tenantId
+  }
 }
 
 async function typeKey (page: Page): Promise<void> {
@@ -38,7 +52,11 @@ async function signIn (page: Page, name: string): Promise<void> {
   await page.press('#password', 'Enter')
 }
 
-const typedOn = async (page: Page) => [await page.inputValue('#name'), await page.isChecked('[name=mode][value=live]'), await page.inputValue('#lastDay')]
+const typedOn = async (page: Page) => [
+  await page.inputValue('#name'),
+  await page.isChecked('[name=mode][value=live]'),
+  await page.inputValue('#lastDay')
+]
 const keptIn = (page: Page) => page.evaluate<string | null>('sessionStorage.getItem("clinigate-typed")')
 
 // Whoever sent a form after the session had ended came to an empty dashboard, and had to begin again.

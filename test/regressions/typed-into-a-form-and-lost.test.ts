@@ -18,7 +18,11 @@ test('a change of an organization that is refused shows the form with what was t
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const operator = await signedIn(gateway, { role: 'operator' })
-  const refused = await operator.post(`/dashboard/organizations/${tenantId}`, { name: 'Clinic North', plan: 'enterprise', datastore: 'no such name' })
+  const refused = await operator.post(`/dashboard/organizations/${tenantId}`, {
+    name: 'Clinic North',
+    plan: 'enterprise',
+    datastore: 'no such name'
+  })
   t.equal(refused.status, 422)
   t.match(refused.text, /The name of a datastore must have/)
   t.match(refused.html, /value="Clinic North"/)
@@ -32,7 +36,12 @@ test('a last day that is refused stays in the form of a token and of a key', asy
   const { keyId } = await gateway.createKey({ tenantId })
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const forms = [
-    await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newIdempotencyToken(), name: 'deployment', role: 'viewer', lastDay: '2020-01-31' }),
+    await admin.post(`/dashboard/organizations/${tenantId}/tokens`, {
+      once: newIdempotencyToken(),
+      name: 'deployment',
+      role: 'viewer',
+      lastDay: '2020-01-31'
+    }),
     await admin.post(`/dashboard/keys/${keyId}`, { lastDay: '2020-01-31' })
   ]
   for (const { status, html } of forms) {

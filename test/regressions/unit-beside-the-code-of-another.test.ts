@@ -9,7 +9,11 @@ test('a quantity whose unit or code changes does not keep the other one of the o
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const sent = async (method: string, path: string, body: unknown): Promise<any> => {
-    const response = await fetch(`${url}/v1/${path}`, { method, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const response = await fetch(`${url}/v1/${path}`, {
+      method,
+      headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+      body: JSON.stringify(body)
+    })
     return (await response.json() as any).data
   }
   const { id: patientId } = await sent('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
@@ -18,8 +22,17 @@ test('a quantity whose unit or code changes does not keep the other one of the o
     return (await sent('PATCH', `observations/${id}`, { valueQuantity })).valueQuantity
   }
   t.strictSame(await changedBy({ value: 155, unit: 'lb' }), { value: 155, unit: 'lb' })
-  t.strictSame(await changedBy({ value: 155, code: '[lb_av]' }), { value: 155, system: kilograms.system, code: '[lb_av]' })
-  t.strictSame(await changedBy({ value: 155, unit: 'lb', code: '[lb_av]' }), { value: 155, unit: 'lb', system: kilograms.system, code: '[lb_av]' })
+  t.strictSame(await changedBy({ value: 155, code: '[lb_av]' }), {
+    value: 155,
+    system: kilograms.system,
+    code: '[lb_av]'
+  })
+  t.strictSame(await changedBy({ value: 155, unit: 'lb', code: '[lb_av]' }), {
+    value: 155,
+    unit: 'lb',
+    system: kilograms.system,
+    code: '[lb_av]'
+  })
 })
 
 test('a quantity keeps its unit and code where neither becomes another', t => {
@@ -28,7 +41,12 @@ test('a quantity keeps its unit and code where neither becomes another', t => {
   t.strictSame(changed(kilograms, { unit: 'kilogram', code: 'kg' }), { ...kilograms, unit: 'kilogram' })
   t.strictSame(changed(kilograms, { code: null, system: null }), { value: 70.5, unit: 'kg' })
   t.strictSame(changed(kilograms, { unit: null }), { value: 70.5, system: kilograms.system, code: 'kg' })
-  t.strictSame(changed({ value: 1, unit: 'kg' }, { code: 'kg', system: 'u' }), { value: 1, unit: 'kg', code: 'kg', system: 'u' })
+  t.strictSame(changed({ value: 1, unit: 'kg' }, { code: 'kg', system: 'u' }), {
+    value: 1,
+    unit: 'kg',
+    code: 'kg',
+    system: 'u'
+  })
   t.strictSame(changed({ low: kilograms }, { low: { value: 1, unit: 'lb' } }), { low: { value: 1, unit: 'lb' } })
   t.end()
 })

@@ -17,15 +17,28 @@ export type Body = Readonly<Record<string, unknown>>
 type ChangeLeaf = (leaf: unknown, schema: Schema) => unknown
 
 /** When a body is taken to be sent; the gateway's own clock fills in its defaults. */
-export const createContext = { now: '2026-03-14T09:30:00Z', keyName: 'a test key', newUrl: () => 'https://example.org/canonical/1' }
+export const createContext = {
+  now: '2026-03-14T09:30:00Z',
+  keyName: 'a test key',
+  newUrl: () => 'https://example.org/canonical/1'
+}
 
 /** The value with each of its leaves changed, as the schema tells what it is. */
 function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
   const inner = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
   if (schema.$ref !== undefined) return inner(defs[schema.$ref.replace('#/$defs/', '')]!, value)
-  if (schema.type === undefined && schema.anyOf !== undefined) return inner(schema.anyOf.find(branch => mayHold(branch, value, defs))!, value)
+  if (schema.type === undefined && schema.anyOf !== undefined) {
+    return inner(
+      schema.anyOf.find(branch => mayHold(branch, value, defs))!,
+      value
+    )
+  }
   if (Array.isArray(value)) return value.map(item => inner(schema.items!, item))
-  if (isElement(value)) return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(schema.properties![name]!, item)]))
+  if (isElement(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, inner(schema.properties![name]!, item)])
+    )
+  }
   return change(value, schema)
 }
 
@@ -33,18 +46,23 @@ function mayHold (schema: Schema, value: unknown, defs: Readonly<Record<string, 
   if (schema.$ref !== undefined) return mayHold(defs[schema.$ref.replace('#/$defs/', '')]!, value, defs)
   if (schema.type === undefined) return schema.anyOf!.some(branch => mayHold(branch, value, defs))
   if (Array.isArray(value)) return schema.type === 'array'
-  if (isElement(value)) return schema.type === 'object' && Object.keys(value).every(name => Object.hasOwn(schema.properties!, name))
+  if (isElement(value)) {
+    return schema.type === 'object' && Object.keys(value).every(name => Object.hasOwn(schema.properties!, name))
+  }
   const type = value instanceof ExactNumber ? 'number' : typeof value
   return schema.type === type || (schema.type === 'integer' && type === 'number')
 }
 
 /** Whether a text of this schema leads to a record. */
 const leadsToRecord = ({ pattern, 'x-references': types }: Schema): boolean =>
-  types !== undefined || (pattern !== undefined && new RegExp(pattern, 'u').test('Substance/1') && !new RegExp(pattern, 'u').test('some text'))
+  types !== undefined ||
+  (pattern !== undefined && new RegExp(pattern, 'u').test('Substance/1') && !new RegExp(pattern, 'u').test('some text'))
 
 /** Whether a text of this schema is the URL of a definition, or the id of one. */
 const isCanonical = ({ pattern, 'x-references': types }: Schema): boolean =>
-  types === undefined && pattern !== undefined && ['1', 'https://example.org/x|2'].every(text => new RegExp(pattern, 'u').test(text))
+  types === undefined &&
+  pattern !== undefined &&
+  ['1', 'https://example.org/x|2'].every(text => new RegExp(pattern, 'u').test(text))
 
 /** Puts records of the tenant in place of the references of a value. */
 export function referringTo ({ recordOf }: World, pick = 0): ChangeLeaf {
@@ -67,9 +85,16 @@ export function referringTo ({ recordOf }: World, pick = 0): ChangeLeaf {
 export function findable (change: ChangeLeaf): ChangeLeaf {
   let count = 0
   return (leaf, schema) => {
-    if (schema.type === 'number') return Math.min(schema.maximum ?? Infinity, Math.max(schema.minimum ?? -Infinity, 12.5))
+    if (schema.type === 'number') {
+      return Math.min(schema.maximum ?? Infinity, Math.max(schema.minimum ?? -Infinity, 12.5))
+    }
     const changed = change(leaf, schema)
-    const isFree = changed === leaf && typeof leaf === 'string' && schema.enum === undefined && schema.pattern === undefined && ['text', 'words'].includes(schema.format ?? '')
+    const isFree =
+      changed === leaf &&
+      typeof leaf === 'string' &&
+      schema.enum === undefined &&
+      schema.pattern === undefined &&
+      ['text', 'words'].includes(schema.format ?? '')
     return isFree ? `Word${++count}`.slice(0, schema.maxLength) : changed
   }
 }
@@ -98,13 +123,17 @@ export class Bodies {
   /** Only what a client must send; of several ways to fulfil it the first, or one of the wanted. */
   minimal (wanted: readonly string[] = []): Body {
     const { fields } = this.mapping
-    const needed = this.names.filter(name => fields[name]!.options.required === true && fields[name]!.options.default === undefined)
+    const needed = this.names.filter(
+      name => fields[name]!.options.required === true && fields[name]!.options.default === undefined
+    )
     const oneOf = (name: string): string => {
       const rivals = this.names.filter(other => other === name || isRival(fields, name, other))
       return wanted.find(other => rivals.includes(other)) ?? needed.find(other => rivals.includes(other))!
     }
     const names = [...new Set(needed.map(oneOf))]
-    const found = places.map(i => Object.fromEntries(names.map(name => [name, this.samples(name)[i]]))).find(body => this.isTaken(body))
+    const found = places
+      .map(i => Object.fromEntries(names.map(name => [name, this.samples(name)[i]])))
+      .find(body => this.isTaken(body))
     if (found === undefined) throw new Error(`${this.mapping.path}: what is required alone is refused`)
     return found
   }
@@ -119,7 +148,9 @@ export class Bodies {
     const left = new Set(this.names)
     while (left.size > 0) {
       const body = this.#filled([...left, ...this.names.filter(name => !left.has(name))])
-      if (Object.keys(body).filter(name => left.delete(name)).length === 0) throw new Error(`${this.mapping.path}: no body can hold ${[...left].join()}`)
+      if (Object.keys(body).filter(name => left.delete(name)).length === 0) {
+        throw new Error(`${this.mapping.path}: no body can hold ${[...left].join()}`)
+      }
       bodies.push(body)
     }
     return bodies
@@ -128,7 +159,9 @@ export class Bodies {
   /** The least body for which something holds; undefined when no sample makes one. */
   least (holds: (body: Body) => boolean): Body | undefined {
     const minimal = this.minimal()
-    return this.names.flatMap(name => this.samples(name).map(value => ({ ...minimal, [name]: value }))).find(body => this.isTaken(body) && holds(body))
+    return this.names
+      .flatMap(name => this.samples(name).map(value => ({ ...minimal, [name]: value })))
+      .find(body => this.isTaken(body) && holds(body))
   }
 
   /** Whether the gateway should take it. */
@@ -140,10 +173,15 @@ export class Bodies {
   #brokenBy (body: Body): readonly string[] | undefined {
     const whole = this.mapping.withDefaults(body, createContext)
     if (checkCreate(this.mapping, whole).length > 0) return undefined
-    return checkRules(this.mapping, this.mapping.toFhir(whole), Object.keys(whole)).flatMap(({ expression = [] }) => expression)
+    return checkRules(this.mapping, this.mapping.toFhir(whole), Object.keys(whole)).flatMap(
+      ({ expression = [] }) => expression
+    )
   }
 
-  /** As many of the fields as possible, the first of them before all. A field that needs another finds it in the second pass. */
+  /**
+   * As many of the fields as possible, the first of them before all. A field that needs another finds it in the second
+   * pass.
+   */
   #filled (names: readonly string[]): Body {
     const start = this.#with(names[0]!, this.minimal(names))
     return [...names, ...names].reduce((body, name) => this.#isShown(name, body) ? body : this.#with(name, body), start)
@@ -156,7 +194,9 @@ export class Bodies {
       const broken = this.#brokenBy(more)
       if (broken?.length === 0) return more
       const partners = (broken ?? []).filter(other => other !== name && this.names.includes(other))
-      const helped = partners.flatMap(other => this.samples(other).map(partner => ({ ...more, [other]: partner }))).find(changed => this.isTaken(changed))
+      const helped = partners
+        .flatMap(other => this.samples(other).map(partner => ({ ...more, [other]: partner })))
+        .find(changed => this.isTaken(changed))
       if (helped !== undefined) return helped
     }
     return body
@@ -191,9 +231,18 @@ export function changeOf (bodies: Bodies, name: string, stored: StoredResource, 
   const isTaken = (sent: Body): boolean => {
     const changes = changesOf(sent, shown)
     const after = mapping.patch(stored, changes)
-    return after !== stored && checkChange(mapping, changes, shown).length === 0 && checkRules(mapping, after, Object.keys(changes), stored).length === 0
+    return (
+      after !== stored &&
+      checkChange(mapping, changes, shown).length === 0 &&
+      checkRules(mapping, after, Object.keys(changes), stored).length === 0
+    )
   }
   const alone = bodies.samples(name).map(value => ({ ...beside, [name]: value }))
   const others = bodies.names.filter(other => other !== name)
-  return alone.find(isTaken) ?? others.flatMap(other => bodies.samples(other).flatMap(value => alone.map(change => ({ ...change, [other]: value })))).find(isTaken)
+  return (
+    alone.find(isTaken) ??
+    others
+      .flatMap(other => bodies.samples(other).flatMap(value => alone.map(change => ({ ...change, [other]: value }))))
+      .find(isTaken)
+  )
 }

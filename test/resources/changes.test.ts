@@ -30,14 +30,20 @@ t.test('a merge below a field is that of RFC 7396', async t => {
     [undefined, { a: { bb: { ccc: null } } }, { a: { bb: {} } }]
   ]
   for (const [before, patch, after] of examples) {
-    t.strictSame(changesOf({ field: patch }, { field: before, other: 1 }), { field: after }, JSON.stringify([before, patch]))
+    t.strictSame(
+      changesOf({ field: patch }, { field: before, other: 1 }),
+      { field: after },
+      JSON.stringify([before, patch])
+    )
   }
 })
 
 t.test('a code that changes takes the words of the old one with it, and one that stays keeps them', async t => {
   const shown = { code: { system: 's', code: 'a', display: 'A', text: 'the A', codings: [{ code: 'b' }] } }
   t.strictSame(changesOf({ code: { code: 'c' } }, shown), { code: { system: 's', code: 'c' } })
-  t.strictSame(changesOf({ code: { code: 'c', display: 'C' } }, shown), { code: { system: 's', code: 'c', display: 'C' } })
+  t.strictSame(changesOf({ code: { code: 'c', display: 'C' } }, shown), {
+    code: { system: 's', code: 'c', display: 'C' }
+  })
   t.strictSame(changesOf({ code: { code: 'a', text: 'A!' } }, shown), { code: { ...shown.code, text: 'A!' } })
 })
 
@@ -50,25 +56,66 @@ t.test('a JSON Patch names the fields that it works on', async t => {
     { op: 'remove', path: '/gone' },
     { op: 'copy', from: '/b/c/1', path: '/new' }
   ], shown), { a: 2, b: { c: ['w', 'x'] }, gone: null, new: 'x' })
-  t.strictSame(changesOf([{ op: 'replace', path: '/a', value: 2 }, { op: 'replace', path: '/a', value: 1 }], shown), { a: 1 })
-  t.strictSame(changesOf([{ op: 'move', from: '/a', path: '/x' }, { op: 'copy', from: '/x', path: '/new' }, { op: 'move', from: '/x', path: '/a' }], shown), { a: 1, new: 1 }, 'but not one that is there for a moment')
+  t.strictSame(
+    changesOf(
+      [
+        { op: 'replace', path: '/a', value: 2 },
+        { op: 'replace', path: '/a', value: 1 }
+      ],
+      shown
+    ),
+    { a: 1 }
+  )
+  t.strictSame(
+    changesOf(
+      [
+        { op: 'move', from: '/a', path: '/x' },
+        { op: 'copy', from: '/x', path: '/new' },
+        { op: 'move', from: '/x', path: '/a' }
+      ],
+      shown
+    ),
+    { a: 1, new: 1 },
+    'but not one that is there for a moment'
+  )
   t.strictSame(shown, { id: '1', a: 1, b: { c: ['x'] }, gone: true }, 'what is shown stays as it is')
 })
 
-t.test('a JSON Patch that is none is a bad request, and one that does not apply names its first bad operation', async t => {
-  const none = [
-    [{}], [null], ['remove'], [[]], [{ op: 'remove' }], [{ path: '/a' }], [{ op: 'delete', path: '/a' }], [{ op: 'add', path: '/a' }],
-    [{ op: 'move', path: '/a' }], [{ op: 'copy', path: '/a', from: 'b' }], [{ op: 'replace', path: '', value: {} }], [{ op: 'add', path: 'a', value: 1 }],
-    Array.from({ length: 1001 }, () => ({ op: 'test', path: '/a', value: 1 }))
-  ]
-  for (const body of none) t.equal(failureOf(body, { a: 1 })?.code, 'BAD_REQUEST', JSON.stringify(body).slice(0, 80))
-  for (const body of ['text', 1, true, null]) t.equal(failureOf(body)?.code, 'BAD_REQUEST')
-  for (const last of [
-    { op: 'remove', path: '/b' }, { op: 'replace', path: '/b', value: 1 }, { op: 'test', path: '/a', value: 2 }, { op: 'add', path: '/b/c', value: 1 },
-    { op: 'add', path: '/list/5', value: 1 }, { op: 'add', path: '/list/x', value: 1 }, { op: 'add', path: '/a/b', value: 1 }, { op: 'move', from: '/b', path: '/a' },
-    { op: 'add', path: '/__proto__/x', value: 1 }, { op: 'add', path: '/__proto__', value: {} }, { op: 'copy', from: '/constructor/name', path: '/a' }
-  ]) {
-    const failure = failureOf([{ op: 'test', path: '/a', value: 1 }, last], { a: 1, list: [1] })
-    t.match(failure, { code: 'VALIDATION_ERROR', issues: [{ expression: ['[1]'] }] }, JSON.stringify(last))
+t.test(
+  'a JSON Patch that is none is a bad request, and one that does not apply names its first bad operation',
+  async t => {
+    const none = [
+      [{}],
+      [null],
+      ['remove'],
+      [[]],
+      [{ op: 'remove' }],
+      [{ path: '/a' }],
+      [{ op: 'delete', path: '/a' }],
+      [{ op: 'add', path: '/a' }],
+      [{ op: 'move', path: '/a' }],
+      [{ op: 'copy', path: '/a', from: 'b' }],
+      [{ op: 'replace', path: '', value: {} }],
+      [{ op: 'add', path: 'a', value: 1 }],
+      Array.from({ length: 1001 }, () => ({ op: 'test', path: '/a', value: 1 }))
+    ]
+    for (const body of none) t.equal(failureOf(body, { a: 1 })?.code, 'BAD_REQUEST', JSON.stringify(body).slice(0, 80))
+    for (const body of ['text', 1, true, null]) t.equal(failureOf(body)?.code, 'BAD_REQUEST')
+    for (const last of [
+      { op: 'remove', path: '/b' },
+      { op: 'replace', path: '/b', value: 1 },
+      { op: 'test', path: '/a', value: 2 },
+      { op: 'add', path: '/b/c', value: 1 },
+      { op: 'add', path: '/list/5', value: 1 },
+      { op: 'add', path: '/list/x', value: 1 },
+      { op: 'add', path: '/a/b', value: 1 },
+      { op: 'move', from: '/b', path: '/a' },
+      { op: 'add', path: '/__proto__/x', value: 1 },
+      { op: 'add', path: '/__proto__', value: {} },
+      { op: 'copy', from: '/constructor/name', path: '/a' }
+    ]) {
+      const failure = failureOf([{ op: 'test', path: '/a', value: 1 }, last], { a: 1, list: [1] })
+      t.match(failure, { code: 'VALIDATION_ERROR', issues: [{ expression: ['[1]'] }] }, JSON.stringify(last))
+    }
   }
-})
+)

@@ -2,17 +2,30 @@ import { ExactNumber } from '../../src/json/json.js'
 import { isElement } from '../../src/mappings/core/path.js'
 
 /**
- * A value as it can be compared after HAPI printed it: exact numbers by their digits and precision, since HAPI writes 1e2
- * as 100 and -0.0 as 0.0, and without elements that hold nothing, which HAPI drops sooner or later.
+ * A value as it can be compared after HAPI printed it: exact numbers by their digits and precision, since HAPI writes
+ * 1e2 as 100 and -0.0 as 0.0, and without elements that hold nothing, which HAPI drops sooner or later.
  */
 export function comparable (value: unknown): unknown {
   if (value instanceof ExactNumber || typeof value === 'number') return digitsOf(String(value))
-  // Nulls at the end of a list, or in all of it, stand beside extensions of values that are not there: what the list of these says.
-  if (Array.isArray(value)) return value.slice(0, value.findLastIndex(item => item !== null) + 1).map(comparable).filter(isFilled)
-  return isElement(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, comparable(item)]).filter(([, item]) => isFilled(item))) : value
+  // Nulls at the end of a list, or in all of it, stand beside extensions of values that are not there: what the list of
+  // these says.
+  if (Array.isArray(value)) {
+    return value
+      .slice(0, value.findLastIndex(item => item !== null) + 1)
+      .map(comparable)
+      .filter(isFilled)
+  }
+  return isElement(value)
+    ? Object.fromEntries(
+      Object.entries(value)
+        .map(([name, item]) => [name, comparable(item)])
+        .filter(([, item]) => isFilled(item))
+    )
+    : value
 }
 
-const isFilled = (value: unknown): boolean => value === null || typeof value !== 'object' || Object.keys(value).length > 0
+const isFilled = (value: unknown): boolean =>
+  value === null || typeof value !== 'object' || Object.keys(value).length > 0
 
 function digitsOf (text: string): string {
   const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text)!

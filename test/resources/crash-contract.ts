@@ -12,7 +12,10 @@ import { calm } from '../sync/control-plane.js'
 /** A gateway process, as `npm start` makes one. */
 async function startProcess (t: Test, main: string, environment: Record<string, string>) {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [main], { env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   const ended = once(child, 'close')
   t.after(() => { child.kill('SIGKILL') })
   let said = ''
@@ -39,16 +42,34 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
   const environment = calm(t, { CLINIGATE_DATA: directory, FHIR_TEST_URL: backend.url, FHIR_LIVE_URL: backend.url })
   const main = buildMain()
   const first = await startProcess(t, main, environment)
-  const send = async (url: string, { method = 'GET', path, key, body }: { method?: string, path: string, key?: string, body?: unknown }) => {
-    const headers = { 'x-api-key': first.key!, ...key !== undefined && { 'idempotency-key': key }, ...body !== undefined && { 'content-type': 'application/json' } }
+  const send = async (
+    url: string,
+    { method = 'GET', path, key, body }: { method?: string; path: string; key?: string; body?: unknown }
+  ) => {
+    const headers = {
+      'x-api-key': first.key!,
+      ...(key !== undefined && { 'idempotency-key': key }),
+      ...(body !== undefined && { 'content-type': 'application/json' })
+    }
     const response = await fetch(`${url}/v1/${path}`, { method, headers, body: JSON.stringify(body) })
-    return { status: response.status, isReplayed: response.headers.get('idempotent-replayed') === 'true', data: (await response.json() as { data: any }).data }
+    return {
+      status: response.status,
+      isReplayed: response.headers.get('idempotent-replayed') === 'true',
+      data: ((await response.json()) as { data: any }).data
+    }
   }
   /** Kills the process once the datastore has the request, or has answered it. */
-  const killed = async ({ url, kill }: typeof first, what: Parameters<WatchedBackend['hold']>[0], request: { method: string, path: string, key: string, body: unknown }) => {
+  const killed = async (
+    { url, kill }: typeof first,
+    what: Parameters<WatchedBackend['hold']>[0],
+    request: { method: string; path: string; key: string; body: unknown }
+  ) => {
     const held = backend.hold(what, request.method === 'POST' ? 'POST' : 'PUT')
     const sent = send(url, request)
-    const broken = sent.then(() => false, () => true)
+    const broken = sent.then(
+      () => false,
+      () => true
+    )
     const late = await held
     await kill()
     t.equal(await broken, true, 'the client gets no answer')
@@ -56,24 +77,46 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
   }
   const total = async (url: string): Promise<number> => (await send(url, { path: 'patients' })).data.total
 
-  const create = { method: 'POST', path: 'patients', key: 'create', body: { firstName: 'Ada', lastName: 'Byron', identifiers: [{ value: '0' }] } }
+  const create = {
+    method: 'POST',
+    path: 'patients',
+    key: 'create',
+    body: { firstName: 'Ada', lastName: 'Byron', identifiers: [{ value: '0' }] }
+  }
   await killed(first, 'answer', create)
   const second = await startProcess(t, main, environment)
   const made = await send(second.url, create)
-  t.match(made, { status: 201, isReplayed: true, data: { versionId: '1', firstName: 'Ada' } }, 'killed after the datastore stored the record')
+  t.match(
+    made,
+    { status: 201, isReplayed: true, data: { versionId: '1', firstName: 'Ada' } },
+    'killed after the datastore stored the record'
+  )
   t.equal(await total(second.url), 1)
 
-  const change = { method: 'PATCH', path: `patients/${made.data.id}`, key: 'change', body: [{ op: 'add', path: '/identifiers/-', value: { value: '1' } }] }
+  const change = {
+    method: 'PATCH',
+    path: `patients/${made.data.id}`,
+    key: 'change',
+    body: [{ op: 'add', path: '/identifiers/-', value: { value: '1' } }]
+  }
   await killed(second, 'answer', change)
   const third = await startProcess(t, main, environment)
   const changed = await send(third.url, change)
-  t.match(changed, { status: 200, isReplayed: true, data: { identifiers: { length: 2 } } }, 'killed after the datastore stored the change')
+  t.match(
+    changed,
+    { status: 200, isReplayed: true, data: { identifiers: { length: 2 } } },
+    'killed after the datastore stored the change'
+  )
   t.strictSame((await send(third.url, { path: change.path })).data, changed.data)
 
   const another = { ...create, key: 'another' }
   const late = await killed(third, 'request', another)
   const fourth = await startProcess(t, main, environment)
-  t.match(await send(fourth.url, another), { status: 201, isReplayed: false }, 'killed before the datastore had the request')
+  t.match(
+    await send(fourth.url, another),
+    { status: 201, isReplayed: false },
+    'killed before the datastore had the request'
+  )
   t.equal((await late.pass()).status, 200, 'what it sent arrives now and stores nothing')
   t.equal(await total(fourth.url), 2)
   t.match(await send(fourth.url, another), { status: 201, isReplayed: true })

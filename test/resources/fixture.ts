@@ -16,7 +16,13 @@ const anyTypes = ['Substance', 'Patient']
 /** Stores the records straight on the FHIR server, since many of their types have no group. */
 export async function makeWorld (server: FhirServer, tenantId: string): Promise<StoredWorld> {
   const types = [...resourceTypes].filter(isTenantType)
-  const ids = await server.storeAll(tenantId, [...types, ...types].map(resourceType => ({ resourceType, ...resourceType === 'Bundle' && { type: 'collection' } })))
+  const ids = await server.storeAll(
+    tenantId,
+    [...types, ...types].map(resourceType => ({
+      resourceType,
+      ...(resourceType === 'Bundle' && { type: 'collection' })
+    }))
+  )
   return {
     records: ids.map((id, i) => `${types[i % types.length]}/${id}`),
     recordOf (wanted, pick = 0) {

@@ -20,7 +20,8 @@ export async function keepsHiddenContent (t: Test, bodies: Bodies, { client, ser
   for (const sample of fc.sample(r4Resource(mapping.type), { numRuns: 60, seed: 4 })) {
     if (tried === resourcesOfEach) break
     const resource = own(sample, world)
-    const stored = faultsOf(resource).length > 0 ? undefined : await server.store(client.tenantId, resource).catch(() => undefined)
+    const stored =
+      faultsOf(resource).length > 0 ? undefined : await server.store(client.tenantId, resource).catch(() => undefined)
     if (stored === undefined) continue
     await changedInPlace(t, { bodies, stored, from: tried * changesOfEach, server, client })
     tried++
@@ -28,7 +29,11 @@ export async function keepsHiddenContent (t: Test, bodies: Bodies, { client, ser
   t.equal(tried, resourcesOfEach, 'the server takes such resources')
 }
 
-interface InPlace extends Pick<Place, 'server' | 'client'> { readonly bodies: Bodies, readonly stored: StoredResource, readonly from: number }
+interface InPlace extends Pick<Place, 'server' | 'client'> {
+  readonly bodies: Bodies
+  readonly stored: StoredResource
+  readonly from: number
+}
 
 async function changedInPlace (t: Test, { bodies, stored, from, server, client }: InPlace): Promise<void> {
   const { mapping, names } = bodies
@@ -52,7 +57,9 @@ function own ({ id, ...resource }: FhirResource, world: World): FhirResource {
     if (Array.isArray(value)) return value.map(led)
     if (!isElement(value)) return value
     const { reference, ...others } = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, led(item)]))
-    if (typeof reference !== 'string' || inside.has(reference)) return { ...reference !== undefined && { reference }, ...others }
+    if (typeof reference !== 'string' || inside.has(reference)) {
+      return { ...(reference !== undefined && { reference }), ...others }
+    }
     const type = /^([A-Z][A-Za-z]+)\//.exec(reference)?.[1]
     return type === undefined ? { display: 'elsewhere', ...others } : { reference: world.recordOf([type]), ...others }
   }

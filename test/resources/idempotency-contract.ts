@@ -11,14 +11,29 @@ import { gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 const person = { firstName: 'Ada', lastName: 'Byron' }
 const appended = [{ op: 'add', path: '/identifiers/-', value: { system: 'http://ward', value: '1' } }]
 
-interface Answer { readonly status: number, readonly headers: Record<string, unknown>, readonly data: any, readonly code?: string, readonly message?: string }
+interface Answer {
+  readonly status: number
+  readonly headers: Record<string, unknown>
+  readonly data: any
+  readonly code?: string
+  readonly message?: string
+}
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** Requests of one tenant at one gateway; `key` is the Idempotency-Key. */
 function clientOf ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
-  return async (method: Method, path: string, { key, payload, headers = {} }: { key?: string, payload?: unknown, headers?: object } = {}): Promise<Answer> => {
-    const response = await inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret, ...key !== undefined && { 'idempotency-key': key }, ...headers }, payload: payload as object })
+  return async (
+    method: Method,
+    path: string,
+    { key, payload, headers = {} }: { key?: string; payload?: unknown; headers?: object } = {}
+  ): Promise<Answer> => {
+    const response = await inject({
+      method,
+      url: `/v1/${path}`,
+      headers: { 'x-api-key': secret, ...(key !== undefined && { 'idempotency-key': key }), ...headers },
+      payload: payload as object
+    })
     const { statusCode: status, headers: got } = response
     return { status, headers: got, ...response.json() }
   }
@@ -37,26 +52,33 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
   }
   const calls = (): number => backend.seen.length - sent
   const forget = (): void => { sent = backend.seen.length }
-  const total = async (send: ReturnType<typeof clientOf>, path = 'patients'): Promise<number> => (await send('GET', path)).data.total
+  const total = async (send: ReturnType<typeof clientOf>, path = 'patients'): Promise<number> =>
+    (await send('GET', path)).data.total
 
-  await t.test('a create is made once; sent again it gets the first answer, whatever became of the record since', async t => {
-    const { send } = await tenant()
-    const key = randomUUID()
-    forget()
-    const first = await send('POST', 'patients', { key, payload: { ...person, birthDate: '1990-03-14' } })
-    t.equal(calls(), callsOfWrite)
-    t.strictSame([first.status, first.headers['idempotent-replayed']], [201, undefined])
-    forget()
-    const again = await send('POST', 'patients', { key, payload: { birthDate: '1990-03-14', ...person } })
-    t.equal(calls(), 1)
-    t.strictSame([again.status, again.headers['idempotent-replayed'], again.data], [201, 'true', first.data])
-    t.strictSame([again.headers.etag, again.headers.location], [first.headers.etag, first.headers.location])
-    await send('PATCH', `patients/${first.data.id}`, { payload: { birthDate: '1991-03-14' } })
-    forget()
-    t.strictSame((await send('POST', 'patients', { key, payload: { ...person, birthDate: '1990-03-14' } })).data, first.data)
-    t.equal(calls(), 2)
-    t.equal(await total(send), 1)
-  })
+  await t.test(
+    'a create is made once; sent again it gets the first answer, whatever became of the record since',
+    async t => {
+      const { send } = await tenant()
+      const key = randomUUID()
+      forget()
+      const first = await send('POST', 'patients', { key, payload: { ...person, birthDate: '1990-03-14' } })
+      t.equal(calls(), callsOfWrite)
+      t.strictSame([first.status, first.headers['idempotent-replayed']], [201, undefined])
+      forget()
+      const again = await send('POST', 'patients', { key, payload: { birthDate: '1990-03-14', ...person } })
+      t.equal(calls(), 1)
+      t.strictSame([again.status, again.headers['idempotent-replayed'], again.data], [201, 'true', first.data])
+      t.strictSame([again.headers.etag, again.headers.location], [first.headers.etag, first.headers.location])
+      await send('PATCH', `patients/${first.data.id}`, { payload: { birthDate: '1991-03-14' } })
+      forget()
+      t.strictSame(
+        (await send('POST', 'patients', { key, payload: { ...person, birthDate: '1990-03-14' } })).data,
+        first.data
+      )
+      t.equal(calls(), 2)
+      t.equal(await total(send), 1)
+    }
+  )
 
   await t.test('a change is made once, also one that would do more each time', async t => {
     const { send } = await tenant()
@@ -88,10 +110,18 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     for (const count of [2, 20]) {
       const key = randomUUID()
-      const creates = await Promise.all(Array.from({ length: count }, () => send('POST', 'encounters', { key, payload: { patientId: id } })))
-      const changes = await Promise.all(Array.from({ length: count }, () => send('PATCH', `patients/${id}`, { key: `${key}x`, payload: appended })))
+      const creates = await Promise.all(
+        Array.from({ length: count }, () => send('POST', 'encounters', { key, payload: { patientId: id } }))
+      )
+      const changes = await Promise.all(
+        Array.from({ length: count }, () => send('PATCH', `patients/${id}`, { key: `${key}x`, payload: appended }))
+      )
       for (const [answers, status] of [[creates, 201], [changes, 200]] as const) {
-        t.equal(answers.filter(answer => answer.status === status && answer.headers['idempotent-replayed'] === undefined).length, 1)
+        t.equal(
+          answers.filter(answer => answer.status === status && answer.headers['idempotent-replayed'] === undefined)
+            .length,
+          1
+        )
         const others = answers.filter(answer => answer.status !== status)
         t.ok(others.length > 0)
         for (const { code, headers } of others) t.strictSame([code, headers['retry-after']], ['CONFLICT', '1'])
@@ -134,11 +164,23 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
     const live = clientOf(gateway, (await gateway.createKey({ tenantId: mine.tenantId, mode: 'live' })).secret)
     const sibling = clientOf(gateway, (await gateway.createKey({ tenantId: mine.tenantId })).secret)
     const key = randomUUID()
-    const made = await Promise.all([mine.send, theirs.send, live].map(send => send('POST', 'patients', { key, payload: person })))
-    t.strictSame(made.map(({ status, headers }) => [status, headers['idempotent-replayed']]), Array(3).fill([201, undefined]))
+    const made = await Promise.all(
+      [mine.send, theirs.send, live].map(send => send('POST', 'patients', { key, payload: person }))
+    )
+    t.strictSame(
+      made.map(({ status, headers }) => [status, headers['idempotent-replayed']]),
+      Array(3).fill([201, undefined])
+    )
     t.equal(new Set(made.map(({ data: { id } }) => id)).size, 3)
-    t.equal((await theirs.send('POST', 'patients', { key, payload: { ...person, active: false } })).code, 'IDEMPOTENCY_KEY_REUSED')
-    t.strictSame((await sibling('POST', 'patients', { key, payload: person })).data, made[0]!.data, 'another API key of the same tenant sends the same request')
+    t.equal(
+      (await theirs.send('POST', 'patients', { key, payload: { ...person, active: false } })).code,
+      'IDEMPOTENCY_KEY_REUSED'
+    )
+    t.strictSame(
+      (await sibling('POST', 'patients', { key, payload: person })).data,
+      made[0]!.data,
+      'another API key of the same tenant sends the same request'
+    )
   })
 
   await t.test('a refused request may be sent again with its key, and is performed when it can be', async t => {
@@ -146,12 +188,24 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: person })
     const payload = { active: false }
-    t.equal((await send('PATCH', `patients/${id}`, { key, payload, headers: { 'if-match': 'W/"77"' } })).code, 'PRECONDITION_FAILED')
-    t.equal((await send('PATCH', `patients/${id}`, { key, payload, headers: { 'if-match': 'W/"77"' } })).code, 'PRECONDITION_FAILED')
+    t.equal(
+      (await send('PATCH', `patients/${id}`, { key, payload, headers: { 'if-match': 'W/"77"' } })).code,
+      'PRECONDITION_FAILED'
+    )
+    t.equal(
+      (await send('PATCH', `patients/${id}`, { key, payload, headers: { 'if-match': 'W/"77"' } })).code,
+      'PRECONDITION_FAILED'
+    )
     t.equal((await send('PATCH', 'patients/unknown', { key: `${key}-2`, payload })).code, 'NOT_FOUND')
     t.equal((await send('PATCH', 'patients/unknown', { key: `${key}-2`, payload })).code, 'NOT_FOUND')
-    t.equal((await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null } })).code, 'VALIDATION_ERROR')
-    t.equal((await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null } })).code, 'VALIDATION_ERROR')
+    t.equal(
+      (await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null } })).code,
+      'VALIDATION_ERROR'
+    )
+    t.equal(
+      (await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null } })).code,
+      'VALIDATION_ERROR'
+    )
   })
 
   await t.test('what was made and then deleted is not made again with the same key', async t => {
@@ -180,7 +234,11 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
     t.not(second.data.id, first.id)
     const third = await send('POST', 'patients', { key, payload: person })
     t.strictSame([third.headers['idempotent-replayed'], third.data], ['true', second.data])
-    t.equal((await send('PATCH', `patients/${second.data.id}`, { key: changed, payload: { active: true } })).status, 200, 'for another request as well')
+    t.equal(
+      (await send('PATCH', `patients/${second.data.id}`, { key: changed, payload: { active: true } })).status,
+      200,
+      'for another request as well'
+    )
     clock.ms += 30 * 86_400_000
     t.equal((await send('POST', 'patients', { key, payload: { ...person, active: false } })).status, 201)
     t.equal(await total(send), 3)
@@ -194,7 +252,15 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
     }
     for (const keys of [['a', 'b'], ['a', 'a']]) {
       const body = JSON.stringify(person)
-      const head = ['POST /v1/patients HTTP/1.1', 'host: x', `x-api-key: ${secret}`, 'content-type: application/json', ...keys.map(key => `idempotency-key: ${key}`), `content-length: ${body.length}`, 'connection: close']
+      const head = [
+        'POST /v1/patients HTTP/1.1',
+        'host: x',
+        `x-api-key: ${secret}`,
+        'content-type: application/json',
+        ...keys.map(key => `idempotency-key: ${key}`),
+        `content-length: ${body.length}`,
+        'connection: close'
+      ]
       const [answer] = answersIn(await exchangeRaw(gateway.url, `${head.join('\r\n')}\r\n\r\n${body}`))
       t.equal(answer?.status, 400)
     }
@@ -218,20 +284,26 @@ interface Rig {
 
 /** The datastore decides, and the gateway never hears of it; or the other way round. */
 async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<void> {
-  await t.test('a create whose answer was lost is found by the next try, and what was never stored is stored then', async t => {
-    for (const what of ['answer', 'request'] as const) {
-      const { send } = await tenant()
-      const key = randomUUID()
-      const held = backend.hold(what, 'POST')
-      const first = send('POST', 'patients', { key, payload: person });
-      (await held).drop()
-      t.match(await first, { status: 502, code: 'BACKEND_ERROR' })
-      const again = await send('POST', 'patients', { key, payload: person })
-      t.strictSame([again.status, again.headers['idempotent-replayed'], again.data.versionId], [201, what === 'answer' ? 'true' : undefined, '1'])
-      t.equal(await total(send), 1)
-      t.strictSame((await send('POST', 'patients', { key, payload: person })).data, again.data)
+  await t.test(
+    'a create whose answer was lost is found by the next try, and what was never stored is stored then',
+    async t => {
+      for (const what of ['answer', 'request'] as const) {
+        const { send } = await tenant()
+        const key = randomUUID()
+        const held = backend.hold(what, 'POST')
+        const first = send('POST', 'patients', { key, payload: person })
+        ;(await held).drop()
+        t.match(await first, { status: 502, code: 'BACKEND_ERROR' })
+        const again = await send('POST', 'patients', { key, payload: person })
+        t.strictSame(
+          [again.status, again.headers['idempotent-replayed'], again.data.versionId],
+          [201, what === 'answer' ? 'true' : undefined, '1']
+        )
+        t.equal(await total(send), 1)
+        t.strictSame((await send('POST', 'patients', { key, payload: person })).data, again.data)
+      }
     }
-  })
+  )
 
   await t.test('a create that was lost is shown as it was made, though the record was changed since', async t => {
     const { send } = await tenant()
@@ -245,32 +317,40 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
     t.match((await send('POST', 'patients', { key, payload: person })).data, { id, versionId: '1', firstName: 'Ada' })
   })
 
-  await t.test('a create that reaches the datastore after the next try has done its work makes no second record', async t => {
-    const { send } = await tenant()
-    const key = randomUUID()
-    const held = backend.hold('request', 'POST')
-    const first = send('POST', 'patients', { key, payload: person })
-    const late = await held
-    t.equal((await send('POST', 'patients', { key, payload: person })).code, 'CONFLICT', 'while it is under way')
-    late.drop()
-    await first
-    t.equal((await send('POST', 'patients', { key, payload: person })).status, 201)
-    t.equal((await late.pass()).status, 200)
-    t.equal(await total(send), 1)
-  })
+  await t.test(
+    'a create that reaches the datastore after the next try has done its work makes no second record',
+    async t => {
+      const { send } = await tenant()
+      const key = randomUUID()
+      const held = backend.hold('request', 'POST')
+      const first = send('POST', 'patients', { key, payload: person })
+      const late = await held
+      t.equal((await send('POST', 'patients', { key, payload: person })).code, 'CONFLICT', 'while it is under way')
+      late.drop()
+      await first
+      t.equal((await send('POST', 'patients', { key, payload: person })).status, 201)
+      t.equal((await late.pass()).status, 200)
+      t.equal(await total(send), 1)
+    }
+  )
 
   await t.test('a change whose answer was lost is not made again, and one that was never made is', async t => {
     for (const what of ['answer', 'request'] as const) {
       const { send } = await tenant()
       const key = randomUUID()
-      const { data: { id, versionId } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
+      const {
+        data: { id, versionId }
+      } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
       const change = { key, payload: appended, headers: { 'if-match': `W/"${versionId}"` } }
       const held = backend.hold(what, 'PUT')
       const first = send('PATCH', `patients/${id}`, change);
       (await held).drop()
       t.match(await first, { status: 502 })
       const again = await send('PATCH', `patients/${id}`, change)
-      t.strictSame([again.status, again.headers['idempotent-replayed'], again.data.identifiers.length], [200, what === 'answer' ? 'true' : undefined, 2])
+      t.strictSame(
+        [again.status, again.headers['idempotent-replayed'], again.data.identifiers.length],
+        [200, what === 'answer' ? 'true' : undefined, 2]
+      )
       const { data } = await send('GET', `patients/${id}`)
       t.strictSame(data, again.data)
     }
@@ -287,7 +367,11 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
     await send('PATCH', `patients/${id}`, { payload: { active: false } })
     await send('PATCH', `patients/${id}`, { payload: { birthDate: '1990-03-14' } })
     const again = await send('PATCH', `patients/${id}`, { key, payload: appended })
-    t.match(again, { status: 200, headers: { 'idempotent-replayed': 'true' }, data: { identifiers: { length: 2 }, active: true } })
+    t.match(again, {
+      status: 200,
+      headers: { 'idempotent-replayed': 'true' },
+      data: { identifiers: { length: 2 }, active: true }
+    })
     t.match((await send('GET', `patients/${id}`)).data, { identifiers: { length: 2 }, active: false })
   })
 
@@ -306,22 +390,30 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
       t.equal(again.headers['retry-after'], undefined)
     }
     t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 1)
-    t.equal((await send('PATCH', `patients/${id}`, { key: randomUUID(), payload: appended })).data.identifiers.length, 2)
+    t.equal(
+      (await send('PATCH', `patients/${id}`, { key: randomUUID(), payload: appended })).data.identifiers.length,
+      2
+    )
   })
 
-  await t.test('a change that reaches the datastore after the next try has done its work is not made twice', async t => {
-    const { send } = await tenant()
-    const key = randomUUID()
-    const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
-    const held = backend.hold('request', 'PUT')
-    const first = send('PATCH', `patients/${id}`, { key, payload: appended })
-    const late = await held
-    late.drop()
-    await first
-    t.equal((await send('PATCH', `patients/${id}`, { key, payload: appended })).status, 200)
-    t.match((await late.pass()).status, /409|412/)
-    t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 2)
-  })
+  await t.test(
+    'a change that reaches the datastore after the next try has done its work is not made twice',
+    async t => {
+      const { send } = await tenant()
+      const key = randomUUID()
+      const {
+        data: { id }
+      } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
+      const held = backend.hold('request', 'PUT')
+      const first = send('PATCH', `patients/${id}`, { key, payload: appended })
+      const late = await held
+      late.drop()
+      await first
+      t.equal((await send('PATCH', `patients/${id}`, { key, payload: appended })).status, 200)
+      t.match((await late.pass()).status, /409|412/)
+      t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 2)
+    }
+  )
 
   await t.test('a change that reaches the datastore while the next try is under way is not made twice', async t => {
     const { send } = await tenant()
@@ -337,7 +429,11 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
     const second = await heldAgain
     t.equal((await late.pass()).status, 200)
     await second.pass()
-    t.match(await again, { status: 200, headers: { 'idempotent-replayed': 'true' }, data: { identifiers: { length: 2 } } })
+    t.match(await again, {
+      status: 200,
+      headers: { 'idempotent-replayed': 'true' },
+      data: { identifiers: { length: 2 } }
+    })
     t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 2)
   })
 }
@@ -352,9 +448,15 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     const keyedRequests = new IdempotencyStore({ file: ':memory:', now: () => new Date(clock.ms) })
     t.teardown(async () => { keyedRequests.close(); await datastore.backend.close() })
     return (tenantId: string, key: string, body: object = person) => {
-      const createContext = { now: new Date(clock.ms).toISOString(), keyName: 'k', newUrl: () => 'http://example.org/1' }
+      const createContext = {
+        now: new Date(clock.ms).toISOString(),
+        keyName: 'k',
+        newUrl: () => 'http://example.org/1'
+      }
       const request = { tenantId, mode: 'test', key, method: 'POST', route: 'patients', body } as const
-      return keyedRequests.perform(request, claim => createOnce({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim))
+      return keyedRequests.perform(request, claim =>
+        createOnce({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim)
+      )
     }
   }
   const counted = async (tenantId: string): Promise<number | undefined> => {
@@ -385,7 +487,11 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     const later = gatewayAt(t, clock)
     const made = await later(tenantId, key)
     t.equal(made.isReplayed, false)
-    t.match(await gatewayAt(t, clock)(tenantId, key), { isReplayed: true, stored: { id: made.stored.id } }, 'and then the new one is')
+    t.match(
+      await gatewayAt(t, clock)(tenantId, key),
+      { isReplayed: true, stored: { id: made.stored.id } },
+      'and then the new one is'
+    )
     t.equal(await counted(tenantId), 2)
   })
 
@@ -393,7 +499,14 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     const [mine, theirs] = [newTenant(), newTenant()]
     const { backend, guard } = gatewayTo(fhirUrl)
     t.teardown(() => backend.close())
-    const create = { kind: 'create-once', type: 'Patient', resource: { resourceType: 'Patient' }, marks: ['one', 'two'], seenAt: new Date(), since: new Date(0) } as const
+    const create = {
+      kind: 'create-once',
+      type: 'Patient',
+      resource: { resourceType: 'Patient' },
+      marks: ['one', 'two'],
+      seenAt: new Date(),
+      since: new Date(0)
+    } as const
     const made = await guard(mine).createOnce(create)
     const other = await guard(theirs).createOnce(create)
     t.strictSame([made.isNew, other.isNew], [true, true])

@@ -10,7 +10,10 @@ import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
 export async function includeContract (t: Test, fhirUrl: string): Promise<void> {
   const backend = await startWatched(fhirUrl)
   t.after(() => backend.close())
-  const { inject, createKey } = await startGateway(t, { fhirUrl: backend.url, config: { publicUrl: 'https://api.example.org' } })
+  const { inject, createKey } = await startGateway(t, {
+    fhirUrl: backend.url,
+    config: { publicUrl: 'https://api.example.org' }
+  })
 
   const clientOf = async () => {
     const { secret, tenantId } = await createKey()
@@ -25,41 +28,80 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
     }
     const patient = () => make('patients', { firstName: 'Ada', lastName: 'Byron' })
     const encounter = (patientId: string) => make('encounters', { status: 'planned', class: 'AMB', patientId })
-    const observation = (patientId: string, more: object = {}) => make('observations', { status: 'final', code: { code: '8867-4', system: 'http://loinc.org' }, patientId, ...more })
+    const observation = (patientId: string, more: object = {}) =>
+      make('observations', {
+        status: 'final',
+        code: { code: '8867-4', system: 'http://loinc.org' },
+        patientId,
+        ...more
+      })
     return { send, make, patient, encounter, observation, tenantId }
   }
   const idsOf = (list: Array<{ id: string }>) => list.map(({ id }) => id).sort()
   const tagged = (tenantId: string) => ({ tag: [{ system, code: tenantId }] })
 
-  await t.test('_revinclude answers with a searchset of the patient and the tenant\'s records about it, by addresses of the gateway', async t => {
-    const { send, patient, encounter, observation } = await clientOf()
-    const id = await patient()
-    const [first, second] = [await encounter(id), await encounter(id)]
-    const measured = await observation(id)
-    await observation(await patient())
-    backend.seen.length = 0
-    const { status, data, headers } = await send('GET', `patients/${id}?_revinclude=Encounter:subject&_revinclude=Encounter:patient&_revinclude=Observation:subject&_revinclude=Observation%3Apatient`)
-    t.equal(backend.seen.length, 1, 'one call')
-    t.equal(status, 200)
-    t.equal(headers.etag, undefined, 'the version of the patient says nothing of what comes along')
-    t.match(data, { resourceType: 'Bundle', type: 'searchset', total: 1 })
-    t.strictSame(data.link, [{ relation: 'self', url: `https://api.example.org/v1/fhir/Patient?_id=${id}&_revinclude=Encounter:patient&_revinclude=Observation:patient` }])
-    const [match, ...included] = data.entry
-    t.match(match, { fullUrl: `https://api.example.org/v1/fhir/Patient/${id}`, resource: { resourceType: 'Patient', id }, search: { mode: 'match' } })
-    t.strictSame(included.map(({ fullUrl, search }: { fullUrl: string, search: unknown }) => [fullUrl.replace('https://api.example.org/v1/fhir/', ''), search]).sort(),
-      [`Encounter/${first}`, `Encounter/${second}`, `Observation/${measured}`].sort().map(record => [record, { mode: 'include' }]))
-    t.notMatch(JSON.stringify(data), new URL(backend.url).host)
-    t.notMatch(JSON.stringify(data), new URL(fhirUrl).host)
-  })
+  await t.test(
+    "_revinclude answers with a searchset of the patient and the tenant's records about it, by addresses of the gateway",
+    async t => {
+      const { send, patient, encounter, observation } = await clientOf()
+      const id = await patient()
+      const [first, second] = [await encounter(id), await encounter(id)]
+      const measured = await observation(id)
+      await observation(await patient())
+      backend.seen.length = 0
+      const { status, data, headers } = await send(
+        'GET',
+        `patients/${id}?_revinclude=Encounter:subject&_revinclude=Encounter:patient&_revinclude=Observation:subject&_revinclude=Observation%3Apatient`
+      )
+      t.equal(backend.seen.length, 1, 'one call')
+      t.equal(status, 200)
+      t.equal(headers.etag, undefined, 'the version of the patient says nothing of what comes along')
+      t.match(data, { resourceType: 'Bundle', type: 'searchset', total: 1 })
+      t.strictSame(data.link, [
+        {
+          relation: 'self',
+          url: `https://api.example.org/v1/fhir/Patient?_id=${id}&_revinclude=Encounter:patient&_revinclude=Observation:patient`
+        }
+      ])
+      const [match, ...included] = data.entry
+      t.match(match, {
+        fullUrl: `https://api.example.org/v1/fhir/Patient/${id}`,
+        resource: { resourceType: 'Patient', id },
+        search: { mode: 'match' }
+      })
+      t.strictSame(
+        included
+          .map(({ fullUrl, search }: { fullUrl: string; search: unknown }) => [
+            fullUrl.replace('https://api.example.org/v1/fhir/', ''),
+            search
+          ])
+          .sort(),
+        [`Encounter/${first}`, `Encounter/${second}`, `Observation/${measured}`]
+          .sort()
+          .map(record => [record, { mode: 'include' }])
+      )
+      t.notMatch(JSON.stringify(data), new URL(backend.url).host)
+      t.notMatch(JSON.stringify(data), new URL(fhirUrl).host)
+    }
+  )
 
   await t.test('_include answers with the record and what it refers to, the same way', async t => {
     const { send, patient, encounter, observation } = await clientOf()
     const id = await patient()
     const visit = await encounter(id)
     const measured = await observation(id, { encounterId: visit })
-    for (const [path, type] of [[`encounters/${visit}?_include=Encounter:subject&_include=Encounter:patient`, 'Encounter'], [`observations/${measured}?_include=Observation:subject:Patient`, 'Observation']] as const) {
+    for (const [path, type] of [
+      [`encounters/${visit}?_include=Encounter:subject&_include=Encounter:patient`, 'Encounter'],
+      [`observations/${measured}?_include=Observation:subject:Patient`, 'Observation']
+    ] as const) {
       const { data } = await send('GET', path)
-      t.strictSame(data.entry.map(({ resource: { resourceType, id }, search: { mode } }: any) => [resourceType, id, mode]), [[type, type === 'Encounter' ? visit : measured, 'match'], ['Patient', id, 'include']])
+      t.strictSame(
+        data.entry.map(({ resource: { resourceType, id }, search: { mode } }: any) => [resourceType, id, mode]),
+        [
+          [type, type === 'Encounter' ? visit : measured, 'match'],
+          ['Patient', id, 'include']
+        ]
+      )
     }
     const both = await send('GET', `encounters/${visit}?_include=Encounter:subject&_revinclude=Observation:encounter`)
     t.strictSame(idsOf(both.data.entry.map(({ resource }: any) => resource)), [id, visit, measured].sort())
@@ -76,9 +118,21 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
     backend.seen.length = 0
     const { data } = await send('GET', `patients/${id}?include=encounters,observations`)
     t.equal(backend.seen.length, 1, 'one call')
-    t.match(data, { id, firstName: 'Ada', encounters: [{ id: visit, patientId: id, class: 'AMB' }], observations: [{ id: measured, encounterId: visit }] })
-    t.strictSame([data.encounters.length, data.observations.length], [1, 1], 'an observation that the patient made of somebody else is not one of the patient')
-    t.match((await send('GET', `encounters/${visit}?include=observations`)).data, { id: visit, observations: [{ id: measured }] })
+    t.match(data, {
+      id,
+      firstName: 'Ada',
+      encounters: [{ id: visit, patientId: id, class: 'AMB' }],
+      observations: [{ id: measured, encounterId: visit }]
+    })
+    t.strictSame(
+      [data.encounters.length, data.observations.length],
+      [1, 1],
+      'an observation that the patient made of somebody else is not one of the patient'
+    )
+    t.match((await send('GET', `encounters/${visit}?include=observations`)).data, {
+      id: visit,
+      observations: [{ id: measured }]
+    })
   })
 
   await t.test('what was stored a moment ago comes along, also when the same was asked before', async t => {
@@ -93,55 +147,83 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
       t.equal(bundle.data.entry.length, number + 1)
       const listed = await send('GET', `encounters?patientId=${id}`)
       t.strictSame([listed.data.total, idsOf(listed.data.data).includes(visit)], [number, true])
-      await make('observations', { status: 'final', code: { code: '8867-4', system: 'http://loinc.org' }, patientId: id })
+      await make('observations', {
+        status: 'final',
+        code: { code: '8867-4', system: 'http://loinc.org' },
+        patientId: id
+      })
       t.equal((await send('GET', `observations?patientId=${id}`)).data.total, number)
     }
     const last = await send('GET', `patients/${id}?include=encounters`)
     await send('DELETE', `encounters/${last.data.encounters[0].id}`)
     t.equal((await send('GET', `patients/${id}?include=encounters`)).data.encounters.length, 3)
     await send('PATCH', `encounters/${last.data.encounters[1].id}`, { status: 'cancelled' })
-    t.ok((await send('GET', `patients/${id}?include=encounters`)).data.encounters.some((visit: any) => visit.status === 'cancelled'))
+    t.ok(
+      (await send('GET', `patients/${id}?include=encounters`)).data.encounters.some(
+        (visit: any) => visit.status === 'cancelled'
+      )
+    )
   })
 
-  await t.test('another tenant\'s record, an unknown and a deleted one are alike not found, whatever is asked along', async t => {
-    const [mine, theirs] = [await clientOf(), await clientOf()]
-    const foreign = await theirs.patient()
-    await theirs.encounter(foreign)
-    const deleted = await mine.patient()
-    await mine.send('DELETE', `patients/${deleted}`)
-    for (const query of ['include=encounters', '_revinclude=Encounter:subject', '_include=Patient:organization']) {
-      const answers = await Promise.all([foreign, deleted, 'unknown'].map(async id => {
-        const { headers: _, meta: __, ...answer } = await mine.send('GET', `patients/${id}?${query}`)
-        return JSON.stringify(answer)
-      }))
-      t.equal(new Set(answers).size, 1)
-      t.match(answers[0], /NOT_FOUND/)
+  await t.test(
+    "another tenant's record, an unknown and a deleted one are alike not found, whatever is asked along",
+    async t => {
+      const [mine, theirs] = [await clientOf(), await clientOf()]
+      const foreign = await theirs.patient()
+      await theirs.encounter(foreign)
+      const deleted = await mine.patient()
+      await mine.send('DELETE', `patients/${deleted}`)
+      for (const query of ['include=encounters', '_revinclude=Encounter:subject', '_include=Patient:organization']) {
+        const answers = await Promise.all(
+          [foreign, deleted, 'unknown'].map(async id => {
+            const { headers: _, meta: __, ...answer } = await mine.send('GET', `patients/${id}?${query}`)
+            return JSON.stringify(answer)
+          })
+        )
+        t.equal(new Set(answers).size, 1)
+        t.match(answers[0], /NOT_FOUND/)
+      }
     }
-  })
+  )
 
-  await t.test('records of another tenant that refer to the own one, or that it refers to, do not come along', async t => {
-    const [mine, theirs] = [await clientOf(), await clientOf()]
-    const [own, foreign] = [await mine.patient(), await theirs.patient()]
-    const visit = { resourceType: 'Encounter', status: 'planned', class: { code: 'AMB' } }
-    const [stranger, twofold, mixed] = await Promise.all([
-      backend.store({ ...visit, meta: tagged(theirs.tenantId), subject: { reference: `Patient/${own}` } }),
-      backend.store({ ...visit, meta: { tag: [...tagged(mine.tenantId).tag, ...tagged(theirs.tenantId).tag] }, subject: { reference: `Patient/${own}` } }),
-      backend.store({ ...visit, meta: tagged(mine.tenantId), subject: { reference: `Patient/${foreign}` } })
-    ])
-    for (const query of ['_revinclude=Encounter:patient', 'include=encounters']) {
-      const answer = JSON.stringify((await mine.send('GET', `patients/${own}?${query}`)).data)
-      t.notMatch(answer, stranger)
-      t.notMatch(answer, twofold)
+  await t.test(
+    'records of another tenant that refer to the own one, or that it refers to, do not come along',
+    async t => {
+      const [mine, theirs] = [await clientOf(), await clientOf()]
+      const [own, foreign] = [await mine.patient(), await theirs.patient()]
+      const visit = { resourceType: 'Encounter', status: 'planned', class: { code: 'AMB' } }
+      const [stranger, twofold, mixed] = await Promise.all([
+        backend.store({ ...visit, meta: tagged(theirs.tenantId), subject: { reference: `Patient/${own}` } }),
+        backend.store({
+          ...visit,
+          meta: { tag: [...tagged(mine.tenantId).tag, ...tagged(theirs.tenantId).tag] },
+          subject: { reference: `Patient/${own}` }
+        }),
+        backend.store({ ...visit, meta: tagged(mine.tenantId), subject: { reference: `Patient/${foreign}` } })
+      ])
+      for (const query of ['_revinclude=Encounter:patient', 'include=encounters']) {
+        const answer = JSON.stringify((await mine.send('GET', `patients/${own}?${query}`)).data)
+        t.notMatch(answer, stranger)
+        t.notMatch(answer, twofold)
+      }
+      const { data } = await mine.send('GET', `encounters/${mixed}?_include=Encounter:subject`)
+      t.strictSame(
+        data.entry.map(({ resource: { id } }: any) => id),
+        [mixed]
+      )
     }
-    const { data } = await mine.send('GET', `encounters/${mixed}?_include=Encounter:subject`)
-    t.strictSame(data.entry.map(({ resource: { id } }: any) => id), [mixed])
-  })
+  )
 
   await t.test('a name of a pair that R4 does not know is passed over where the type has the other name', async t => {
     const { send, patient, make } = await clientOf()
     const id = await patient()
-    const allergy = await make('allergies', { patientId: id, code: { code: '91935009', system: 'http://snomed.info/sct' } })
-    const pairs = ['AllergyIntolerance', 'Encounter', 'Observation', 'Appointment', 'Consent'].flatMap(type => [`_revinclude=${type}:subject`, `_revinclude=${type}:patient`]).join('&')
+    const allergy = await make('allergies', {
+      patientId: id,
+      code: { code: '91935009', system: 'http://snomed.info/sct' }
+    })
+    const pairs = ['AllergyIntolerance', 'Encounter', 'Observation', 'Appointment', 'Consent']
+      .flatMap(type => [`_revinclude=${type}:subject`, `_revinclude=${type}:patient`])
+      .join('&')
     const { status, data } = await send('GET', `patients/${id}?${pairs}`)
     t.equal(status, 200)
     t.strictSame(data.entry.map(({ resource: { id } }: any) => id), [id, allergy])
@@ -156,7 +238,11 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
     for (const mapping of mappings) {
       const { id } = await fhirServer(fhirUrl).store(tenant, { resourceType: mapping.type })
       const includes = [...reverseIncludes(mapping, mappings).values()].flatMap(({ includes }) => includes)
-      t.match(await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes }), { record: { id }, related: [] }, mapping.path)
+      t.match(
+        await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes }),
+        { record: { id }, related: [] },
+        mapping.path
+      )
     }
   })
 
@@ -165,11 +251,36 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
     const id = await patient()
     backend.seen.length = 0
     const refused = [
-      'unknown=1', 'include=', 'include=patients', 'include=encounter', 'include=encounters&include=observations', 'include=encounters,', 'include=__proto__',
-      'include=encounters&_revinclude=Encounter:patient', 'include=encounters&unknown=1', '_include=*', '_revinclude=*', '_revinclude=Encounter', '_revinclude=Encounter:*',
-      '_revinclude:iterate=Encounter:patient', '_include:recurse=Patient:link', '_revinclude=Encounter:nonsense', '_revinclude=Nonsense:patient', '_revinclude=Medication:subject', '_revinclude=encounter:patient',
-      '_revinclude=Encounter:status', '_revinclude=Encounter:patient:Group', '_revinclude=Encounter:patient:Patient:x', '_include=Encounter:subject', '_include=Patient:link:Nonsense',
-      '_revinclude=Subscription:patient', '_revinclude=Encounter:constructor', '_revinclude=constructor:name', '_revinclude=', '_revinclude=Encounter:patient&_elements=id', '_revinclude=Encounter:patient&_count=1'
+      'unknown=1',
+      'include=',
+      'include=patients',
+      'include=encounter',
+      'include=encounters&include=observations',
+      'include=encounters,',
+      'include=__proto__',
+      'include=encounters&_revinclude=Encounter:patient',
+      'include=encounters&unknown=1',
+      '_include=*',
+      '_revinclude=*',
+      '_revinclude=Encounter',
+      '_revinclude=Encounter:*',
+      '_revinclude:iterate=Encounter:patient',
+      '_include:recurse=Patient:link',
+      '_revinclude=Encounter:nonsense',
+      '_revinclude=Nonsense:patient',
+      '_revinclude=Medication:subject',
+      '_revinclude=encounter:patient',
+      '_revinclude=Encounter:status',
+      '_revinclude=Encounter:patient:Group',
+      '_revinclude=Encounter:patient:Patient:x',
+      '_include=Encounter:subject',
+      '_include=Patient:link:Nonsense',
+      '_revinclude=Subscription:patient',
+      '_revinclude=Encounter:constructor',
+      '_revinclude=constructor:name',
+      '_revinclude=',
+      '_revinclude=Encounter:patient&_elements=id',
+      '_revinclude=Encounter:patient&_count=1'
     ]
     for (const query of refused) {
       const { status, code, message } = await send('GET', `patients/${id}?${query}`)

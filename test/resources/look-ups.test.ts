@@ -1,14 +1,19 @@
-/** What a request means beyond its own text: the key that sent it, other names of fields, records named by id in place of their URL. */
+/**
+ * What a request means beyond its own text: the key that sent it, other names of fields, records named by id in place
+ * of their URL.
+ */
 import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
 /** A client of one tenant of a new gateway, and a second client of another tenant. */
 async function clients (t: Test) {
   const { inject, createKey } = await startGateway(t)
-  const clientOf = ({ secret }: { secret: string }) => async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
-    const response = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
-    return { status: response.statusCode, ...response.json() }
-  }
+  const clientOf =
+    ({ secret }: { secret: string }) =>
+      async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
+        const response = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
+        return { status: response.statusCode, ...response.json() }
+      }
   return { send: clientOf(await createKey()), sendAsOther: clientOf(await createKey()) }
 }
 
@@ -45,9 +50,12 @@ t.test('a measure that is unknown, deleted or another tenant’s is refused alik
   const { data: deleted } = await send('POST', 'measures', {})
   await send('DELETE', `measures/${deleted.id}`)
   const { data: made } = await send('POST', 'measure-reports', { ...report, measureId: 'http://example.org/m' })
-  const refusals = await Promise.all(['unknown', deleted.id, foreign.id].flatMap(measureId => [
-    send('POST', 'measure-reports', { ...report, measureId }), send('PATCH', `measure-reports/${made.id}`, { measureId })
-  ]))
+  const refusals = await Promise.all(
+    ['unknown', deleted.id, foreign.id].flatMap(measureId => [
+      send('POST', 'measure-reports', { ...report, measureId }),
+      send('PATCH', `measure-reports/${made.id}`, { measureId })
+    ])
+  )
   for (const { status, issues } of refusals) {
     t.equal(status, 422)
     t.match(issues, [{ code: 'not-found', expression: ['measureId'] }])
@@ -65,28 +73,42 @@ t.test('a field may be sent under its other name, and is shown under its own', a
   t.equal(changed.data.candidateId, second.id)
   const both = await send('POST', 'enrollment-requests', { patientId: patient.id, candidateId: patient.id })
   t.match(both, { status: 422, issues: [{ expression: ['patientId'] }] })
-  t.equal((await send('PATCH', `enrollment-requests/${made.id}`, { patientId: null })).status, 422, 'it is required under either name')
+  t.equal(
+    (await send('PATCH', `enrollment-requests/${made.id}`, { patientId: null })).status,
+    422,
+    'it is required under either name'
+  )
 })
 
-t.test('an audit event is reported by the key that sent it, found by the words that it was sent with, and never changed', async t => {
-  const { send } = await clients(t)
-  const agent = [{ who: 'the night shift', requestor: true }]
-  const { data: made } = await send('POST', 'audit-events', { type: 'login', subtype: ['login'], agent })
-  t.same(made.source, { observer: 'a test key' })
-  t.same(made.type, { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110114', display: 'User Authentication' })
-  await send('POST', 'audit-events', { type: 'export', agent, source: { observer: 'EHR/prod', site: 'north' } })
-  t.equal((await send('GET', 'audit-events?type=login')).data.total, 1)
-  t.equal((await send('GET', 'audit-events?subtype=login,logout')).data.total, 1)
-  t.equal((await send('GET', 'audit-events?site=north')).data.total, 1)
-  t.equal((await send('PATCH', `audit-events/${made.id}`, { outcome: '8' })).status, 405)
-  t.equal((await send('DELETE', `audit-events/${made.id}`)).status, 405)
-})
+t.test(
+  'an audit event is reported by the key that sent it, found by the words that it was sent with, and never changed',
+  async t => {
+    const { send } = await clients(t)
+    const agent = [{ who: 'the night shift', requestor: true }]
+    const { data: made } = await send('POST', 'audit-events', { type: 'login', subtype: ['login'], agent })
+    t.same(made.source, { observer: 'a test key' })
+    t.same(made.type, {
+      system: 'http://dicom.nema.org/resources/ontology/DCM',
+      code: '110114',
+      display: 'User Authentication'
+    })
+    await send('POST', 'audit-events', { type: 'export', agent, source: { observer: 'EHR/prod', site: 'north' } })
+    t.equal((await send('GET', 'audit-events?type=login')).data.total, 1)
+    t.equal((await send('GET', 'audit-events?subtype=login,logout')).data.total, 1)
+    t.equal((await send('GET', 'audit-events?site=north')).data.total, 1)
+    t.equal((await send('PATCH', `audit-events/${made.id}`, { outcome: '8' })).status, 405)
+    t.equal((await send('DELETE', `audit-events/${made.id}`)).status, 405)
+  }
+)
 
 t.test('a study is found by its UID alone, not by an identifier of another system', async t => {
   const { send } = await clients(t)
   const { data: patient } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const { data: made } = await send('POST', 'imaging-studies', { patientId: patient.id, studyUid: '1.2.840.1' })
-  await send('POST', 'imaging-studies', { patientId: patient.id, identifiers: [{ system: 'http://example.org/own', value: 'urn:oid:1.2.840.1' }] })
+  await send('POST', 'imaging-studies', {
+    patientId: patient.id,
+    identifiers: [{ system: 'http://example.org/own', value: 'urn:oid:1.2.840.1' }]
+  })
   const { data } = await send('GET', 'imaging-studies?studyUid=1.2.840.1,1.2.840.9')
   t.same(data.data.map((found: { id: string }) => found.id), [made.id])
 })

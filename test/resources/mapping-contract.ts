@@ -22,7 +22,9 @@ export async function mappingContract (t: Test, mapping: Mapping, place: Place):
     return
   }
   await t.test('each field can be changed and removed, and nothing else changes', t => changed(t, bodies, place))
-  await t.test('a record that was read can be sent back whole, and what is read-only cannot be changed', t => sentBack(t, bodies, place))
+  await t.test('a record that was read can be sent back whole, and what is read-only cannot be changed', t =>
+    sentBack(t, bodies, place)
+  )
   await t.test('what another system stored keeps all that it does not show', t => keepsHiddenContent(t, bodies, place))
   await t.test('a JSON Patch changes what it names', t => jsonPatched(t, bodies, place))
   await t.test('a version is changed and read as its client demands', t => versioned(t, bodies, place))
@@ -32,32 +34,53 @@ export async function mappingContract (t: Test, mapping: Mapping, place: Place):
 type Shown = Readonly<Record<string, unknown>>
 
 function withoutIdentity (shown: Shown): Shown {
-  return Object.fromEntries(Object.entries(shown).filter(([name]) => !(identityFields as readonly string[]).includes(name)))
+  return Object.fromEntries(
+    Object.entries(shown).filter(([name]) => !(identityFields as readonly string[]).includes(name))
+  )
 }
 
 /** Fields that do not show what they should; a default that depends on the request need only be there. */
 function differences (mapping: Mapping, shown: Shown, expected: Shown, sent: Body = expected): string[] {
-  const isOpen = (name: string): boolean => typeof mapping.fields[name]?.options.default === 'function' && !Object.hasOwn(sent, name)
+  const isOpen = (name: string): boolean =>
+    typeof mapping.fields[name]?.options.default === 'function' && !Object.hasOwn(sent, name)
   return [...new Set([...Object.keys(shown), ...Object.keys(expected)])]
-    .filter(name => isOpen(name) ? (shown[name] === undefined) !== (expected[name] === undefined) : !deepEqual(comparable(shown[name]), comparable(expected[name])))
-    .map(name => `${name}: ${JSON.stringify(plainNumbers(shown[name]))}, expected ${JSON.stringify(plainNumbers(expected[name]))}`)
+    .filter(name =>
+      isOpen(name)
+        ? (shown[name] === undefined) !== (expected[name] === undefined)
+        : !deepEqual(comparable(shown[name]), comparable(expected[name]))
+    )
+    .map(
+      name =>
+        `${name}: ${JSON.stringify(plainNumbers(shown[name]))}, expected ${JSON.stringify(plainNumbers(expected[name]))}`
+    )
 }
 
 /** Stores a body that must be taken. */
 async function create (mapping: Mapping, { client }: Place, body: Body): Promise<Answer> {
   const answer = await client.send('POST', mapping.path, body)
-  if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text} for ${JSON.stringify(plainNumbers(body))}`)
+  if (answer.status !== 201) {
+    throw new Error(`${answer.status} ${answer.text} for ${JSON.stringify(plainNumbers(body))}`)
+  }
   return answer
 }
 
 async function created (t: Test, bodies: Bodies, place: Place): Promise<void> {
   const { mapping } = bodies
-  for (const [title, body] of [['what is required alone', bodies.minimal()] as const, ...bodies.full().map((body, i) => [`all that can be sent (${i + 1})`, body] as const)]) {
+  for (const [title, body] of [
+    ['what is required alone', bodies.minimal()] as const,
+    ...bodies.full().map((body, i) => [`all that can be sent (${i + 1})`, body] as const)
+  ]) {
     await t.test(`${title} is stored, and read as it was sent`, async t => {
       const { data, headers, body: envelope } = await create(mapping, place, body)
       t.equal(headers.location, `/v1/${mapping.path}/${data.id}`)
       t.equal(headers.etag, `W/"${data.versionId}"`)
-      t.match(data, { id: /^[A-Za-z0-9.-]{1,64}$/, resourceType: mapping.type, versionId: String, createdAt: String, updatedAt: data.createdAt })
+      t.match(data, {
+        id: /^[A-Za-z0-9.-]{1,64}$/,
+        resourceType: mapping.type,
+        versionId: String,
+        createdAt: String,
+        updatedAt: data.createdAt
+      })
       t.match(envelope.meta, { status: 201, requestId: headers['x-request-id'] })
       const expected = mapping.toSimple(mapping.toFhir(mapping.withDefaults(body, createContext)))
       t.strictSame(differences(mapping, withoutIdentity(data), expected, body), [])
@@ -74,7 +97,10 @@ function findableBodies (mapping: Mapping, { world }: Place): Body[] {
   const variants = Array.from({ length: 8 }, (_, pick) => new Bodies(mapping, findable(referringTo(world, pick))))
   const shows = (filter: Filter) => (body: Body) => {
     const resource = mapping.toFhir(mapping.withDefaults(body, createContext))
-    return valuesFinding(resource, filter).length > 0 || (filter.hasText === true && wordsFinding(resource, filter).length > 0)
+    return (
+      valuesFinding(resource, filter).length > 0 ||
+      (filter.hasText === true && wordsFinding(resource, filter).length > 0)
+    )
   }
   return Object.values(mapping.filters).reduce((bodies, filter) => {
     if (bodies.some(shows(filter))) return bodies
@@ -94,10 +120,17 @@ function firstOf<T, U> (items: readonly T[], find: (item: T) => U | undefined): 
 async function found (t: Test, mapping: Mapping, place: Place): Promise<void> {
   const records = await Promise.all(findableBodies(mapping, place).map(async body => {
     const { data } = await create(mapping, place, body)
-    return { id: data.id as string, updatedAt: data.updatedAt as string, stored: await place.server.read(mapping.type, data.id) }
+    return {
+      id: data.id as string,
+      updatedAt: data.updatedAt as string,
+      stored: await place.server.read(mapping.type, data.id)
+    }
   }))
   const search = async (query: Readonly<Record<string, string>>) => {
-    const { status, data, text } = await place.client.send('GET', `${mapping.path}?${new URLSearchParams({ count: '100', ...query })}`)
+    const { status, data, text } = await place.client.send(
+      'GET',
+      `${mapping.path}?${new URLSearchParams({ count: '100', ...query })}`
+    )
     if (status !== 200) return [`${status} ${text}`]
     return data.data.map(({ id }: { id: string }) => id) as string[]
   }
@@ -109,7 +142,9 @@ async function found (t: Test, mapping: Mapping, place: Place): Promise<void> {
   for (const [name, filter] of Object.entries(mapping.filters)) {
     await t.test(`${name} finds what it should and sorts`, async t => {
       const known = records.flatMap(({ id, stored }) => valuesFinding(stored, filter).map(value => ({ id, value })))
-      const worded = filter.hasText ? records.flatMap(({ id, stored }) => wordsFinding(stored, filter).map(value => ({ id, value }))) : []
+      const worded = filter.hasText
+        ? records.flatMap(({ id, stored }) => wordsFinding(stored, filter).map(value => ({ id, value })))
+        : []
       if (known.length + worded.length === 0) t.fail('no record has anything that this filter looks at')
       for (const { id, value } of known.slice(0, 1)) await finds(t, { [name]: value, sort: name }, id)
       for (const { id, value } of worded.slice(0, 1)) await finds(t, { [`${name}:text`]: value, sort: `-${name}` }, id)
@@ -139,7 +174,11 @@ async function changed (t: Test, bodies: Bodies, place: Place): Promise<void> {
     const answer = await place.client.send('PATCH', `${mapping.path}/${data.id}`, changes)
     if (answer.status !== 200) throw new Error(`${JSON.stringify(plainNumbers(changes))}: ${answer.text}`)
     stored = patchedBy(mapping, stored, changes)
-    t.strictSame(differences(mapping, withoutIdentity(answer.data), mapping.toSimple(stored)), [], Object.keys(changes).join())
+    t.strictSame(
+      differences(mapping, withoutIdentity(answer.data), mapping.toSimple(stored)),
+      [],
+      Object.keys(changes).join()
+    )
   }
   // The field before is removed by the change of the next one where R4 allows that, which halves the requests.
   let removal: Body = {}
@@ -169,17 +208,30 @@ async function sentBack (t: Test, bodies: Bodies, { client, ...place }: Place): 
   t.strictSame(answer.data, data)
   const rounded = await client.send('PATCH', path, plainNumbers(data))
   t.equal(rounded.headers.etag, headers.etag, 'nor is there one when JavaScript has rounded its numbers')
-  t.match(await client.send('PATCH', path, { ...data, versionId: 'another' }), { status: 409, body: { code: 'CONFLICT' } })
-  const readOnly = [...identityFields.filter(name => name !== 'versionId'), ...Object.keys(mapping.fields).filter(name => mapping.fields[name]!.options.readOnly)]
+  t.match(await client.send('PATCH', path, { ...data, versionId: 'another' }), {
+    status: 409,
+    body: { code: 'CONFLICT' }
+  })
+  const readOnly = [
+    ...identityFields.filter(name => name !== 'versionId'),
+    ...Object.keys(mapping.fields).filter(name => mapping.fields[name]!.options.readOnly)
+  ]
   for (const name of readOnly.filter(name => data[name] !== undefined)) {
     const { status, body } = await client.send('PATCH', path, { ...data, [name]: 'another' })
-    t.match([status, body], [422, { code: 'VALIDATION_ERROR', issues: [{ expression: [name], code: 'business-rule' }] }], name)
+    t.match(
+      [status, body],
+      [422, { code: 'VALIDATION_ERROR', issues: [{ expression: [name], code: 'business-rule' }] }],
+      name
+    )
   }
 }
 
 function isRemovable (mapping: Mapping, name: string, stored: StoredResource): boolean {
   const changes = { [name]: null }
-  return checkChange(mapping, changes).length === 0 && checkRules(mapping, mapping.patch(stored, changes), [name], stored).length === 0
+  return (
+    checkChange(mapping, changes).length === 0 &&
+    checkRules(mapping, mapping.patch(stored, changes), [name], stored).length === 0
+  )
 }
 
 async function jsonPatched (t: Test, bodies: Bodies, place: Place): Promise<void> {
@@ -188,12 +240,24 @@ async function jsonPatched (t: Test, bodies: Bodies, place: Place): Promise<void
   const full = bodies.full()[0]!
   const path = `${mapping.path}/${minimal.id}`
   const set = Object.entries(full).filter(([name, value]) => !deepEqual(minimal[name], value))
-  const operations = set.map(([name, value]) => ({ op: minimal[name] === undefined ? 'add' : 'replace', path: `/${name}`, value }))
-  const answer = await place.client.send('PATCH', path, [{ op: 'test', path: '/versionId', value: minimal.versionId }, ...operations])
+  const operations = set.map(([name, value]) => ({
+    op: minimal[name] === undefined ? 'add' : 'replace',
+    path: `/${name}`,
+    value
+  }))
+  const answer = await place.client.send('PATCH', path, [
+    { op: 'test', path: '/versionId', value: minimal.versionId },
+    ...operations
+  ])
   t.equal(answer.status, 200, answer.text)
-  const expected = mapping.toSimple(mapping.patch(mapping.toFhir(mapping.withDefaults(bodies.minimal(), createContext)), Object.fromEntries(set)))
+  const expected = mapping.toSimple(
+    mapping.patch(mapping.toFhir(mapping.withDefaults(bodies.minimal(), createContext)), Object.fromEntries(set))
+  )
   t.strictSame(differences(mapping, withoutIdentity(answer.data), expected, full), [])
-  const failing = await place.client.send('PATCH', path, [{ op: 'test', path: '/versionId', value: minimal.versionId }, { op: 'remove', path: '/identifiers' }])
+  const failing = await place.client.send('PATCH', path, [
+    { op: 'test', path: '/versionId', value: minimal.versionId },
+    { op: 'remove', path: '/identifiers' }
+  ])
   t.equal(failing.status, 422)
   t.strictSame((await place.client.send('GET', path)).data, answer.data, 'a patch that does not apply changes nothing')
 }
@@ -204,14 +268,18 @@ async function versioned (t: Test, bodies: Bodies, place: Place): Promise<void> 
   const first = await create(mapping, place, bodies.minimal())
   const path = `${mapping.path}/${first.data.id}`
   const stored: FhirResource = await place.server.read(mapping.type, first.data.id)
-  const changes = bodies.names.map(name => changeOf(bodies, name, stored as StoredResource)).find(change => change !== undefined)!
+  const changes = bodies.names
+    .map(name => changeOf(bodies, name, stored as StoredResource))
+    .find(change => change !== undefined)!
   const second = await client.send('PATCH', path, changes, { 'if-match': first.headers.etag! })
   t.equal(second.status, 200, second.text)
   t.not(second.headers.etag, first.headers.etag)
   const again = await client.send('PATCH', path, changes)
   t.equal(again.headers.etag, second.headers.etag, 'a change that changes nothing makes no version')
   for (const method of ['PATCH', 'DELETE']) {
-    const stale = await client.send(method, path, method === 'PATCH' ? { active: 'never looked at' } : undefined, { 'if-match': first.headers.etag! })
+    const stale = await client.send(method, path, method === 'PATCH' ? { active: 'never looked at' } : undefined, {
+      'if-match': first.headers.etag!
+    })
     t.match(stale.body, { data: null, code: 'PRECONDITION_FAILED', meta: { status: 412 } })
   }
   const known = await client.send('GET', path, undefined, { 'if-none-match': second.headers.etag! })
@@ -228,7 +296,11 @@ async function deleted (t: Test, bodies: Bodies, place: Place): Promise<void> {
   const answer = await client.send('DELETE', path, undefined, { 'if-match': headers.etag! })
   t.strictSame([answer.status, answer.data], [200, { id: data.id, deleted: true }])
   for (const [method, change] of [['GET'], ['PATCH', {}], ['PATCH', []], ['DELETE']] as const) {
-    t.match((await client.send(method, path, change)).body, { data: null, code: 'NOT_FOUND', meta: { status: 404 } }, method)
+    t.match(
+      (await client.send(method, path, change)).body,
+      { data: null, code: 'NOT_FOUND', meta: { status: 404 } },
+      method
+    )
   }
   t.strictSame((await client.send('GET', `${mapping.path}?id=${data.id}`)).data.data, [])
 }

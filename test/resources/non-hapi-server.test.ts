@@ -12,6 +12,10 @@ import { pagingContract } from './paging-contract.js'
 t.setTimeout(600_000)
 const server = await startTestSandbox(t, { ...unlikeHapi, references: 'checked' })
 await t.test('a keyed write is done once', t => idempotencyContract(t, server.url, 2))
-await t.test('searches', async t => pagingContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans })))
-await t.test('changes', async t => changeContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans }), fhirServer(server.url)))
+await t.test('searches', async t =>
+  pagingContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans }))
+)
+await t.test('changes', async t =>
+  changeContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans }), fhirServer(server.url))
+)
 t.end()

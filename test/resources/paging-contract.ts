@@ -4,14 +4,20 @@ import type { TestGateway } from '../harness/gateway.js'
 
 /** What searches must do page by page, whichever FHIR server is behind the gateway. */
 export async function pagingContract (t: Test, gateway: TestGateway): Promise<void> {
-  await t.test('every record comes on one page, and each page says how many there are in all', t => wholePages(t, gateway))
-  await t.test('a record is found at once, and gone at once, though the same search was made before', t => freshResults(t, gateway))
+  await t.test('every record comes on one page, and each page says how many there are in all', t =>
+    wholePages(t, gateway)
+  )
+  await t.test('a record is found at once, and gone at once, though the same search was made before', t =>
+    freshResults(t, gateway)
+  )
   await t.test('a cursor serves its own search and nothing else', t => boundCursors(t, gateway))
   await t.test('what is not understood in a query is refused, and never passed over', t => strictQueries(t, gateway))
 }
 
 async function createPatients (client: Client, count: number, lastName = 'Byron'): Promise<string[]> {
-  const answers = await Promise.all(Array.from({ length: count }, (_, i) => client.send('POST', 'patients', { firstName: `Ada${i}`, lastName })))
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, i) => client.send('POST', 'patients', { firstName: `Ada${i}`, lastName }))
+  )
   return answers.map(({ data }) => data.id as string).sort()
 }
 
@@ -21,14 +27,24 @@ async function wholePages (t: Test, gateway: TestGateway): Promise<void> {
   const client = await clientOf(gateway)
   t.strictSame((await client.send('GET', 'patients')).data, { data: [], total: 0, hasMore: false })
   const ids = await createPatients(client, 23)
-  for (const [query, size] of [['', 20], ['count=1', 1], ['count=7&sort=-firstName', 7], ['count=22', 22], ['count=23', 23], ['count=100&lastName=byr', 100]] as const) {
+  for (const [query, size] of [
+    ['', 20],
+    ['count=1', 1],
+    ['count=7&sort=-firstName', 7],
+    ['count=22', 22],
+    ['count=23', 23],
+    ['count=100&lastName=byr', 100]
+  ] as const) {
     const seen: string[] = []
     let cursor = ''
     do {
       const page = await client.send('GET', `patients?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`)
       const left = ids.length - seen.length
-      t.strictSame({ ...page.data, data: idsOf(page).length, cursor: typeof page.data.cursor },
-        { data: Math.min(size, left), total: 23, cursor: left > size ? 'string' : 'undefined', hasMore: left > size }, `${query} from ${seen.length}`)
+      t.strictSame(
+        { ...page.data, data: idsOf(page).length, cursor: typeof page.data.cursor },
+        { data: Math.min(size, left), total: 23, cursor: left > size ? 'string' : 'undefined', hasMore: left > size },
+        `${query} from ${seen.length}`
+      )
       seen.push(...idsOf(page))
       cursor = page.data.cursor ?? ''
     } while (cursor !== '' && seen.length <= ids.length)
@@ -52,16 +68,34 @@ async function freshResults (t: Test, gateway: TestGateway): Promise<void> {
 
 async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {
   const client = await clientOf(gateway)
-  const [sameTenant, otherMode, otherTenant] = [await clientOf(gateway, { tenantId: client.tenantId }), await clientOf(gateway, { tenantId: client.tenantId, mode: 'live' }), await clientOf(gateway)]
+  const [sameTenant, otherMode, otherTenant] = [
+    await clientOf(gateway, { tenantId: client.tenantId }),
+    await clientOf(gateway, { tenantId: client.tenantId, mode: 'live' }),
+    await clientOf(gateway)
+  ]
   await createPatients(client, 5)
   const query = 'lastName=Byron&count=2'
   const { cursor } = (await client.send('GET', `patients?${query}`)).data as { cursor: string }
-  for (const [who, path] of [[client, `patients?${query}&cursor=${cursor}`], [client, `patients?cursor=${cursor}`], [sameTenant, `patients?count=2&lastName=Byron&cursor=${cursor}`]] as const) {
+  for (const [who, path] of [
+    [client, `patients?${query}&cursor=${cursor}`],
+    [client, `patients?cursor=${cursor}`],
+    [sameTenant, `patients?count=2&lastName=Byron&cursor=${cursor}`]
+  ] as const) {
     t.equal(idsOf(await who.send('GET', path)).length, 2)
   }
   const flipped = cursor.slice(0, 40) + (cursor[40] === 'A' ? 'B' : 'A') + cursor.slice(41)
   const misuses: Array<[Client, string]> = [
-    ...['', 'x', cursor.slice(1), `${cursor}A`, `${cursor}=`, flipped, 'A'.repeat(cursor.length), 'https://example.org/fhir?_getpages=1', '../Patient'].map(forged => [client, `patients?cursor=${encodeURIComponent(forged)}`] as [Client, string]),
+    ...[
+      '',
+      'x',
+      cursor.slice(1),
+      `${cursor}A`,
+      `${cursor}=`,
+      flipped,
+      'A'.repeat(cursor.length),
+      'https://example.org/fhir?_getpages=1',
+      '../Patient'
+    ].map(forged => [client, `patients?cursor=${encodeURIComponent(forged)}`] as [Client, string]),
     [otherTenant, `patients?cursor=${cursor}`],
     [otherMode, `patients?cursor=${cursor}`],
     [client, `practitioners?cursor=${cursor}`],
@@ -70,7 +104,13 @@ async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {
     [client, `patients?lastName=Byron&count=3&cursor=${cursor}`]
   ]
   const answers = await Promise.all(misuses.map(([who, path]) => who.send('GET', path)))
-  for (const [i, { body }] of answers.entries()) t.match(body, { data: null, code: 'INVALID_CURSOR', issues: [], meta: { status: 400 } }, misuses[i]![1].slice(0, 60))
+  for (const [i, { body }] of answers.entries()) {
+    t.match(
+      body,
+      { data: null, code: 'INVALID_CURSOR', issues: [], meta: { status: 400 } },
+      misuses[i]![1].slice(0, 60)
+    )
+  }
   t.equal(new Set(answers.map(({ body }) => body.message)).size, 1, 'one text for all')
 }
 
@@ -110,8 +150,17 @@ async function strictQueries (t: Test, gateway: TestGateway): Promise<void> {
     const { status, body } = await client.send('GET', `patients?${query}`)
     t.match({ status, body }, { status: 400, body: { data: null, code, message: says } }, query.slice(0, 40))
   }
-  for (const [method, path] of [['POST', 'patients?active=true'], ['GET', 'patients/1?x=1'], ['PATCH', 'patients/1?count=1'], ['DELETE', 'patients/1?cascade=true']] as const) {
-    t.match((await client.send(method, path, method === 'GET' || method === 'DELETE' ? undefined : {})).body, { code: 'BAD_REQUEST', meta: { status: 400 } }, `${method} ${path}`)
+  for (const [method, path] of [
+    ['POST', 'patients?active=true'],
+    ['GET', 'patients/1?x=1'],
+    ['PATCH', 'patients/1?count=1'],
+    ['DELETE', 'patients/1?cascade=true']
+  ] as const) {
+    t.match(
+      (await client.send(method, path, method === 'GET' || method === 'DELETE' ? undefined : {})).body,
+      { code: 'BAD_REQUEST', meta: { status: 400 } },
+      `${method} ${path}`
+    )
   }
   t.equal((await client.send('GET', 'patients')).data.total, 1)
 }

@@ -14,17 +14,38 @@ t.test('no list that comes along has the name of a field', async t => {
   }
 })
 
-t.test('a group comes along by the search parameter that is about the record, and by another one only where there is none', async t => {
-  const patients = mappings.find(({ path }) => path === 'patients')!
-  const relations = reverseIncludes(patients, mappings)
-  for (const path of ['encounters', 'observations', 'appointments', 'medication-statements', 'care-plans', 'allergies', 'conditions']) {
-    t.strictSame(relations.get(path)?.includes.map(({ direction, parameter }) => [direction, parameter]), [['revinclude', 'patient']], path)
+t.test(
+  'a group comes along by the search parameter that is about the record, and by another one only where there is none',
+  async t => {
+    const patients = mappings.find(({ path }) => path === 'patients')!
+    const relations = reverseIncludes(patients, mappings)
+    for (const path of [
+      'encounters',
+      'observations',
+      'appointments',
+      'medication-statements',
+      'care-plans',
+      'allergies',
+      'conditions'
+    ]) {
+      t.strictSame(
+        relations.get(path)?.includes.map(({ direction, parameter }) => [direction, parameter]),
+        [['revinclude', 'patient']],
+        path
+      )
+    }
+    t.notOk(relations.has('patients'), 'a link between patients is no filter')
+    t.notOk(relations.has('medications'), 'no medication refers to a patient')
+    const roles = reverseIncludes(
+      mappings.find(({ path }) => path === 'practitioner-roles')!,
+      mappings
+    )
+    t.strictSame(
+      roles.get('observations')?.includes.map(({ parameter }) => parameter),
+      ['performer']
+    )
   }
-  t.notOk(relations.has('patients'), 'a link between patients is no filter')
-  t.notOk(relations.has('medications'), 'no medication refers to a patient')
-  const roles = reverseIncludes(mappings.find(({ path }) => path === 'practitioner-roles')!, mappings)
-  t.strictSame(roles.get('observations')?.includes.map(({ parameter }) => parameter), ['performer'])
-})
+)
 
 t.test('all groups that refer to a record can come along at once', async t => {
   for (const mapping of mappings) {
@@ -34,10 +55,26 @@ t.test('all groups that refer to a record can come along at once', async t => {
 })
 
 t.test('every include that the capability statement promises is understood', async t => {
-  const { rest: [{ resource }] } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false }).full(() => true) as { rest: [{ resource: Array<{ type: string, searchInclude?: string[], searchRevInclude?: string[] }> }] }
+  const {
+    rest: [{ resource }]
+  } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false }).full(
+    () => true
+  ) as { rest: [{ resource: Array<{ type: string; searchInclude?: string[]; searchRevInclude?: string[] }> }] }
   for (const [at, { type, searchInclude = [], searchRevInclude = [] }] of resource.entries()) {
-    const requested = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
-    for (const query of requested) t.match(parseInclude(mappings[at]!, () => new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
+    const requested = [
+      ...searchInclude.map(value => `_include=${value}`),
+      ...searchRevInclude.map(value => `_revinclude=${value}`)
+    ]
+    for (const query of requested) {
+      t.match(
+        parseInclude(mappings[at]!, () => new Map(), query),
+        { form: 'fhir', includes: [{ type: String }] },
+        `${type}?${query}`
+      )
+    }
   }
-  t.match(resource.find(({ type }) => type === 'Patient'), { searchInclude: ['Patient:general-practitioner'], searchRevInclude: ['Encounter:patient'] })
+  t.match(
+    resource.find(({ type }) => type === 'Patient'),
+    { searchInclude: ['Patient:general-practitioner'], searchRevInclude: ['Encounter:patient'] }
+  )
 })

@@ -24,8 +24,22 @@ export function isOpenEnded (resource: FhirResource, filter: Filter): boolean {
 
 /** A well-formed value of a filter that finds nothing but what is {@link isOpenEnded}. */
 export function valueFindingNothing ({ kind, types = [], canonicalOf, codes }: Filter): string | undefined {
-  if (kind === 'reference') return canonicalOf === undefined && types.length === 1 ? 'no-such-id' : `${canonicalOf ?? types.find(type => type !== 'any') ?? 'Patient'}/no-such-id`
-  return { string: 'Nobody', token: codes === undefined ? 'no-such-code' : undefined, date: '1801-01-01', from: '2999-12-31', until: '1801-01-01', quantity: '987654.25', number: '987654', uri: 'urn:no-such', boolean: undefined }[kind]
+  if (kind === 'reference') {
+    return canonicalOf === undefined && types.length === 1
+      ? 'no-such-id'
+      : `${canonicalOf ?? types.find(type => type !== 'any') ?? 'Patient'}/no-such-id`
+  }
+  return {
+    string: 'Nobody',
+    token: codes === undefined ? 'no-such-code' : undefined,
+    date: '1801-01-01',
+    from: '2999-12-31',
+    until: '1801-01-01',
+    quantity: '987654.25',
+    number: '987654',
+    uri: 'urn:no-such',
+    boolean: undefined
+  }[kind]
 }
 
 const elementsOf = (resource: FhirResource, { param }: Filter): readonly unknown[] =>
@@ -35,7 +49,9 @@ type Writing = (element: unknown, filter: Filter) => string[]
 
 const moment: Writing = element => {
   if (typeof element === 'string') return [element]
-  return isElement(element) ? [element.start, ...listOf(element.event)].filter(time => typeof time === 'string') as string[] : []
+  return isElement(element)
+    ? ([element.start, ...listOf(element.event)].filter(time => typeof time === 'string') as string[])
+    : []
 }
 
 const writings: Readonly<Record<Filter['kind'], Writing>> = {
@@ -71,7 +87,9 @@ function codesIn (element: unknown): Code[] {
   if (element.coding !== undefined || element.text !== undefined) return listOf(element.coding).flatMap(codesIn)
   const code = element.code ?? element.value
   // The system of a ContactPoint is no URI, and no part of its token.
-  return typeof code === 'string' ? [{ system: /:/.test(String(element.system)) ? element.system : undefined, code }] : []
+  return typeof code === 'string'
+    ? [{ system: /:/.test(String(element.system)) ? element.system : undefined, code }]
+    : []
 }
 
 const textsIn = (element: FhirElement): string[] => Object.entries(element)
@@ -83,4 +101,5 @@ const listOf = (value: unknown): readonly FhirElement[] => (value === undefined 
 const escapeCommas = (code: string): string => code.replaceAll(',', '\\,')
 
 /** HAPI finds no text with a backslash, and none that its index cuts off or reads as nothing. */
-const isPlain = (text: string): boolean => /^[\x20-\x7e]{1,150}$/.test(text) && !/\\(?!,)/.test(text) && /\w/.test(text) && text === text.trim()
+const isPlain = (text: string): boolean =>
+  /^[\x20-\x7e]{1,150}$/.test(text) && !/\\(?!,)/.test(text) && /\w/.test(text) && text === text.trim()

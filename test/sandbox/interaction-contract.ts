@@ -3,12 +3,21 @@ import { bundle, entry, isRefused, Server, type Answer } from './server.js'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** How resources are written, read and deleted, alone and in Bundles. A real HAPI keeps it as the sandbox does, but for what `isSandbox` tells apart. */
+/**
+ * How resources are written, read and deleted, alone and in Bundles. A real HAPI keeps it as the sandbox does, but for
+ * what `isSandbox` tells apart.
+ */
 export async function interactionContract (t: Test, url: string, { isSandbox }: { isSandbox: boolean }): Promise<void> {
   const server = new Server(url)
   const id = (name: string) => server.id(name)
   const patient = (name: string, more = {}) => ({ resourceType: 'Patient', id: id(name), ...more })
-  const observation = (subject: string, more = {}) => ({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: subject }, ...more })
+  const observation = (subject: string, more = {}) => ({
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'x' },
+    subject: { reference: subject },
+    ...more
+  })
   const tag = (code: string) => ({ meta: { tag: [{ system: 'urn:test:tag', code }] } })
   const identified = (value: string) => ({ identifier: [{ system: 'http://mrn', value: id(value) }] })
 
@@ -20,25 +29,37 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     return resource.meta.tag.map((tag: any) => tag.code).sort()
   }
 
-  t.test('a created resource has an id, a version and a time of the server, whatever the client says of them', async t => {
-    const answer = await server.send('POST', '/Patient', { resourceType: 'Patient', id: 'mine', meta: { versionId: '7', lastUpdated: '2000-01-01T00:00:00Z' }, active: true })
-    t.equal(answer.status, 201)
-    t.match(answer.resource, { resourceType: 'Patient', active: true, meta: { versionId: '1' } })
-    t.not(answer.resource.id, 'mine')
-    if (isSandbox) t.match(answer.resource.id, uuid)
-    t.ok(Date.now() - Date.parse(answer.resource.meta.lastUpdated) < 60_000)
-    t.equal(answer.headers.get('etag'), 'W/"1"')
-    t.equal(answer.headers.get('location'), `${url}/Patient/${answer.resource.id}/_history/1`)
-    t.ok(Date.now() - Date.parse(String(answer.headers.get('last-modified'))) < 60_000)
-    t.match(answer.headers.get('content-type'), /^application\/fhir\+json/)
-    const read = await server.send('GET', `/Patient/${answer.resource.id}`)
-    t.equal(read.status, 200)
-    t.same({ ...read.resource, meta: undefined }, { ...answer.resource, meta: undefined })
-    t.equal(read.headers.get('etag'), 'W/"1"')
-  })
+  t.test(
+    'a created resource has an id, a version and a time of the server, whatever the client says of them',
+    async t => {
+      const answer = await server.send('POST', '/Patient', {
+        resourceType: 'Patient',
+        id: 'mine',
+        meta: { versionId: '7', lastUpdated: '2000-01-01T00:00:00Z' },
+        active: true
+      })
+      t.equal(answer.status, 201)
+      t.match(answer.resource, { resourceType: 'Patient', active: true, meta: { versionId: '1' } })
+      t.not(answer.resource.id, 'mine')
+      if (isSandbox) t.match(answer.resource.id, uuid)
+      t.ok(Date.now() - Date.parse(answer.resource.meta.lastUpdated) < 60_000)
+      t.equal(answer.headers.get('etag'), 'W/"1"')
+      t.equal(answer.headers.get('location'), `${url}/Patient/${answer.resource.id}/_history/1`)
+      t.ok(Date.now() - Date.parse(String(answer.headers.get('last-modified'))) < 60_000)
+      t.match(answer.headers.get('content-type'), /^application\/fhir\+json/)
+      const read = await server.send('GET', `/Patient/${answer.resource.id}`)
+      t.equal(read.status, 200)
+      t.same({ ...read.resource, meta: undefined }, { ...answer.resource, meta: undefined })
+      t.equal(read.headers.get('etag'), 'W/"1"')
+    }
+  )
 
   t.test('a number keeps its text in every answer', async t => {
-    const text = JSON.stringify({ ...observation(`Patient/${id('number')}`), id: id('number'), valueQuantity: { value: 0 } }).replace('"value":0', '"value":1.10')
+    const text = JSON.stringify({
+      ...observation(`Patient/${id('number')}`),
+      id: id('number'),
+      valueQuantity: { value: 0 }
+    }).replace('"value":0', '"value":1.10')
     await put('number')
     for (const answer of [
       await server.send('PUT', `/Observation/${id('number')}`, text),
@@ -46,9 +67,19 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       await server.send('GET', `/Observation/${id('number')}/_history`),
       await server.send('GET', `/Observation?_id=${id('number')}`),
       await server.send('GET', `/Observation?_id=${id('number')}&value-quantity=1.1&_elements=value`),
-      await server.send('POST', '', { resourceType: 'Bundle', type: 'batch', entry: [{ request: { method: 'GET', url: `Observation/${id('number')}` } }] })
-    ]) t.match(answer.text, /"value":\s*1\.10\b/)
-    const bundle = await server.send('POST', '', `{"resourceType":"Bundle","type":"transaction","entry":[{"resource":${text.replace('1.10', '1.200')},"request":{"method":"PUT","url":"Observation/${id('number')}"}}]}`)
+      await server.send('POST', '', {
+        resourceType: 'Bundle',
+        type: 'batch',
+        entry: [{ request: { method: 'GET', url: `Observation/${id('number')}` } }]
+      })
+    ]) {
+      t.match(answer.text, /"value":\s*1\.10\b/)
+    }
+    const bundle = await server.send(
+      'POST',
+      '',
+      `{"resourceType":"Bundle","type":"transaction","entry":[{"resource":${text.replace('1.10', '1.200')},"request":{"method":"PUT","url":"Observation/${id('number')}"}}]}`
+    )
     t.equal(bundle.status, 200)
     t.match((await server.send('GET', `/Observation/${id('number')}`)).text, /"value":\s*1\.200\b/)
   })
@@ -92,7 +123,9 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
 
   t.test('of updates on one version at the same time exactly one is made', async t => {
     await put('race')
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, i) => put('race', { birthDate: `200${i}` }, { 'if-match': 'W/"1"' })))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => put('race', { birthDate: `200${i}` }, { 'if-match': 'W/"1"' }))
+    )
     t.equal(answers.filter(({ status }) => status === 200).length, 1)
   })
 
@@ -116,8 +149,14 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     const { resource } = await server.send('GET', `/Patient/${id('history')}/_history`)
     t.match(resource, { resourceType: 'Bundle', type: 'history', total: 3 })
     t.same(resource.entry.map((entry: any) => entry.request.method).slice(0, 2), ['DELETE', 'PUT'])
-    t.same(resource.entry.map((entry: any) => entry.response.etag), ['W/"3"', 'W/"2"', 'W/"1"'])
-    t.same(resource.entry.map((entry: any) => entry.resource?.active), [undefined, false, true])
+    t.same(
+      resource.entry.map((entry: any) => entry.response.etag),
+      ['W/"3"', 'W/"2"', 'W/"1"']
+    )
+    t.same(
+      resource.entry.map((entry: any) => entry.resource?.active),
+      [undefined, false, true]
+    )
     const page = await server.send('GET', `/Patient/${id('history')}/_history?_count=2`)
     const next = page.resource.link.find((link: any) => link.relation === 'next').url.slice(url.length)
     t.equal((await server.send('GET', next)).resource.entry[0].response.etag, 'W/"1"')
@@ -130,7 +169,10 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.same(Object.keys(resource).sort(), ['id', 'meta', 'resourceType'])
     const chosen = await server.send('GET', `/Patient/${id('elements')}?_elements=active,deceased`)
     t.same(Object.keys(chosen.resource).sort(), ['active', 'deceasedBoolean', 'id', 'meta', 'resourceType'])
-    t.same(resource.meta.tag.map((tag: any) => tag.code), ['a', 'SUBSETTED'])
+    t.same(
+      resource.meta.tag.map((tag: any) => tag.code),
+      ['a', 'SUBSETTED']
+    )
   })
 
   t.test('a body that is not the resource of the URL is refused', async t => {
@@ -146,19 +188,30 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       ['PUT', '/Patient/a_b', { resourceType: 'Patient', id: 'a_b' }],
       // A number that a server which numbers its records does not come to, however many a run of all tests stores.
       ['PUT', '/Patient/999999999999999', { resourceType: 'Patient', id: '999999999999999' }]
-    ] as const) isRefused(t, await server.send(method, path, body), 400, `${method} ${path}`)
+    ] as const) { isRefused(t, await server.send(method, path, body), 400, `${method} ${path}`) }
   })
 
   t.test('a reference leads to a resource of this server, or the write is refused', async t => {
     await put('target')
-    for (const reference of ['Patient/none', 'http://elsewhere/Patient/1', `${url}/Patient/${id('target')}`, 'urn:uuid:6f2c1d5e-0000-4000-8000-000000000000', id('target'), 'Nope/1']) {
+    for (const reference of [
+      'Patient/none',
+      'http://elsewhere/Patient/1',
+      `${url}/Patient/${id('target')}`,
+      'urn:uuid:6f2c1d5e-0000-4000-8000-000000000000',
+      id('target'),
+      'Nope/1'
+    ]) {
       isRefused(t, await server.send('POST', '/Observation', observation(reference)), [400, 422], reference)
     }
     for (const reference of [`Patient/${id('target')}`, `Patient/${id('target')}/_history/1`]) {
       t.equal((await server.send('POST', '/Observation', observation(reference))).status, 201, reference)
     }
     const contained = [{ resourceType: 'Patient', id: 'c', managingOrganization: { reference: 'Organization/none' } }]
-    t.equal((await server.send('POST', '/Observation', observation('#c', { contained }))).status, 201, 'what is contained is not followed')
+    t.equal(
+      (await server.send('POST', '/Observation', observation('#c', { contained }))).status,
+      201,
+      'what is contained is not followed'
+    )
   })
 
   t.test('what another resource refers to is not deleted', async t => {
@@ -171,7 +224,8 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   })
 
   t.test('a search finds what a resource says now, no longer what it said', async t => {
-    const found = async (query: string) => (await server.send('GET', `/Patient?_id=${id('now')}&${query}`)).resource.total
+    const found = async (query: string) =>
+      (await server.send('GET', `/Patient?_id=${id('now')}&${query}`)).resource.total
     await put('now', { gender: 'male' })
     t.equal(await found('gender=male&_total=accurate'), 1)
     await put('now', { gender: 'female' })
@@ -181,15 +235,34 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
 
   t.test('a conditional create, update or delete acts on the one match', async t => {
     const criteria = `identifier=${encodeURIComponent(`http://mrn|${id('one')}`)}`
-    const made = await server.send('POST', '/Patient', { resourceType: 'Patient', ...identified('one') }, { 'if-none-exist': criteria })
+    const made = await server.send(
+      'POST',
+      '/Patient',
+      { resourceType: 'Patient', ...identified('one') },
+      { 'if-none-exist': criteria }
+    )
     t.equal(made.status, 201)
-    const found = await server.send('POST', '/Patient', { resourceType: 'Patient', ...identified('one') }, { 'if-none-exist': `Patient?${criteria}` })
+    const found = await server.send(
+      'POST',
+      '/Patient',
+      { resourceType: 'Patient', ...identified('one') },
+      { 'if-none-exist': `Patient?${criteria}` }
+    )
     t.equal(found.status, 200)
     t.equal(found.resource.id, made.resource.id)
-    const updated = await server.send('PUT', `/Patient?${criteria}`, { resourceType: 'Patient', active: true, ...identified('one') })
+    const updated = await server.send('PUT', `/Patient?${criteria}`, {
+      resourceType: 'Patient',
+      active: true,
+      ...identified('one')
+    })
     t.equal(updated.status, 200)
     t.equal(updated.resource.id, made.resource.id)
-    t.equal((await server.send('PUT', `/Patient?identifier=${id('two')}`, { resourceType: 'Patient', ...identified('two') })).status, 201, 'an update without a match creates')
+    t.equal(
+      (await server.send('PUT', `/Patient?identifier=${id('two')}`, { resourceType: 'Patient', ...identified('two') }))
+        .status,
+      201,
+      'an update without a match creates'
+    )
     t.equal((await server.send('DELETE', `/Patient?identifier=${id('two')}`)).status, 200)
     const nothing = await server.send('DELETE', `/Patient?identifier=${id('two')}`)
     t.match(nothing.resource.issue, [{ severity: 'warning', code: 'not-found' }])
@@ -197,30 +270,55 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
 
   t.test('a conditional request with several matches or without a criterion changes nothing', async t => {
     const criteria = `identifier=${id('twice')}`
-    for (let i = 0; i < 2; i++) await server.send('POST', '/Patient', { resourceType: 'Patient', ...identified('twice') })
-    isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': criteria }), 412, 'create')
-    isRefused(t, await server.send('PUT', `/Patient?${criteria}`, { resourceType: 'Patient', active: true }), 412, 'update')
+    for (let i = 0; i < 2; i++) {
+      await server.send('POST', '/Patient', { resourceType: 'Patient', ...identified('twice') })
+    }
+    isRefused(
+      t,
+      await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': criteria }),
+      412,
+      'create'
+    )
+    isRefused(
+      t,
+      await server.send('PUT', `/Patient?${criteria}`, { resourceType: 'Patient', active: true }),
+      412,
+      'update'
+    )
     isRefused(t, await server.send('DELETE', `/Patient?${criteria}`), 412, 'delete')
     isRefused(t, await server.send('PUT', '/Patient', { resourceType: 'Patient' }), 400, 'update of any')
     isRefused(t, await server.send('DELETE', '/Patient'), 400, 'delete of all')
-    isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': 'nonsense=1' }), 400, 'an unknown criterion')
+    isRefused(
+      t,
+      await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': 'nonsense=1' }),
+      400,
+      'an unknown criterion'
+    )
     t.equal((await server.send('GET', `/Patient?${criteria}&_total=accurate`)).resource.total, 2)
   })
 
   const urn = 'urn:uuid:6f2c1d5e-0000-4000-8000-000000000001'
 
   t.test('the entries of a transaction refer to each other by urn, in any order', async t => {
-    const answer = await server.send('POST', '', bundle('transaction',
-      entry('GET', `Patient?_id=${id('tx')}`),
-      entry('POST', 'Observation', observation(urn)),
-      entry('POST', 'Patient', { resourceType: 'Patient' }, { fullUrl: urn }),
-      entry('PUT', `Patient/${id('tx')}`, patient('tx', { link: [{ other: { reference: urn }, type: 'seealso' }] }))
-    ))
+    const answer = await server.send(
+      'POST',
+      '',
+      bundle(
+        'transaction',
+        entry('GET', `Patient?_id=${id('tx')}`),
+        entry('POST', 'Observation', observation(urn)),
+        entry('POST', 'Patient', { resourceType: 'Patient' }, { fullUrl: urn }),
+        entry('PUT', `Patient/${id('tx')}`, patient('tx', { link: [{ other: { reference: urn }, type: 'seealso' }] }))
+      )
+    )
     t.equal(answer.status, 200)
     t.equal(answer.resource.type, 'transaction-response')
     const [searched, observed, created, updated] = answer.resource.entry
     t.equal(searched.resource.entry.length, 1, 'reads see what the transaction wrote')
-    t.same([observed, created, updated].map(({ response }) => response.status), Array(3).fill('201 Created'))
+    t.same(
+      [observed, created, updated].map(({ response }) => response.status),
+      Array(3).fill('201 Created')
+    )
     const target = created.response.location.split('/').slice(0, 2).join('/')
     t.equal((await server.send('GET', `/${observed.response.location}`)).resource.subject.reference, target)
     t.equal((await server.send('GET', `/Patient/${id('tx')}`)).resource.link[0].other.reference, target)
@@ -230,49 +328,98 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     await put('stays', { active: true })
     const failing: Array<[object, number | number[]]> = [
       [entry('POST', 'Observation', observation('Patient/none')), 400],
-      [{ resource: patient('stays', { active: false }), request: { method: 'PUT', url: `Patient/${id('stays')}`, ifMatch: 'W/"9"' } }, [409, 412]],
+      [
+        {
+          resource: patient('stays', { active: false }),
+          request: { method: 'PUT', url: `Patient/${id('stays')}`, ifMatch: 'W/"9"' }
+        },
+        [409, 412]
+      ],
       [entry('PUT', `Patient/${id('rolled-back')}`, patient('rolled-back', { active: true })), 400]
     ]
     for (const [bad, status] of failing) {
-      isRefused(t, await server.send('POST', '', bundle('transaction', entry('PUT', `Patient/${id('rolled-back')}`, patient('rolled-back')), bad)), status, JSON.stringify(bad))
+      isRefused(
+        t,
+        await server.send(
+          'POST',
+          '',
+          bundle('transaction', entry('PUT', `Patient/${id('rolled-back')}`, patient('rolled-back')), bad)
+        ),
+        status,
+        JSON.stringify(bad)
+      )
       isRefused(t, await server.send('GET', `/Patient/${id('rolled-back')}`), 404, 'nothing is left')
       t.equal((await server.send('GET', `/Patient?_id=${id('rolled-back')}&_total=accurate`)).resource.total, 0)
     }
   })
 
   t.test('a read that fails does not undo a transaction', async t => {
-    const { status, resource } = await server.send('POST', '', bundle('transaction', entry('GET', 'Patient/none'), entry('PUT', `Patient/${id('read-failed')}`, patient('read-failed'))))
+    const { status, resource } = await server.send(
+      'POST',
+      '',
+      bundle(
+        'transaction',
+        entry('GET', 'Patient/none'),
+        entry('PUT', `Patient/${id('read-failed')}`, patient('read-failed'))
+      )
+    )
     t.equal(status, 200)
-    t.same(resource.entry.map(({ response }: any) => response.status), ['404 Not Found', '201 Created'])
+    t.same(
+      resource.entry.map(({ response }: any) => response.status),
+      ['404 Not Found', '201 Created']
+    )
   })
 
   t.test('a transaction deletes a resource together with what refers to it', async t => {
     await put('both')
     const { resource } = await server.send('POST', '/Observation', observation(`Patient/${id('both')}`))
-    const answer = await server.send('POST', '', bundle('transaction', entry('DELETE', `Patient/${id('both')}`), entry('DELETE', `Observation/${resource.id}`)))
+    const answer = await server.send(
+      'POST',
+      '',
+      bundle('transaction', entry('DELETE', `Patient/${id('both')}`), entry('DELETE', `Observation/${resource.id}`))
+    )
     t.equal(answer.status, 200)
     t.equal((await server.send('GET', `/Patient/${id('both')}`)).status, 410)
   })
 
   t.test('a transaction creates what is not there yet, and refers to what is', async t => {
-    const create = { fullUrl: urn, resource: { resourceType: 'Patient', ...identified('maybe') }, request: { method: 'POST', url: 'Patient', ifNoneExist: `identifier=${id('maybe')}` } }
+    const create = {
+      fullUrl: urn,
+      resource: { resourceType: 'Patient', ...identified('maybe') },
+      request: { method: 'POST', url: 'Patient', ifNoneExist: `identifier=${id('maybe')}` }
+    }
     const body = bundle('transaction', create, entry('POST', 'Observation', observation(urn)))
-    const { resource: { entry: first } } = await server.send('POST', '', body)
-    const { resource: { entry: second } } = await server.send('POST', '', body)
+    const {
+      resource: { entry: first }
+    } = await server.send('POST', '', body)
+    const {
+      resource: { entry: second }
+    } = await server.send('POST', '', body)
     t.same([first[0].response.status, second[0].response.status], ['201 Created', '200 OK'])
-    t.equal((await server.send('GET', `/${second[1].response.location}`)).resource.subject.reference, first[0].response.location.split('/').slice(0, 2).join('/'))
+    t.equal(
+      (await server.send('GET', `/${second[1].response.location}`)).resource.subject.reference,
+      first[0].response.location.split('/').slice(0, 2).join('/')
+    )
   })
 
   t.test('the entries of a batch fail each for itself', async t => {
-    const { status, resource } = await server.send('POST', '', bundle('batch',
-      entry('PUT', `Patient/${id('batch')}`, patient('batch')),
-      entry('GET', `Patient/${id('never')}`),
-      entry('POST', 'Observation', observation('Patient/none')),
-      entry('GET', `Patient?_id=${id('batch')}`)
-    ))
+    const { status, resource } = await server.send(
+      'POST',
+      '',
+      bundle(
+        'batch',
+        entry('PUT', `Patient/${id('batch')}`, patient('batch')),
+        entry('GET', `Patient/${id('never')}`),
+        entry('POST', 'Observation', observation('Patient/none')),
+        entry('GET', `Patient?_id=${id('batch')}`)
+      )
+    )
     t.equal(status, 200)
     t.equal(resource.type, 'batch-response')
-    t.same(resource.entry.map(({ response }: any) => response.status.slice(0, 3)), ['201', '404', '400', '200'])
+    t.same(
+      resource.entry.map(({ response }: any) => response.status.slice(0, 3)),
+      ['201', '404', '400', '200']
+    )
     t.equal(resource.entry[1].response.outcome.resourceType, 'OperationOutcome')
     t.equal(resource.entry[3].resource.entry.length, 1)
   })
@@ -280,12 +427,20 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   t.test('a Bundle shows what it wrote when it is asked to', async t => {
     const body = bundle('transaction', entry('POST', 'Patient', { resourceType: 'Patient', active: true }))
     t.equal((await server.send('POST', '', body)).resource.entry[0].resource, undefined)
-    t.equal((await server.send('POST', '', body, { prefer: 'return=representation' })).resource.entry[0].resource.active, true)
-    t.equal((await server.send('POST', '/Patient', { resourceType: 'Patient' }, { prefer: 'return=minimal' })).text, '')
+    t.equal(
+      (await server.send('POST', '', body, { prefer: 'return=representation' })).resource.entry[0].resource.active,
+      true
+    )
+    t.equal(
+      (await server.send('POST', '/Patient', { resourceType: 'Patient' }, { prefer: 'return=minimal' })).text,
+      ''
+    )
   })
 
   t.test('a Bundle that is no batch or transaction is refused', async t => {
-    for (const body of [bundle('collection'), bundle('batch-response'), patient('x')]) isRefused(t, await server.send('POST', '', body), 400, JSON.stringify(body))
+    for (const body of [bundle('collection'), bundle('batch-response'), patient('x')]) {
+      isRefused(t, await server.send('POST', '', body), 400, JSON.stringify(body))
+    }
   })
 
   t.test('what the server can do is stated', async t => {

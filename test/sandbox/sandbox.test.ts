@@ -18,32 +18,77 @@ t.test('a delete on another version than the newest deletes nothing', async t =>
   const path = `/Patient/${server.id('kept')}`
   const kept = { resourceType: 'Patient', id: server.id('kept') }
   await server.send('PUT', path, kept)
-  for (const stale of ['W/"2"', '1']) isRefused(t, await server.send('DELETE', path, undefined, { 'if-match': stale }), 412, stale)
+  for (const stale of ['W/"2"', '1']) {
+    isRefused(t, await server.send('DELETE', path, undefined, { 'if-match': stale }), 412, stale)
+  }
   t.equal((await server.send('DELETE', path, undefined, { 'if-match': 'W/"1"' })).status, 200)
-  isRefused(t, await server.send('PUT', path, kept, { 'if-match': 'W/"2"' }), 412, 'a deleted resource has no version to update')
+  isRefused(
+    t,
+    await server.send('PUT', path, kept, { 'if-match': 'W/"2"' }),
+    412,
+    'a deleted resource has no version to update'
+  )
 })
 
 t.test('what the sandbox does not offer it refuses', async t => {
   isRefused(t, await server.send('POST', '/Patient/_search', '{}'), 415, 'a search that is no form')
-  isRefused(t, await server.send('POST', '/Patient', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }), 415, 'a form that is no search')
-  isRefused(t, await server.send('POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }), 415, 'XML')
+  isRefused(
+    t,
+    await server.send('POST', '/Patient', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }),
+    415,
+    'a form that is no search'
+  )
+  isRefused(
+    t,
+    await server.send('POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }),
+    415,
+    'XML'
+  )
   isRefused(t, await server.send('POST', '/Patient', `"${'x'.repeat(17 * 1024 * 1024)}"`), 413, 'more than 16 MiB')
   isRefused(t, await server.send('POST', '/Patient/1', {}), 405, 'a method')
   isRefused(t, await server.send('GET', '/Patient/1/$everything'), 400, 'an operation')
   isRefused(t, await server.send('GET', '?_id=1'), 404, 'a search of all types')
-  for (const meta of ['x', { tag: 'x' }, { tag: [null] }]) isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient', meta }), 400, 'a meta that is none')
-  isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': '_sort=name' }), 400, 'a condition that selects nothing')
-  isRefused(t, await server.send('POST', '', bundle('transaction', entry('constructor', 'Patient'))), 405, 'a method of a Bundle that is none')
+  for (const meta of ['x', { tag: 'x' }, { tag: [null] }]) {
+    isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient', meta }), 400, 'a meta that is none')
+  }
+  isRefused(
+    t,
+    await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': '_sort=name' }),
+    400,
+    'a condition that selects nothing'
+  )
+  isRefused(
+    t,
+    await server.send('POST', '', bundle('transaction', entry('constructor', 'Patient'))),
+    405,
+    'a method of a Bundle that is none'
+  )
   isRefused(t, await server.send('POST', '', bundle('transaction', {})), 400, 'an entry without request')
-  isRefused(t, await server.send('POST', '', bundle('transaction', entry('POST', '', bundle('batch')))), 404, 'a Bundle in a Bundle')
+  isRefused(
+    t,
+    await server.send('POST', '', bundle('transaction', entry('POST', '', bundle('batch')))),
+    404,
+    'a Bundle in a Bundle'
+  )
   isRefused(t, await server.send('GET', '/Patient/%E0%A4'), 400, 'a broken encoding')
-  isRefused(t, await server.send('POST', '', bundle('transaction', entry('GET', 'Patient/%E0%A4'))), 400, 'a broken encoding in a Bundle')
+  isRefused(
+    t,
+    await server.send('POST', '', bundle('transaction', entry('GET', 'Patient/%E0%A4'))),
+    400,
+    'a broken encoding in a Bundle'
+  )
   const elsewhere = await fetch(url.replace('/fhir', '/other'))
   t.equal(elsewhere.status, 404)
 })
 
 t.test('no answer repeats what was sent', async t => {
-  for (const answer of [await server.send('GET', '/Patient?secret=1'), await server.send('GET', '/secret/1'), await server.send('GET', '/secret/%E0%A4'), await server.send('POST', '/Patient', '{"secret'), await server.send('POST', '/Patient', '{}', { 'content-type': 'text/secret' })]) {
+  for (const answer of [
+    await server.send('GET', '/Patient?secret=1'),
+    await server.send('GET', '/secret/1'),
+    await server.send('GET', '/secret/%E0%A4'),
+    await server.send('POST', '/Patient', '{"secret'),
+    await server.send('POST', '/Patient', '{}', { 'content-type': 'text/secret' })
+  ]) {
     t.ok(answer.status >= 400)
     t.notMatch(answer.text, 'secret')
   }
@@ -70,25 +115,63 @@ t.test('two run side by side and share nothing; times and ids are those given', 
   const made = await new Server(other.url).send('POST', '/Patient', { resourceType: 'Patient' })
   t.match(made.resource, { id: 'given', meta: { lastUpdated: '2026-01-02T03:04:05.678Z' } })
   isRefused(t, await server.send('GET', '/Patient/given'), 404, 'the other one')
-  await t.rejects(startSandbox({ file: ':memory:', now, port: Number(new URL(other.url).port) }), { code: 'EADDRINUSE' })
+  await t.rejects(startSandbox({ file: ':memory:', now, port: Number(new URL(other.url).port) }), {
+    code: 'EADDRINUSE'
+  })
 })
 
 t.test('the sandbox refuses what HAPI lets pass or leaves out', async t => {
   for (const query of [
-    'Patient?name=', 'Patient?name=a,', 'Patient?name=%CC%81', 'Patient?name:contains=%CC%81', 'Patient?_foo=1', 'Patient?name:foo=1', 'Patient?name:constructor=1', 'Patient?gender:exact=male', 'Patient?gender:missing=x', 'Patient?identifier=a|b|c', 'Patient?identifier=|',
-    'Patient?_include=*', 'Patient?_include=Patient:name', 'Patient?_include=Patient:organization:Nope', 'Patient?_total=x', 'Patient?_summary=nonsense', 'Patient?_format=xml', 'Patient?_offset=-1',
-    'Patient?_has:Observation:patient:code=1', 'Observation?subject:Patient.name=anna', 'Observation?subject.name=anna', 'Observation?subject:Patient=Group/1', 'Observation?subject:Nope=1',
-    'Location?near=1|2', 'Observation?code-value-quantity=1-8$5.4', 'Observation?value-quantity=1|2|3|4', `Patient?name=${'x,'.repeat(500)}x`
-  ]) t.equal((await server.search(query, '')).status, 400, query.slice(0, 80))
+    'Patient?name=',
+    'Patient?name=a,',
+    'Patient?name=%CC%81',
+    'Patient?name:contains=%CC%81',
+    'Patient?_foo=1',
+    'Patient?name:foo=1',
+    'Patient?name:constructor=1',
+    'Patient?gender:exact=male',
+    'Patient?gender:missing=x',
+    'Patient?identifier=a|b|c',
+    'Patient?identifier=|',
+    'Patient?_include=*',
+    'Patient?_include=Patient:name',
+    'Patient?_include=Patient:organization:Nope',
+    'Patient?_total=x',
+    'Patient?_summary=nonsense',
+    'Patient?_format=xml',
+    'Patient?_offset=-1',
+    'Patient?_has:Observation:patient:code=1',
+    'Observation?subject:Patient.name=anna',
+    'Observation?subject.name=anna',
+    'Observation?subject:Patient=Group/1',
+    'Observation?subject:Nope=1',
+    'Location?near=1|2',
+    'Observation?code-value-quantity=1-8$5.4',
+    'Observation?value-quantity=1|2|3|4',
+    `Patient?name=${'x,'.repeat(500)}x`
+  ]) { t.equal((await server.search(query, '')).status, 400, query.slice(0, 80)) }
 })
 
 t.test('the sandbox offers more than a HAPI with default settings', async t => {
-  await server.store({ resourceType: 'Patient', id: server.id('a'), name: [{ given: ['Anna Maria'] }], birthDate: '1980-02-03' })
-  await server.store({ resourceType: 'Observation', id: server.id('o'), subject: { reference: `Patient/${server.id('a')}` } })
+  await server.store({
+    resourceType: 'Patient',
+    id: server.id('a'),
+    name: [{ given: ['Anna Maria'] }],
+    birthDate: '1980-02-03'
+  })
+  await server.store({
+    resourceType: 'Observation',
+    id: server.id('o'),
+    subject: { reference: `Patient/${server.id('a')}` }
+  })
   t.same(server.names(await server.search('Patient?given:contains=A MAR')), ['a'], 'a part of a string')
   t.same(server.names(await server.search('Patient?birthdate=1980-02-03,1981')), ['a'], 'several times')
   t.same(server.names(await server.search(`Observation?subject=${url}/Patient/~a`)), ['o'], 'its own base URL')
-  t.same(server.names(await server.search(`Patient?_id=${Array.from({ length: 2000 }, (_, i) => i).join()},~a`)), ['a'], 'any number of ids')
+  t.same(
+    server.names(await server.search(`Patient?_id=${Array.from({ length: 2000 }, (_, i) => i).join()},~a`)),
+    ['a'],
+    'any number of ids'
+  )
   t.equal((await server.search(`Patient?name=${'x,'.repeat(499)}x`)).status, 200, '500 strings')
 })
 
@@ -98,7 +181,9 @@ t.test('every R4 type can be stored, and searched by each of its parameters', as
     await server.store({ resourceType: type, id: server.id('bare') })
     // Patient.deceased is false where nothing is said.
     const own = searchParam.filter(({ name }: any) => !name.startsWith('_') && name !== 'deceased')
-    const answer = await server.search(`${type}?_id=~bare&${own.map(({ name }: any) => `${name}:missing=true`).join('&')}`)
+    const answer = await server.search(
+      `${type}?_id=~bare&${own.map(({ name }: any) => `${name}:missing=true`).join('&')}`
+    )
     t.same(server.names(answer), ['bare'], type)
   }
 })

@@ -29,7 +29,15 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     address: [{ line: ['Main Street 5'], city: 'New York', postalCode: '10001' }],
     managingOrganization: to('Organization', 'org')
   })
-  await storeLater({ resourceType: 'Patient', id: id('b'), name: [{ family: 'Zeta' }], birthDate: '1981', gender: 'male', deceasedDateTime: '2020-01-01', identifier: [{ system: 'http://mrn', value: 'B1' }] })
+  await storeLater({
+    resourceType: 'Patient',
+    id: id('b'),
+    name: [{ family: 'Zeta' }],
+    birthDate: '1981',
+    gender: 'male',
+    deceasedDateTime: '2020-01-01',
+    identifier: [{ system: 'http://mrn', value: 'B1' }]
+  })
   await storeLater({ resourceType: 'Patient', id: id('c'), birthDate: '1980-02' })
   await server.store({
     resourceType: 'Observation',
@@ -40,15 +48,73 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     effectiveDateTime: '2020-06-15T10:30:00Z',
     valueQuantity: { value: 5.4, unit: 'kilo', system: 'http://unitsofmeasure.org', code: 'kg' }
   })
-  await server.store({ resourceType: 'Observation', id: id('o2'), status: 'preliminary', code: { text: 'only text' }, subject: to('Patient', 'b'), effectivePeriod: { start: '2020-06-01', end: '2020-06-30' }, valueQuantity: { value: 5.44, unit: 'kg' } })
-  await server.store({ resourceType: 'Observation', id: id('o3'), status: 'final', code: { coding: [{ code: 'nosys' }] }, subject: to('Patient', 'a'), effectivePeriod: { start: '2020-06-10' }, valueQuantity: { value: 100, system: 'http://unitsofmeasure.org', code: 'kg' } })
-  await server.store({ resourceType: 'Observation', id: id('o4'), status: 'final', code: { coding: [{ system: 'http://loinc.org', code: 'x|y' }] }, effectiveDateTime: '2020', valueString: 'Hello big World' })
-  await server.store({ resourceType: 'Condition', id: id('old'), subject: to('Patient', 'a'), onsetAge: { value: 30, system: 'http://unitsofmeasure.org', code: 'a' } })
-  await server.store({ resourceType: 'Condition', id: id('dated'), subject: to('Patient', 'a'), onsetDateTime: '2019-05', abatementString: 'soon after' })
-  await server.store({ resourceType: 'MedicationRequest', id: id('coded'), status: 'active', intent: 'order', subject: to('Patient', 'a'), medicationCodeableConcept: { coding: [{ system: 'http://rx', code: '1' }] } })
-  await server.store({ resourceType: 'Condition', id: id('evening'), subject: to('Patient', 'a'), recordedDate: '2020-02-03T23:30:00-05:00' })
-  await server.store({ resourceType: 'Appointment', id: id('visit'), status: 'booked', start: '2020-02-03T10:00:00.123Z', participant: [{ actor: to('Patient', 'a'), status: 'accepted' }] })
-  await server.store({ resourceType: 'RiskAssessment', id: id('risk'), status: 'final', subject: to('Patient', 'a'), prediction: [{ probabilityDecimal: 0.8 }] })
+  await server.store({
+    resourceType: 'Observation',
+    id: id('o2'),
+    status: 'preliminary',
+    code: { text: 'only text' },
+    subject: to('Patient', 'b'),
+    effectivePeriod: { start: '2020-06-01', end: '2020-06-30' },
+    valueQuantity: { value: 5.44, unit: 'kg' }
+  })
+  await server.store({
+    resourceType: 'Observation',
+    id: id('o3'),
+    status: 'final',
+    code: { coding: [{ code: 'nosys' }] },
+    subject: to('Patient', 'a'),
+    effectivePeriod: { start: '2020-06-10' },
+    valueQuantity: { value: 100, system: 'http://unitsofmeasure.org', code: 'kg' }
+  })
+  await server.store({
+    resourceType: 'Observation',
+    id: id('o4'),
+    status: 'final',
+    code: { coding: [{ system: 'http://loinc.org', code: 'x|y' }] },
+    effectiveDateTime: '2020',
+    valueString: 'Hello big World'
+  })
+  await server.store({
+    resourceType: 'Condition',
+    id: id('old'),
+    subject: to('Patient', 'a'),
+    onsetAge: { value: 30, system: 'http://unitsofmeasure.org', code: 'a' }
+  })
+  await server.store({
+    resourceType: 'Condition',
+    id: id('dated'),
+    subject: to('Patient', 'a'),
+    onsetDateTime: '2019-05',
+    abatementString: 'soon after'
+  })
+  await server.store({
+    resourceType: 'MedicationRequest',
+    id: id('coded'),
+    status: 'active',
+    intent: 'order',
+    subject: to('Patient', 'a'),
+    medicationCodeableConcept: { coding: [{ system: 'http://rx', code: '1' }] }
+  })
+  await server.store({
+    resourceType: 'Condition',
+    id: id('evening'),
+    subject: to('Patient', 'a'),
+    recordedDate: '2020-02-03T23:30:00-05:00'
+  })
+  await server.store({
+    resourceType: 'Appointment',
+    id: id('visit'),
+    status: 'booked',
+    start: '2020-02-03T10:00:00.123Z',
+    participant: [{ actor: to('Patient', 'a'), status: 'accepted' }]
+  })
+  await server.store({
+    resourceType: 'RiskAssessment',
+    id: id('risk'),
+    status: 'final',
+    subject: to('Patient', 'a'),
+    prediction: [{ probabilityDecimal: 0.8 }]
+  })
   await server.store({
     resourceType: 'ServiceRequest',
     id: id('order'),
@@ -221,7 +287,11 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     for (const [query, total, expected] of [
       ['Observation?_include=Observation:subject', 4, 'a (included),b (included),o1,o2,o3,o4'],
       ['Observation?_id=~o1&_include=Observation:subject:Group', 1, 'o1'],
-      ['Patient?_id=~a&_revinclude=Observation:patient&_include=Patient:organization', 1, 'a,o1 (included),o3 (included),org (included)'],
+      [
+        'Patient?_id=~a&_revinclude=Observation:patient&_include=Patient:organization',
+        1,
+        'a,o1 (included),o3 (included),org (included)'
+      ],
       ['Observation?_id=~o1&_include=Observation:subject&_include=Observation:patient', 1, 'a (included),o1']
     ] as const) {
       const answer = await server.search(query)
@@ -246,7 +316,8 @@ export async function searchContract (t: Test, url: string): Promise<void> {
 
   t.test('following the next links shows every match once', async t => {
     const seen: string[] = []
-    let next: string | undefined = '/Observation' + `?_tag=${tag.system}%7C${tag.code}&_sort=_id&_count=3&_offset=0&_total=accurate`
+    let next: string | undefined =
+      '/Observation' + `?_tag=${tag.system}%7C${tag.code}&_sort=_id&_count=3&_offset=0&_total=accurate`
     while (next !== undefined) {
       const page = await server.send('GET', next)
       t.equal(page.resource.total, 4)
@@ -288,7 +359,17 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   })
 
   t.test('what a search does not understand it refuses', async t => {
-    for (const query of ['Patient?foo=1', 'Patient?birthdate=foo', 'Patient?birthdate=ge', 'Patient?birthdate=1980-13', 'Patient?birthdate=ap1980', 'Observation?value-quantity=foo', 'Patient?_include=foo', 'Patient?_include=Patient:foo', 'Patient?_sort=foo']) {
+    for (const query of [
+      'Patient?foo=1',
+      'Patient?birthdate=foo',
+      'Patient?birthdate=ge',
+      'Patient?birthdate=1980-13',
+      'Patient?birthdate=ap1980',
+      'Observation?value-quantity=foo',
+      'Patient?_include=foo',
+      'Patient?_include=Patient:foo',
+      'Patient?_sort=foo'
+    ]) {
       const { status, resource } = await server.search(query)
       t.equal(status, 400, query)
       t.equal(resource.resourceType, 'OperationOutcome', query)

@@ -20,11 +20,20 @@ export class Server {
   async send (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const response = await fetch(this.url + path, {
       method,
-      headers: { 'cache-control': 'no-cache', ...(body !== undefined && { 'content-type': 'application/fhir+json' }), ...headers },
+      headers: {
+        'cache-control': 'no-cache',
+        ...(body !== undefined && { 'content-type': 'application/fhir+json' }),
+        ...headers
+      },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) })
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, resource: text.startsWith('{') ? JSON.parse(text) : undefined }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      resource: text.startsWith('{') ? JSON.parse(text) : undefined
+    }
   }
 
   id (name: string): string {
@@ -33,11 +42,17 @@ export class Server {
 
   /** Stores a new resource with the tag of this run. */
   async store (resource: { resourceType: string, id: string, [name: string]: unknown }): Promise<void> {
-    const { status, text } = await this.send('PUT', `/${resource.resourceType}/${resource.id}`, { ...resource, meta: { tag: [this.tag] } })
+    const { status, text } = await this.send('PUT', `/${resource.resourceType}/${resource.id}`, {
+      ...resource,
+      meta: { tag: [this.tag] }
+    })
     if (status !== 201) throw new Error(`${status} ${text}`)
   }
 
-  /** `Patient?name=anna` among the resources with the tag; `~name` stands for an id. Raw `|`, `+` and spaces are encoded. */
+  /**
+   * `Patient?name=anna` among the resources with the tag; `~name` stands for an id. Raw `|`, `+` and spaces are
+   * encoded.
+   */
   async search (query: string, page = '_offset=0&_count=50&_total=accurate'): Promise<Answer> {
     const [type, parameters = ''] = query.split('?')
     const encoded = parameters.replaceAll('~', `${this.run}-`).replaceAll('|', '%7C').replaceAll('+', '%2B')
@@ -46,7 +61,10 @@ export class Server {
 
   /** The resources of a page by the names that {@link id} was given. */
   names ({ resource }: Answer): string[] {
-    return (resource.entry ?? []).map((entry: any) => entry.resource.id.slice(this.run.length + 1) + (entry.search.mode === 'include' ? ' (included)' : ''))
+    return (resource.entry ?? []).map(
+      (entry: any) =>
+        entry.resource.id.slice(this.run.length + 1) + (entry.search.mode === 'include' ? ' (included)' : '')
+    )
   }
 }
 
@@ -55,6 +73,10 @@ export function isRefused (t: Test, answer: Answer, status: number | readonly nu
   t.equal(answer.resource?.resourceType, 'OperationOutcome', message)
 }
 
-export const entry = (method: string, url: string, resource?: object, more: object = {}) => ({ ...(resource && { resource }), ...more, request: { method, url } })
+export const entry = (method: string, url: string, resource?: object, more: object = {}) => ({
+  ...(resource && { resource }),
+  ...more,
+  request: { method, url }
+})
 
 export const bundle = (type: string, ...entries: object[]) => ({ resourceType: 'Bundle', type, entry: entries })

@@ -14,7 +14,8 @@ const patient = '{ "firstName": "Ada", "lastName": "Byron" }'
 async function gatewayWithKey (t: Test, settings: Parameters<typeof startGateway>[1] = {}) {
   const gateway = await startGateway(t, settings)
   const { secret } = await gateway.createKey()
-  const written = async () => (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).json().data.total
+  const written = async () =>
+    (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).json().data.total
   return { gateway, secret, written }
 }
 
@@ -37,7 +38,10 @@ t.test('one gateway and whatever comes over its connections', async t => {
       ['lines that end in LF alone', `${head}content-length: 0\n\n${hidden}`],
       ['a header line that ends in LF alone', `${head}x-a: b\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
       ['a header line that ends in CR alone', `${head}x-a: b\rtransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
-      ['two Transfer-Encodings', `${head}transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n0\r\n\r\n${hidden}`],
+      [
+        'two Transfer-Encodings',
+        `${head}transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n0\r\n\r\n${hidden}`
+      ],
       ['a Transfer-Encoding that nobody knows', `${head}transfer-encoding: xchunked\r\n\r\n0\r\n\r\n${hidden}`],
       ['a vertical tab before chunked', `${head}transfer-encoding: \x0bchunked\r\n\r\n0\r\n\r\n${hidden}`],
       ['a space in the name Transfer-Encoding', `${head}transfer-encoding : chunked\r\n\r\n0\r\n\r\n${hidden}`],
@@ -46,34 +50,75 @@ t.test('one gateway and whatever comes over its connections', async t => {
       ['a Content-Length with a sign', `${head}content-length: +0\r\n\r\n${hidden}`],
       ['a chunk size beyond all numbers', `${head}transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n${hidden}`],
       ['a chunk that ends in LF alone', `${head}transfer-encoding: chunked\r\n\r\n0\n\n${hidden}`],
-      ['chunk extensions without end', `${head}transfer-encoding: chunked\r\n\r\n1;${'a'.repeat(40_000)}\r\n{\r\n0\r\n\r\n${hidden}`],
+      [
+        'chunk extensions without end',
+        `${head}transfer-encoding: chunked\r\n\r\n1;${'a'.repeat(40_000)}\r\n{\r\n0\r\n\r\n${hidden}`
+      ],
       ['a version that is none', `${head.replace('HTTP/1.1', 'HTTP/9.9')}\r\n${hidden}`],
       ['the preface of HTTP/2', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${hidden}`]
     ]
     for (const [name, bytes] of refused) {
       const answers = answersIn(await exchangeRaw(url, bytes))
-      t.ok(answers.length <= 1 && answers.every(({ status }) => status === 400), `${name}: ${answers.map(({ status }) => status)}`)
+      t.ok(
+        answers.length <= 1 && answers.every(({ status }) => status === 400),
+        `${name}: ${answers.map(({ status }) => status)}`
+      )
     }
     t.equal(await written(), 0)
   })
 
   await t.test('methods and upgrades that ask for more than a request are refused, and open nothing', async t => {
     const { gateway: { url }, secret } = shared
-    const ask = async (line: string, ...headers: string[]) => answersIn(await exchangeRaw(url, [`${line} HTTP/1.1`, 'host: h', `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')))
+    const ask = async (line: string, ...headers: string[]) =>
+      answersIn(
+        await exchangeRaw(
+          url,
+          [`${line} HTTP/1.1`, 'host: h', `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')
+        )
+      )
     t.strictSame((await ask('TRACE /v1/patients')).map(({ status }) => status), [405])
     t.notMatch((await ask('TRACE /v1/patients', 'x-echo: s3cret'))[0]!.text, 's3cret')
     t.strictSame(await ask('CONNECT 127.0.0.1:22'), [], 'nobody gets a way to somewhere else')
-    t.strictSame((await ask('GET http://127.0.0.1:22/v1/patients')).map(({ status }) => status), [200], 'whatever host it names, it is answered here')
-    const upgraded = await ask('GET /v1/patients', 'connection: upgrade', 'upgrade: websocket', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version: 13')
+    t.strictSame(
+      (await ask('GET http://127.0.0.1:22/v1/patients')).map(({ status }) => status),
+      [200],
+      'whatever host it names, it is answered here'
+    )
+    const upgraded = await ask(
+      'GET /v1/patients',
+      'connection: upgrade',
+      'upgrade: websocket',
+      'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-version: 13'
+    )
     t.ok(upgraded.every(({ status }) => status !== 101))
-    t.strictSame((await ask('GET /v1/patients', 'expect: 100-continue', ...Array.from({ length: 500 }, (_, i) => `x-${i}: 1`))).map(({ status }) => status), [100, 200])
-    t.strictSame((await ask('GET /v1/patients', ...Array.from({ length: 4_000 }, (_, i) => `x${i}:1`))).map(({ status }) => status), [400], 'too many headers')
+    t.strictSame(
+      (
+        await ask('GET /v1/patients', 'expect: 100-continue', ...Array.from({ length: 500 }, (_, i) => `x-${i}: 1`))
+      ).map(({ status }) => status),
+      [100, 200]
+    )
+    t.strictSame(
+      (await ask('GET /v1/patients', ...Array.from({ length: 4_000 }, (_, i) => `x${i}:1`))).map(
+        ({ status }) => status
+      ),
+      [400],
+      'too many headers'
+    )
   })
 
   await t.test('a client that sends many requests at a time and takes the answers gets them in order', async t => {
     const { gateway: { url } } = shared
     const paths = Array.from({ length: 200 }, (_, i) => i % 2 === 0 ? '/health' : '/nothing')
-    const text = await exchangeRaw(url, paths.map((path, i) => `GET ${path} HTTP/1.1\r\nhost: h\r\n${i === paths.length - 1 ? 'connection: close\r\n' : ''}\r\n`).join(''))
+    const text = await exchangeRaw(
+      url,
+      paths
+        .map(
+          (path, i) =>
+            `GET ${path} HTTP/1.1\r\nhost: h\r\n${i === paths.length - 1 ? 'connection: close\r\n' : ''}\r\n`
+        )
+        .join('')
+    )
     t.strictSame(answersIn(text).map(({ status }) => status), paths.map(path => path === '/health' ? 200 : 404))
   })
 })
@@ -83,11 +128,17 @@ t.test('a gateway whose datastore takes its time', async t => {
   server.answerProbes()
   // Held before the gateway, which waits for what the datastore was asked.
   t.after(() => server.close())
-  const { gateway: { url }, secret } = await gatewayWithKey(t, { fhirUrl: server.url, config: { limits: { inFlightPerOrganization: 2 } } })
+  const {
+    gateway: { url },
+    secret
+  } = await gatewayWithKey(t, { fhirUrl: server.url, config: { limits: { inFlightPerOrganization: 2 } } })
   const read = `GET /v1/patients/1 HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\n\r\n`
   const quick = 'GET /health HTTP/1.1\r\nhost: h\r\n\r\n'
   const held: Array<() => void> = []
-  const hold = () => server.behave((response, request) => { held.push(() => json(404, { resourceType: 'OperationOutcome' })(response, request)) })
+  const hold = () =>
+    server.behave((response, request) => {
+      held.push(() => json(404, { resourceType: 'OperationOutcome' })(response, request))
+    })
   const whenHeld = async (count: number) => {
     while (held.length < count) await pause(10)
   }
@@ -108,24 +159,32 @@ t.test('a gateway whose datastore takes its time', async t => {
     answerHeld()
   })
 
-  await t.test('places of an organization come free when a connection breaks on which several of its requests wait', async t => {
-    hold()
-    const socket = open(url)
-    socket.write(read.repeat(5))
-    await whenHeld(2)
-    socket.destroy()
-    server.behave(json(404, { resourceType: 'OperationOutcome' }))
-    answerHeld()
-    await until(async () => (await fetch(`${url}/v1/patients/1`, { headers: { 'x-api-key': secret } })).status === 404)
-    t.pass('there is room again')
-  })
+  await t.test(
+    'places of an organization come free when a connection breaks on which several of its requests wait',
+    async t => {
+      hold()
+      const socket = open(url)
+      socket.write(read.repeat(5))
+      await whenHeld(2)
+      socket.destroy()
+      server.behave(json(404, { resourceType: 'OperationOutcome' }))
+      answerHeld()
+      await until(
+        async () => (await fetch(`${url}/v1/patients/1`, { headers: { 'x-api-key': secret } })).status === 404
+      )
+      t.pass('there is room again')
+    }
+  )
 })
 
 t.test('headers that come drop by drop end their connection, and others are served meanwhile', async t => {
   const options = serverOptions({ now: () => new Date() })
   t.match(options.http, { headersTimeout: 20_000, connectionsCheckingInterval: 5_000 })
   // The same server with less patience, but enough for whoever is served on a busy machine.
-  const app = fastify({ ...options, http: { ...options.http, headersTimeout: 2_000, connectionsCheckingInterval: 100 } })
+  const app = fastify({
+    ...options,
+    http: { ...options.http, headersTimeout: 2_000, connectionsCheckingInterval: 100 }
+  })
   t.after(() => app.close())
   app.get('/', async () => 'served')
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

@@ -23,22 +23,45 @@ export function temporary (t: Test): string {
   return directory
 }
 
-/** The same variables for a process that shares the machine with many others: how busy that is, is not what is tried. */
+/**
+ * The same variables for a process that shares the machine with many others: how busy that is, is not what is tried.
+ */
 export function calm (t: Test, environment: Record<string, string>): Record<string, string> {
   const given = environment.CLINIGATE_CONFIG
   const file = join(temporary(t), 'calm.json')
-  writeFileSync(file, JSON.stringify({ overload: { eventLoopDelayMs: null, heapPercent: null }, ...given !== undefined && JSON.parse(readFileSync(given, 'utf8')) }))
+  writeFileSync(
+    file,
+    JSON.stringify({
+      overload: { eventLoopDelayMs: null, heapPercent: null },
+      ...(given !== undefined && JSON.parse(readFileSync(given, 'utf8')))
+    })
+  )
   return { ...environment, CLINIGATE_CONFIG: file }
 }
 
 /** A log that is kept. */
 export function keptLog () {
   const lines: string[] = []
-  return { lines, log: pino(logOptions('trace'), new Writable({ write (chunk, _, done) { lines.push(String(chunk)); done() } })) }
+  return {
+    lines,
+    log: pino(
+      logOptions('trace'),
+      new Writable({
+        write (chunk, _, done) {
+          lines.push(String(chunk))
+          done()
+        }
+      })
+    )
+  }
 }
 
 /** A service in this process, in the role that its variables say. */
-export async function startService (t: Test, environment: Record<string, string>, now = () => new Date()): Promise<Service & { readonly url: string, readonly lines: readonly string[] }> {
+export async function startService (
+  t: Test,
+  environment: Record<string, string>,
+  now = () => new Date()
+): Promise<Service & { readonly url: string; readonly lines: readonly string[] }> {
   const { lines, log } = keptLog()
   const variables = { CLINIGATE_DATA: temporary(t), ...calm(t, environment) }
   const service = await openService(loadConfig(variables), { environment: variables, version: '0.0.0-test', now, log })
@@ -52,12 +75,16 @@ export async function startControlPlane (t: Test, environment: Record<string, st
   const control: ControlStore = service.control!
   const { secret: token, tokenId } = await control.tokens.create({ name: 'a gateway', role: 'gateway' }, 'test')
   const { tenantId } = await control.organizations.create({ name: 'clinic', plan: 'pro' }, 'test')
-  const createKey = (draft: { expiresAt?: Date } = {}) => control.keys.create({ tenantId, mode: 'test', name: 'a key', ...draft }, 'test')
+  const createKey = (draft: { expiresAt?: Date } = {}) =>
+    control.keys.create({ tenantId, mode: 'test', name: 'a key', ...draft }, 'test')
   return { ...service, control, token, tokenId, tenantId, createKey }
 }
 
 /** A server that answers each request as the test says. */
-export async function standIn (t: Test, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+export async function standIn (
+  t: Test,
+  answer: (request: IncomingMessage, response: ServerResponse) => void
+): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {

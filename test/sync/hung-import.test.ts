@@ -22,14 +22,24 @@ async function slowServer (t: Test) {
     const body = Buffer.concat(await request.toArray())
     const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers as Record<string, string>
     if (request.method === 'POST' && request.url === '/') await (queue = queue.then(() => pause(slowMs)))
-    const answer = await fetch(sandbox.url + request.url!.replace(/^\/$/, ''), { method: request.method!, headers, ...body.length > 0 && { body } })
-    response.writeHead(answer.status, { 'content-type': 'application/fhir+json' }).end(Buffer.from(await answer.arrayBuffer()))
+    const answer = await fetch(sandbox.url + request.url!.replace(/^\/$/, ''), {
+      method: request.method!,
+      headers,
+      ...(body.length > 0 && { body })
+    })
+    response
+      .writeHead(answer.status, { 'content-type': 'application/fhir+json' })
+      .end(Buffer.from(await answer.arrayBuffer()))
   })
-  const count = async () => ((await (await fetch(`${sandbox.url}/Patient?_summary=count`)).json()) as { total: number }).total
+  const count = async () =>
+    ((await (await fetch(`${sandbox.url}/Patient?_summary=count`)).json()) as { total: number }).total
   return { url, count }
 }
 
-/** Locks the index of an import as a gateway does in the middle of a write; where it has done so itself, that is as good. */
+/**
+ * Locks the index of an import as a gateway does in the middle of a write; where it has done so itself, that is as
+ * good.
+ */
 function locked (t: Test, directory: string): Database.Database {
   const file = readdirSync(directory, { recursive: true }).map(String).find(name => name.endsWith('index.db'))!
   const index = new Database(join(directory, file), { timeout: 0 })
@@ -42,36 +52,62 @@ function locked (t: Test, directory: string): Database.Database {
   return index
 }
 
-t.test('an import of a gateway that hangs in the middle of a write goes on at another one, and each line is stored once', async t => {
-  const [control, server] = await Promise.all([startControl(t), slowServer(t)])
-  const { secret } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
-  const [directory, config] = [temporary(t), join(temporary(t), 'config.json')]
-  writeFileSync(config, JSON.stringify({ bulk: { directory } }))
-  const start = () => startGateway(t, control, { FHIR_TEST_URL: server.url, FHIR_LIVE_URL: server.url, CLINIGATE_CONFIG: config })
-  const headers = { 'x-api-key': secret }
-  const [hung, other] = await Promise.all([start(), start()])
-  for (const { url } of [hung, other]) await until(async () => (await fetch(`${url}/v1/patients/none`, { headers })).status === 404)
+t.test(
+  'an import of a gateway that hangs in the middle of a write goes on at another one, and each line is stored once',
+  async t => {
+    const [control, server] = await Promise.all([startControl(t), slowServer(t)])
+    const { secret } = await control.store.keys.create(
+      { tenantId: control.tenantId, mode: 'test', name: 'a key' },
+      'test'
+    )
+    const [directory, config] = [temporary(t), join(temporary(t), 'config.json')]
+    writeFileSync(config, JSON.stringify({ bulk: { directory } }))
+    const start = () =>
+      startGateway(t, control, { FHIR_TEST_URL: server.url, FHIR_LIVE_URL: server.url, CLINIGATE_CONFIG: config })
+    const headers = { 'x-api-key': secret }
+    const [hung, other] = await Promise.all([start(), start()])
+    for (const { url } of [hung, other]) {
+      await until(async () => (await fetch(`${url}/v1/patients/none`, { headers })).status === 404)
+    }
 
-  const body = Array.from({ length: lines }, (_, i) => `${JSON.stringify({ resourceType: 'Patient', id: `p${i}`, name: [{ family: `F${i}` }] })}\n`).join('')
-  const begun = await fetch(`${hung.url}/v1/bulk/import`, { method: 'POST', headers: { ...headers, 'content-type': 'application/fhir+ndjson' }, body })
-  const { data: { jobId } } = await begun.json() as { data: { jobId: string } }
-  await until(async () => await server.count() >= 400)
-  hung.child.kill('SIGSTOP')
-  const lock = locked(t, directory)
-  t.ok(await server.count() < lines, 'it hangs before the end')
-  await until(() => /will be retried/.test(other.said.err), 120)
-  t.equal((await fetch(`${other.url}/v1/patients/none`, { headers })).status, 404, 'the other gateway serves')
-  lock.close()
-  hung.child.kill('SIGCONT')
+    const body = Array.from(
+      { length: lines },
+      (_, i) => `${JSON.stringify({ resourceType: 'Patient', id: `p${i}`, name: [{ family: `F${i}` }] })}\n`
+    ).join('')
+    const begun = await fetch(`${hung.url}/v1/bulk/import`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/fhir+ndjson' },
+      body
+    })
+    const {
+      data: { jobId }
+    } = (await begun.json()) as { data: { jobId: string } }
+    await until(async () => (await server.count()) >= 400)
+    hung.child.kill('SIGSTOP')
+    const lock = locked(t, directory)
+    t.ok((await server.count()) < lines, 'it hangs before the end')
+    await until(() => /will be retried/.test(other.said.err), 120)
+    t.equal((await fetch(`${other.url}/v1/patients/none`, { headers })).status, 404, 'the other gateway serves')
+    lock.close()
+    hung.child.kill('SIGCONT')
 
-  const job = async () => (await (await fetch(`${other.url}/v1/bulk/jobs/${jobId}`, { headers })).json() as { data: { status: string } }).data
-  await until(async () => {
-    await pause(100)
-    return !['pending', 'processing'].includes((await job()).status)
-  }, 180)
-  t.match(await job(), { status: 'completed', totalRecords: lines, processedRecords: lines, failedRecords: 0 })
-  t.equal(await server.count(), lines)
-  const results = (await (await fetch(`${other.url}/v1/bulk/jobs/${jobId}/results`, { headers })).text()).trim().split('\n').map(line => JSON.parse(line) as { line: number, status: string, id: string })
-  t.strictSame(results.map(({ line, status }) => `${line} ${status}`), Array.from({ length: lines }, (_, i) => `${i + 1} created`))
-  t.equal(new Set(results.map(({ id }) => id)).size, lines)
-})
+    const job = async () =>
+      ((await (await fetch(`${other.url}/v1/bulk/jobs/${jobId}`, { headers })).json()) as { data: { status: string } })
+        .data
+    await until(async () => {
+      await pause(100)
+      return !['pending', 'processing'].includes((await job()).status)
+    }, 180)
+    t.match(await job(), { status: 'completed', totalRecords: lines, processedRecords: lines, failedRecords: 0 })
+    t.equal(await server.count(), lines)
+    const results = (await (await fetch(`${other.url}/v1/bulk/jobs/${jobId}/results`, { headers })).text())
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as { line: number; status: string; id: string })
+    t.strictSame(
+      results.map(({ line, status }) => `${line} ${status}`),
+      Array.from({ length: lines }, (_, i) => `${i + 1} created`)
+    )
+    t.equal(new Set(results.map(({ id }) => id)).size, lines)
+  }
+)

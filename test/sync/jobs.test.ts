@@ -20,8 +20,16 @@ function linkTo (t: Test, url: string, options = {}) {
 
 t.test('over the link, jobs are what they are in the control store', t => testJobs(t, inMemory, async (t, jobs) => {
   const app = fastify()
-  const nothing = { feed: undefined as never, report: async () => {}, applyUsage: async () => ({ number: 0, batchId: '' }) }
-  await app.register(linkRoutes, { prefix: '/control/v1/link', store: { ...nothing, jobs }, gatewayWith: async () => 'one' })
+  const nothing = {
+    feed: undefined as never,
+    report: async () => {},
+    applyUsage: async () => ({ number: 0, batchId: '' })
+  }
+  await app.register(linkRoutes, {
+    prefix: '/control/v1/link',
+    store: { ...nothing, jobs },
+    gatewayWith: async () => 'one'
+  })
   t.after(() => app.close())
   return linkTo(t, await app.listen({ host: '127.0.0.1', port: 0 }))
 }))
@@ -29,7 +37,15 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
 t.test('jobs are for good tokens of gateways alone', async t => {
   const { app, control, token, tokenId } = await startControlPlane(t)
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
-  const ask = async (name: string, secret: string) => (await app.inject({ method: 'POST', url: `/control/v1/link/jobs/${name}`, headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, payload: '[]' })).statusCode
+  const ask = async (name: string, secret: string) =>
+    (
+      await app.inject({
+        method: 'POST',
+        url: `/control/v1/link/jobs/${name}`,
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        payload: '[]'
+      })
+    ).statusCode
   for (const name of Object.keys(jobCalls)) {
     t.equal(await ask(name, operator), 401, name)
     t.equal(await ask(name, ''), 401, name)
@@ -41,48 +57,105 @@ t.test('jobs are for good tokens of gateways alone', async t => {
 
 t.test('what is no question is refused, and no value is repeated', async t => {
   const { app, token } = await startControlPlane(t)
-  const ask = (name: string, payload: unknown) => app.inject({ method: 'POST', url: `/control/v1/link/jobs/${name}`, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, payload: JSON.stringify(payload) })
+  const ask = (name: string, payload: unknown) =>
+    app.inject({
+      method: 'POST',
+      url: `/control/v1/link/jobs/${name}`,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      payload: JSON.stringify(payload)
+    })
   const draft = draftOf()
   const lease = { jobId: 'job-a', number: 1 }
   const bad: Array<[string, unknown]> = [
-    ['create', [{ ...draft, sneaky: 1 }]], ['create', [{ ...draft, owner: { ...draft.owner, scopes: ['*'] } }]], ['create', [{ ...draft, fileKey: 'sneaky' }]],
-    ['create', [{ ...draft, request: { ...draft.request, kind: 'sneaky' } }]], ['create', [{ ...draft, status: 'completed' }]], ['create', draft], ['create', [draft, draft]],
-    ['find', ['job-a']], ['find', ['sneaky/../x', scope]], ['find', ['job-a', { tenantId: 'org-a' }]], ['find', ['job-a', { ...scope, mode: 'sneaky' }]], ['find', ['job-a', { ...scope, more: 1 }]],
-    ['list', [scope, { count: 0 }]], ['list', [scope, { count: 102 }]], ['list', [scope, { count: 1, before: { id: 'job-a', createdAt: 'sneaky' } }]],
-    ['claim', [{ gateway: 'one', storeId: 'store', perTenant: 0, leaseMs: 1 }]], ['claim', [{ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1e12 }]],
-    ['save', [lease, {}]], ['save', [lease, { end: { status: 'cancelled' } }, 1]], ['save', [lease, { end: { status: 'failed' } }, 1]], ['save', [lease, { owner: 'sneaky' }, 1]], ['save', [lease, { progress: { processed: -1, failed: 0 } }, 1]],
-    ['release', []], ['release', [lease, { afterMs: '1' }]], ['expired', []], ['forget', ['job-a']], ['existing', [[1]]], ['abandoned', [[1]]], ['identityKey', [{}]]
+    ['create', [{ ...draft, sneaky: 1 }]],
+    ['create', [{ ...draft, owner: { ...draft.owner, scopes: ['*'] } }]],
+    ['create', [{ ...draft, fileKey: 'sneaky' }]],
+    ['create', [{ ...draft, request: { ...draft.request, kind: 'sneaky' } }]],
+    ['create', [{ ...draft, status: 'completed' }]],
+    ['create', draft],
+    ['create', [draft, draft]],
+    ['find', ['job-a']],
+    ['find', ['sneaky/../x', scope]],
+    ['find', ['job-a', { tenantId: 'org-a' }]],
+    ['find', ['job-a', { ...scope, mode: 'sneaky' }]],
+    ['find', ['job-a', { ...scope, more: 1 }]],
+    ['list', [scope, { count: 0 }]],
+    ['list', [scope, { count: 102 }]],
+    ['list', [scope, { count: 1, before: { id: 'job-a', createdAt: 'sneaky' } }]],
+    ['claim', [{ gateway: 'one', storeId: 'store', perTenant: 0, leaseMs: 1 }]],
+    ['claim', [{ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1e12 }]],
+    ['save', [lease, {}]],
+    ['save', [lease, { end: { status: 'cancelled' } }, 1]],
+    ['save', [lease, { end: { status: 'failed' } }, 1]],
+    ['save', [lease, { owner: 'sneaky' }, 1]],
+    ['save', [lease, { progress: { processed: -1, failed: 0 } }, 1]],
+    ['release', []],
+    ['release', [lease, { afterMs: '1' }]],
+    ['expired', []],
+    ['forget', ['job-a']],
+    ['existing', [[1]]],
+    ['abandoned', [[1]]],
+    ['identityKey', [{}]]
   ]
   for (const [name, payload] of bad) {
     const response = await ask(name, payload)
     t.equal(response.statusCode, 400, `${name} ${JSON.stringify(payload).slice(0, 60)}`)
     t.notMatch(response.body, /sneaky</)
   }
-  t.equal((await ask('forget', [Array.from({ length: 100_000 }, () => 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa')])).statusCode, 413)
+  t.equal(
+    (await ask('forget', [Array.from({ length: 100_000 }, () => 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa')])).statusCode,
+    413
+  )
   t.equal((await ask('sneaky', [])).statusCode, 404)
 })
 
 /** Each question once, as a gateway asks it. */
 const questions: Array<(jobs: Jobs) => Promise<unknown>> = [
-  jobs => jobs.create(draftOf()), jobs => jobs.find('job-a', scope), jobs => jobs.list(scope, { count: 1 }), jobs => jobs.cancel('job-a', scope), jobs => jobs.discard('job-a', scope),
-  jobs => jobs.claim({ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1 }), jobs => jobs.save({ jobId: 'job-a', number: 1 }, {}, 1),
-  jobs => jobs.release({ jobId: 'job-a', number: 1 }), jobs => jobs.expired('store'), jobs => jobs.existing([]), jobs => jobs.abandoned([]), jobs => jobs.forget([]), jobs => jobs.identityKey(scope)
+  jobs => jobs.create(draftOf()),
+  jobs => jobs.find('job-a', scope),
+  jobs => jobs.list(scope, { count: 1 }),
+  jobs => jobs.cancel('job-a', scope),
+  jobs => jobs.discard('job-a', scope),
+  jobs => jobs.claim({ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1 }),
+  jobs => jobs.save({ jobId: 'job-a', number: 1 }, {}, 1),
+  jobs => jobs.release({ jobId: 'job-a', number: 1 }),
+  jobs => jobs.expired('store'),
+  jobs => jobs.existing([]),
+  jobs => jobs.abandoned([]),
+  jobs => jobs.forget([]),
+  jobs => jobs.identityKey(scope)
 ]
 
-t.test('a control plane that can\'t be reached, or answers what is no answer, is a 503 that a client may read, with nothing of what was sent', async t => {
-  const urls = [
-    'http://127.0.0.1:1',
-    ...await Promise.all([
-      [200, '<html>never</html>'], [200, '{"answer":{"id":"never"}}'], [200, '{"answer":1,"never":1}'], [401, 'never'], [404, 'never'], [500, 'never'], [200, `"${'x'.repeat(17_000_000)}"`]
-    ].map(([status, body]) => standIn(t, (_, response) => response.writeHead(status as number).end(body))))
-  ]
-  for (const url of urls) {
-    const jobs = linkTo(t, url)
-    for (const ask of questions) {
-      await t.rejects(ask(jobs), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '5' }, message: /^The control plane, which stores the bulk jobs, cannot be reached/ })
+t.test(
+  "a control plane that can't be reached, or answers what is no answer, is a 503 that a client may read, with nothing of what was sent",
+  async t => {
+    const urls = [
+      'http://127.0.0.1:1',
+      ...(await Promise.all(
+        [
+          [200, '<html>never</html>'],
+          [200, '{"answer":{"id":"never"}}'],
+          [200, '{"answer":1,"never":1}'],
+          [401, 'never'],
+          [404, 'never'],
+          [500, 'never'],
+          [200, `"${'x'.repeat(17_000_000)}"`]
+        ].map(([status, body]) => standIn(t, (_, response) => response.writeHead(status as number).end(body)))
+      ))
+    ]
+    for (const url of urls) {
+      const jobs = linkTo(t, url)
+      for (const ask of questions) {
+        await t.rejects(ask(jobs), {
+          code: 'BACKEND_UNAVAILABLE',
+          status: 503,
+          headers: { 'retry-after': '5' },
+          message: /^The control plane, which stores the bulk jobs, cannot be reached/
+        })
+      }
     }
   }
-})
+)
 
 t.test('of a caller that asks for its jobs, the organization and the mode are told and nothing else', async t => {
   const bodies: string[] = []
@@ -92,24 +165,41 @@ t.test('of a caller that asks for its jobs, the organization and the mode are to
   })
   const caller = { ...scope, keyId: 'key-1', keyName: 'hidden', plan: 'pro', overage: true, scopes: ['*'] }
   const jobs = linkTo(t, url)
-  for (const ask of [() => jobs.find('job-a', caller), () => jobs.cancel('job-a', caller)]) t.equal(await ask(), undefined)
+  for (const ask of [() => jobs.find('job-a', caller), () => jobs.cancel('job-a', caller)]) {
+    t.equal(await ask(), undefined)
+  }
   t.strictSame(bodies.map(body => JSON.parse(body)), [['job-a', scope], ['job-a', scope]])
 })
 
-t.test('a gateway without its control plane answers for bulk jobs with 503 and words of their own, and serves everything else', async t => {
-  const control = await startControlPlane(t)
-  const gateway = await startService(t, { CLINIGATE_ROLE: 'gateway', CONTROL_URL: control.url, CLINIGATE_GATEWAY_TOKEN: control.token })
-  const { secret } = await control.createKey()
-  const ask = (url: string) => gateway.app.inject({ url: `/v1/${url}`, headers: { 'x-api-key': secret } })
-  await until(async () => (await ask('bulk/jobs')).statusCode === 200)
-  const job = `bulk/jobs/job-${'a'.repeat(26)}`
-  t.equal((await ask(job)).statusCode, 404)
-  await control.close()
-  for (const url of ['bulk/jobs', job, `${job}/files/Patient.ndjson`]) {
-    const response = await ask(url)
-    t.match([response.statusCode, response.json(), response.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which stores the bulk jobs/ }, '5'], url)
+t.test(
+  'a gateway without its control plane answers for bulk jobs with 503 and words of their own, and serves everything else',
+  async t => {
+    const control = await startControlPlane(t)
+    const gateway = await startService(t, {
+      CLINIGATE_ROLE: 'gateway',
+      CONTROL_URL: control.url,
+      CLINIGATE_GATEWAY_TOKEN: control.token
+    })
+    const { secret } = await control.createKey()
+    const ask = (url: string) => gateway.app.inject({ url: `/v1/${url}`, headers: { 'x-api-key': secret } })
+    await until(async () => (await ask('bulk/jobs')).statusCode === 200)
+    const job = `bulk/jobs/job-${'a'.repeat(26)}`
+    t.equal((await ask(job)).statusCode, 404)
+    await control.close()
+    for (const url of ['bulk/jobs', job, `${job}/files/Patient.ndjson`]) {
+      const response = await ask(url)
+      t.match(
+        [response.statusCode, response.json(), response.headers['retry-after']],
+        [
+          503,
+          { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which stores the bulk jobs/ },
+          '5'
+        ],
+        url
+      )
+    }
+    t.equal((await ask('bulk/jobs/nonsense')).statusCode, 404, "what can't be a job needs no look-up")
+    t.equal((await ask('patients?count=1')).statusCode, 200)
+    t.notMatch(gateway.lines.join(''), control.token)
   }
-  t.equal((await ask('bulk/jobs/nonsense')).statusCode, 404, 'what can\'t be a job needs no look-up')
-  t.equal((await ask('patients?count=1')).statusCode, 200)
-  t.notMatch(gateway.lines.join(''), control.token)
-})
+)

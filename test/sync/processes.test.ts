@@ -11,49 +11,92 @@ import { eachOf, keysAt, percentiles, startControl, startGateway, startProcess, 
 // Building the program and starting two dozen processes takes its time.
 t.setTimeout(900_000)
 
-t.test('two gateways and one control plane: a revocation is in force on both within a second', { timeout: 600_000 }, async t => {
-  const control = await startControl(t)
-  const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, control, { CLINIGATE_GATEWAY_NAME: name })))
-  const keys: Array<{ readonly keyId: string, readonly secret: string }> = []
-  for (let i = 0; i < 200; i++) keys.push(await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: `${i}`, scopes: ['read'] }, 'test'))
-  // Each is used on each gateway before, so that it is in the caches.
-  for (const gateway of gateways) {
-    await until(async () => await statusAt(gateway, keys.at(-1)!.secret) === 200)
-    await eachOf(keys, 4, async ({ secret }) => { if (await statusAt(gateway, secret) !== 200) throw new Error('a good key was refused') })
-  }
-  const times: number[] = []
-  for (const { keyId, secret } of keys) {
-    const clicked = performance.now()
-    await control.store.keys.revoke(keyId, 'test')
-    await Promise.all(gateways.map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
-    times.push(performance.now() - clicked)
-  }
-  const { median, p99 } = percentiles(times)
-  t.comment(`200 revocations, from the call to the refusal on both gateways: median ${median.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`)
-  t.ok(median < 5_000, 'the bound is a second on a machine that does nothing else')
+t.test(
+  'two gateways and one control plane: a revocation is in force on both within a second',
+  { timeout: 600_000 },
+  async t => {
+    const control = await startControl(t)
+    const gateways = await Promise.all(
+      ['one', 'two'].map(name => startGateway(t, control, { CLINIGATE_GATEWAY_NAME: name }))
+    )
+    const keys: Array<{ readonly keyId: string; readonly secret: string }> = []
+    for (let i = 0; i < 200; i++) {
+      keys.push(
+        await control.store.keys.create(
+          { tenantId: control.tenantId, mode: 'test', name: `${i}`, scopes: ['read'] },
+          'test'
+        )
+      )
+    }
+    // Each is used on each gateway before, so that it is in the caches.
+    for (const gateway of gateways) {
+      await until(async () => (await statusAt(gateway, keys.at(-1)!.secret)) === 200)
+      await eachOf(keys, 4, async ({ secret }) => {
+        if ((await statusAt(gateway, secret)) !== 200) throw new Error('a good key was refused')
+      })
+    }
+    const times: number[] = []
+    for (const { keyId, secret } of keys) {
+      const clicked = performance.now()
+      await control.store.keys.revoke(keyId, 'test')
+      await Promise.all(gateways.map(gateway => until(async () => (await statusAt(gateway, secret)) === 401)))
+      times.push(performance.now() - clicked)
+    }
+    const { median, p99 } = percentiles(times)
+    t.comment(
+      `200 revocations, from the call to the refusal on both gateways: median ${median.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`
+    )
+    t.ok(median < 5_000, 'the bound is a second on a machine that does nothing else')
 
-  const last = keys.at(-1)!.keyId
-  await until(async () => (await control.store.gateways.reach(last))?.gateways.every(({ isReached }) => isReached))
-  t.match(await control.store.gateways.list(), [{ name: 'one', isConnected: true, changesBehind: 0, checks: { keys: 'ok' } }, { name: 'two', isConnected: true, changesBehind: 0 }])
-  t.comment('the control plane knew it', (await control.store.gateways.reach(last))?.gateways.map(({ name, afterMs }) => `${name}: after ${afterMs} ms`).join(', '))
-})
+    const last = keys.at(-1)!.keyId
+    await until(async () => (await control.store.gateways.reach(last))?.gateways.every(({ isReached }) => isReached))
+    t.match(await control.store.gateways.list(), [
+      { name: 'one', isConnected: true, changesBehind: 0, checks: { keys: 'ok' } },
+      { name: 'two', isConnected: true, changesBehind: 0 }
+    ])
+    t.comment(
+      'the control plane knew it',
+      (await control.store.gateways.reach(last))?.gateways
+        .map(({ name, afterMs }) => `${name}: after ${afterMs} ms`)
+        .join(', ')
+    )
+  }
+)
 
 t.test('each role says what it is, has only what it needs, and keeps no secret', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
-  const { secret } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { secret } = await control.store.keys.create(
+    { tenantId: control.tenantId, mode: 'test', name: 'a key' },
+    'test'
+  )
   const gateway = await startGateway(t, control)
   await until(async () => await statusAt(gateway, secret) === 200)
 
-  t.match(control.said.out, /control plane.* listens on .*\nThe dashboard is at [^]*password [^]*svc_test_\w+/, 'the operator and the demo organization are the control plane\'s')
+  t.match(
+    control.said.out,
+    /control plane.* listens on .*\nThe dashboard is at [^]*password [^]*svc_test_\w+/,
+    "the operator and the demo organization are the control plane's"
+  )
   t.notMatch(gateway.said.out, /svc_test|First start|dashboard/)
   t.match(gateway.said.out, /gateway.* listens on .*\n.*keys from the control plane at http:/)
-  t.same(readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)), [], 'no datastore, no copy, no /v1')
+  t.same(
+    readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)),
+    [],
+    'no datastore, no copy, no /v1'
+  )
   t.notMatch(readdirSync(gateway.data).join(), /control\.db/)
   t.equal((await fetch(`${control.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status, 404)
   t.equal((await fetch(`${control.url}/v1/metadata`)).status, 404)
   t.equal((await fetch(`${control.url}/docs`)).status, 404)
   t.equal((await fetch(`${control.url}/health`)).status, 200)
-  t.equal((await fetch(`${gateway.url}/control/v1/link/feed?feedId=&seq=0`, { headers: { authorization: `Bearer ${control.token}` } })).status, 404)
+  t.equal(
+    (
+      await fetch(`${gateway.url}/control/v1/link/feed?feedId=&seq=0`, {
+        headers: { authorization: `Bearer ${control.token}` }
+      })
+    ).status,
+    404
+  )
 
   t.equal(await gateway.end(), 0)
   t.equal(await control.end(), 0)
@@ -65,42 +108,51 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
   }
 })
 
-t.test('a gateway serves on while the control plane is dead, says how old its keys are, and goes on where it stood', { timeout: 300_000 }, async t => {
-  const control = await startControl(t)
-  const { secret, keyId } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
-  const gateway = await startGateway(t, control)
-  await until(async () => await statusAt(gateway, secret) === 200)
+t.test(
+  'a gateway serves on while the control plane is dead, says how old its keys are, and goes on where it stood',
+  { timeout: 300_000 },
+  async t => {
+    const control = await startControl(t)
+    const { secret, keyId } = await control.store.keys.create(
+      { tenantId: control.tenantId, mode: 'test', name: 'a key' },
+      'test'
+    )
+    const gateway = await startGateway(t, control)
+    await until(async () => (await statusAt(gateway, secret)) === 200)
 
-  const statuses = new Set<number>()
-  const over = new AbortController()
-  const asking = (async () => {
-    for (; !over.signal.aborted; await pause(20)) statuses.add(await statusAt(gateway, secret))
-  })()
-  await control.end('SIGKILL')
-  await until(async () => !(await keysAt(gateway)).isConnected)
-  const { status, ageSeconds } = await keysAt(gateway)
-  t.match([status, ageSeconds], ['degraded', Number])
-  await until(async () => (await keysAt(gateway)).ageSeconds! > ageSeconds!)
-  over.abort()
-  await asking
-  t.same([...statuses], [200], 'nothing that was valid was refused')
+    const statuses = new Set<number>()
+    const over = new AbortController()
+    const asking = (async () => {
+      for (; !over.signal.aborted; await pause(20)) statuses.add(await statusAt(gateway, secret))
+    })()
+    await control.end('SIGKILL')
+    await until(async () => !(await keysAt(gateway)).isConnected)
+    const { status, ageSeconds } = await keysAt(gateway)
+    t.match([status, ageSeconds], ['degraded', Number])
+    await until(async () => (await keysAt(gateway)).ageSeconds! > ageSeconds!)
+    over.abort()
+    await asking
+    t.same([...statuses], [200], 'nothing that was valid was refused')
 
-  // A gateway that is started meanwhile has its old copy; a new one refuses every key rather than guess.
-  await gateway.end('SIGKILL')
-  const restarted = await gateway.again()
-  t.equal(await statusAt(restarted, secret), 200)
-  const fresh = await startGateway(t, control)
-  t.equal(await statusAt(fresh, secret), 503)
+    // A gateway that is started meanwhile has its old copy; a new one refuses every key rather than guess.
+    await gateway.end('SIGKILL')
+    const restarted = await gateway.again()
+    t.equal(await statusAt(restarted, secret), 200)
+    const fresh = await startGateway(t, control)
+    t.equal(await statusAt(fresh, secret), 503)
 
-  await control.store.keys.revoke(keyId, 'test')
-  t.equal(await statusAt(restarted, secret), 200, 'nobody could tell the gateway')
-  await control.again()
-  const back = performance.now()
-  await Promise.all([restarted, fresh].map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
-  t.ok(performance.now() - back < 60_000, 'sooner than the cache would have let go of it')
-  await until(() => restarted.said.err.includes('the key change feed works again'))
-  t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('key change feed failed'))!), { err: { code: 'ECONNREFUSED' } })
-})
+    await control.store.keys.revoke(keyId, 'test')
+    t.equal(await statusAt(restarted, secret), 200, 'nobody could tell the gateway')
+    await control.again()
+    const back = performance.now()
+    await Promise.all([restarted, fresh].map(gateway => until(async () => (await statusAt(gateway, secret)) === 401)))
+    t.ok(performance.now() - back < 60_000, 'sooner than the cache would have let go of it')
+    await until(() => restarted.said.err.includes('the key change feed works again'))
+    t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('key change feed failed'))!), {
+      err: { code: 'ECONNREFUSED' }
+    })
+  }
+)
 
 t.test('a gateway that is killed in the middle of applying comes back whole', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
@@ -120,7 +172,8 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   for (let round = 0; round < 6; round++) {
     await pause(Math.random() * 400)
     await gateway.end('SIGKILL')
-    // What a kill left is a copy of some moment: each of its keys with an organization, and none that was revoked before it good.
+    // What a kill left is a copy of some moment: each of its keys with an organization, and none that was revoked
+    // before it good.
     const replica = new Replica(join(gateway.data, 'keys.db'))
     const { seq } = replica.position()
     const held = made.filter(({ secret }) => replica.find(hashSecret(secret)) !== undefined).length
@@ -147,22 +200,32 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   t.same(wrong, [], `each of ${made.length} keys is as the control plane has it`)
 })
 
-t.test('a gateway that stood still for longer than a silence may last does not take old messages for news', { timeout: 300_000 }, async t => {
-  const control = await startControl(t)
-  const { secret, keyId } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
-  const gateway = await startGateway(t, control)
-  await until(async () => await statusAt(gateway, secret) === 200)
-  gateway.child.kill('SIGSTOP')
-  await pause(17_000)
-  await control.end('SIGKILL')
-  await control.store.keys.revoke(keyId, 'test')
-  gateway.child.kill('SIGCONT')
-  const { ageSeconds } = await keysAt(gateway)
-  t.ok(ageSeconds! >= 15, `heartbeats that lay in the connection count from when they were sent: ${ageSeconds} s`)
-  await control.again()
-  await until(async () => await statusAt(gateway, secret) === 401)
-})
+t.test(
+  'a gateway that stood still for longer than a silence may last does not take old messages for news',
+  { timeout: 300_000 },
+  async t => {
+    const control = await startControl(t)
+    const { secret, keyId } = await control.store.keys.create(
+      { tenantId: control.tenantId, mode: 'test', name: 'a key' },
+      'test'
+    )
+    const gateway = await startGateway(t, control)
+    await until(async () => (await statusAt(gateway, secret)) === 200)
+    gateway.child.kill('SIGSTOP')
+    await pause(17_000)
+    await control.end('SIGKILL')
+    await control.store.keys.revoke(keyId, 'test')
+    gateway.child.kill('SIGCONT')
+    const { ageSeconds } = await keysAt(gateway)
+    t.ok(ageSeconds! >= 15, `heartbeats that lay in the connection count from when they were sent: ${ageSeconds} s`)
+    await control.again()
+    await until(async () => (await statusAt(gateway, secret)) === 401)
+  }
+)
 
 t.test('a mistyped role stops the start with the roles that there are', async t => {
-  await t.rejects(startProcess(t, { CLINIGATE_ROLE: 'gatway' }), /CLINIGATE_ROLE: must be one of all, gateway, control/)
+  await t.rejects(
+    startProcess(t, { CLINIGATE_ROLE: 'gatway' }),
+    /CLINIGATE_ROLE: must be one of all, gateway, control/
+  )
 })

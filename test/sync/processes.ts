@@ -26,7 +26,11 @@ export interface Running {
 export async function startProcess (t: Test, environment: Record<string, string>): Promise<Running> {
   const { PATH = '', HOME = '' } = process.env
   const data = environment.CLINIGATE_DATA ?? temporary(t)
-  const variables: Record<string, string> = { CLINIGATE_DATA: data, PORT: String(await freePort()), ...calm(t, environment) }
+  const variables: Record<string, string> = {
+    CLINIGATE_DATA: data,
+    PORT: String(await freePort()),
+    ...calm(t, environment)
+  }
   const child = spawn(process.execPath, [main], { env: { PATH, HOME, ...variables } })
   const said = { out: '', err: '' }
   child.stdout.on('data', chunk => { said.out += chunk })
@@ -44,10 +48,19 @@ export async function startProcess (t: Test, environment: Record<string, string>
   return { url: `http://127.0.0.1:${variables.PORT}`, data, said, child, end, again: () => startProcess(t, variables) }
 }
 
-/** A control process with the token of a gateway, and its store, which the test has open beside it as the command line would. */
-export async function startControl (t: Test): Promise<Running & { readonly store: ControlStore, readonly token: string, readonly tenantId: string }> {
+/**
+ * A control process with the token of a gateway, and its store, which the test has open beside it as the command line
+ * would.
+ */
+export async function startControl (
+  t: Test
+): Promise<Running & { readonly store: ControlStore; readonly token: string; readonly tenantId: string }> {
   const control = await startProcess(t, { CLINIGATE_ROLE: 'control' })
-  const store = await openControlStore({ file: join(control.data, 'control.db'), plans: ['pro', 'enterprise'], now: () => new Date() })
+  const store = await openControlStore({
+    file: join(control.data, 'control.db'),
+    plans: ['pro', 'enterprise'],
+    now: () => new Date()
+  })
   t.after(() => store.close())
   const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
   // Without a limit for a minute, since tests ask without a pause.
@@ -56,8 +69,17 @@ export async function startControl (t: Test): Promise<Running & { readonly store
 }
 
 /** A gateway process that follows the control plane. */
-export function startGateway (t: Test, { url, token }: { readonly url: string, readonly token: string }, environment: Record<string, string> = {}): Promise<Running> {
-  return startProcess(t, { CLINIGATE_ROLE: 'gateway', CONTROL_URL: url, CLINIGATE_GATEWAY_TOKEN: token, ...environment })
+export function startGateway (
+  t: Test,
+  { url, token }: { readonly url: string; readonly token: string },
+  environment: Record<string, string> = {}
+): Promise<Running> {
+  return startProcess(t, {
+    CLINIGATE_ROLE: 'gateway',
+    CONTROL_URL: url,
+    CLINIGATE_GATEWAY_TOKEN: token,
+    ...environment
+  })
 }
 
 /** The status of a read with a key. */
@@ -68,8 +90,10 @@ export async function statusAt ({ url }: Pick<Running, 'url'>, secret: string): 
 }
 
 /** What the health of a gateway says of its copy of the keys. */
-export async function keysAt ({ url }: Pick<Running, 'url'>): Promise<{ status: string, isConnected: boolean, ageSeconds: number | null }> {
-  const { data } = await (await fetch(`${url}/health`)).json() as { data: { checks: { keys: never } } }
+export async function keysAt ({
+  url
+}: Pick<Running, 'url'>): Promise<{ status: string; isConnected: boolean; ageSeconds: number | null }> {
+  const { data } = (await (await fetch(`${url}/health`)).json()) as { data: { checks: { keys: never } } }
   return data.checks.keys
 }
 
@@ -80,9 +104,15 @@ export function percentiles (times: readonly number[]): { readonly median: numbe
 }
 
 /** Does something for each of many, a few at a time. */
-export async function eachOf<T> (things: readonly T[], atOnce: number, act: (thing: T) => Promise<void>): Promise<void> {
+export async function eachOf<T> (
+  things: readonly T[],
+  atOnce: number,
+  act: (thing: T) => Promise<void>
+): Promise<void> {
   const left = [...things]
-  await Promise.all(Array.from({ length: atOnce }, async () => {
-    for (let thing = left.shift(); thing !== undefined; thing = left.shift()) await act(thing)
-  }))
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (let thing = left.shift(); thing !== undefined; thing = left.shift()) await act(thing)
+    })
+  )
 }

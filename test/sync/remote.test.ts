@@ -21,7 +21,19 @@ function linkTo (t: Test, url: string, options: Partial<RemoteLinkOptions> = {})
 }
 
 function key (seq: number, state: Partial<KeyState> = {}) {
-  return { seq, kind: 'key' as const, state: { keyId: `key-${seq}`, hash: hashSecret(`${seq}`), tenantId: 'org-a', name: 'a key', mode: 'test' as const, scopes: ['*' as const], ...state } }
+  return {
+    seq,
+    kind: 'key' as const,
+    state: {
+      keyId: `key-${seq}`,
+      hash: hashSecret(`${seq}`),
+      tenantId: 'org-a',
+      name: 'a key',
+      mode: 'test' as const,
+      scopes: ['*' as const],
+      ...state
+    }
+  }
 }
 
 const first: Batch = {
@@ -38,7 +50,10 @@ const event = (batch: unknown) => `data: ${JSON.stringify(batch)}\n\n`
 
 const begin = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 
-/** A control plane that sends on its first connection what the test says, and on each later one what is good; a batch a connection is enough. */
+/**
+ * A control plane that sends on its first connection what the test says, and on each later one what is good; a batch a
+ * connection is enough.
+ */
 async function hostile (t: Test, ...sent: Array<string | Buffer>) {
   let connections = 0
   const url = await standIn(t, ({ url = '', headers }, response) => {
@@ -47,7 +62,16 @@ async function hostile (t: Test, ...sent: Array<string | Buffer>) {
     const seq = new URL(url, 'http://x').searchParams.get('seq')
     if (++connections === 1) for (const segment of sent) response.write(segment)
     else if (seq === '0') response.write(event(first) + event(second))
-    else response.write(event({ ...second, after: Number(seq), through: Math.max(3, Number(seq)), changes: Number(seq) < 3 ? second.changes : [] }))
+    else {
+      response.write(
+        event({
+          ...second,
+          after: Number(seq),
+          through: Math.max(3, Number(seq)),
+          changes: Number(seq) < 3 ? second.changes : []
+        })
+      )
+    }
   })
   return following(t, linkTo(t, url).feed)
 }
@@ -75,20 +99,28 @@ const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
   'a change beyond the batch': [event({ ...second, changes: [key(4)] })],
   'a snapshot that does not begin at the beginning': [event({ ...second, isSnapshot: true })],
   'a number before zero': [event({ ...second, after: -1 })],
-  'a prototype': ['data: {"__proto__":{"changes":[]},"feedId":"feed-1","isSnapshot":false,"after":2,"through":3,"isLatest":true}\n\n']
+  'a prototype': [
+    'data: {"__proto__":{"changes":[]},"feedId":"feed-1","isSnapshot":false,"after":2,"through":3,"isLatest":true}\n\n'
+  ]
 }
 
 for (const [what, sent] of Object.entries(broken)) {
-  t.test(`${what} ends the connection, is left, said in the log, and the next connection goes on from the same place`, async t => {
-    const { replica, lines } = await hostile(t, good, ...sent)
-    await until(() => replica.position().seq === 3)
-    t.equal(replica.find(hashSecret('3'))?.caller.keyId, 'key-3')
-    t.equal(replica.find(hashSecret('2'))?.caller.keyId, 'key-2')
-    t.equal(replica.find(hashSecret('4')), undefined)
-    t.match(lines.find(line => line.includes('key change feed failed')), /LinkFailed/)
-    t.notMatch(lines.join(''), token)
-    t.notMatch(lines.join(''), /Bad Gateway|allowedFrom|svc_test/, 'nothing of what was sent')
-  })
+  t.test(
+    `${what} ends the connection, is left, said in the log, and the next connection goes on from the same place`,
+    async t => {
+      const { replica, lines } = await hostile(t, good, ...sent)
+      await until(() => replica.position().seq === 3)
+      t.equal(replica.find(hashSecret('3'))?.caller.keyId, 'key-3')
+      t.equal(replica.find(hashSecret('2'))?.caller.keyId, 'key-2')
+      t.equal(replica.find(hashSecret('4')), undefined)
+      t.match(
+        lines.find(line => line.includes('key change feed failed')),
+        /LinkFailed/
+      )
+      t.notMatch(lines.join(''), token)
+      t.notMatch(lines.join(''), /Bad Gateway|allowedFrom|svc_test/, 'nothing of what was sent')
+    }
+  )
 }
 
 t.test('half a message, when the connection breaks, is as if it had never been sent', async t => {
@@ -134,14 +166,22 @@ t.test('a message without end is cut off before it fills the memory', async t =>
 })
 
 t.test('batches that come twice, late or before their turn change nothing that is wrong', async t => {
-  const revoked: Batch = { ...third, after: 4, through: 5, changes: [key(5, { keyId: 'key-2', hash: hashSecret('2'), revokedAt: '2030-01-01T00:00:00.000Z' })] }
+  const revoked: Batch = {
+    ...third,
+    after: 4,
+    through: 5,
+    changes: [key(5, { keyId: 'key-2', hash: hashSecret('2'), revokedAt: '2030-01-01T00:00:00.000Z' })]
+  }
   const all = [first, second, third, revoked]
   let connections = 0
   const url = await standIn(t, ({ url = '' }, response) => {
     begin(response)
     const seq = Number(new URL(url, 'http://x').searchParams.get('seq'))
     // Twice, in reverse, and the first ones once more at the end; a later connection gives what is asked for.
-    const sent = ++connections === 1 ? [first, first, second, second, revoked, third] : [...all.filter(({ after }) => after >= seq && after > 0), second, third]
+    const sent =
+      ++connections === 1
+        ? [first, first, second, second, revoked, third]
+        : [...all.filter(({ after }) => after >= seq && after > 0), second, third]
     response.write(sent.map(event).join(''))
   })
   const { replica, lines } = following(t, linkTo(t, url).feed)
@@ -173,16 +213,27 @@ t.test('what keeps a connection open without a batch does not keep it', async t 
   await until(() => replica.position().seq === 3)
 })
 
-t.test('a refused token, a wrong address and a control plane in trouble are told apart in the log, without the token', async t => {
-  for (const [status, said] of [[401, /rejected this gateway's token.*CLINIGATE_GATEWAY_TOKEN/], [403, /rejected this gateway's token/], [404, /check control\.url/], [302, /answered with 302/], [500, /answered with 500/]] as const) {
-    const url = await standIn(t, (_, response) => response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(`no: ${token}`))
-    const { lines, replica } = following(t, linkTo(t, url).feed)
-    await until(() => lines.length > 0)
-    t.match(lines[0], said)
-    t.notMatch(lines.join(''), token)
-    t.same(replica.position(), { feedId: '', seq: 0 })
+t.test(
+  'a refused token, a wrong address and a control plane in trouble are told apart in the log, without the token',
+  async t => {
+    for (const [status, said] of [
+      [401, /rejected this gateway's token.*CLINIGATE_GATEWAY_TOKEN/],
+      [403, /rejected this gateway's token/],
+      [404, /check control\.url/],
+      [302, /answered with 302/],
+      [500, /answered with 500/]
+    ] as const) {
+      const url = await standIn(t, (_, response) =>
+        response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(`no: ${token}`)
+      )
+      const { lines, replica } = following(t, linkTo(t, url).feed)
+      await until(() => lines.length > 0)
+      t.match(lines[0], said)
+      t.notMatch(lines.join(''), token)
+      t.same(replica.position(), { feedId: '', seq: 0 })
+    }
   }
-})
+)
 
 t.test('a control plane that takes the connection and never answers is given up', async t => {
   const url = await standIn(t, () => {})
@@ -194,7 +245,9 @@ t.test('a control plane that takes the connection and never answers is given up'
 t.test('a control plane whose certificate nobody vouches for hears no token', async t => {
   let isRequested = false
   const pem = (name: string) => readFileSync(join(import.meta.dirname, '..', 'backends', name))
-  const server = createServer({ key: pem('self-signed-key.pem'), cert: pem('self-signed.pem') }, () => { isRequested = true }).listen(0, '127.0.0.1')
+  const server = createServer({ key: pem('self-signed-key.pem'), cert: pem('self-signed.pem') }, () => {
+    isRequested = true
+  }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
   const { lines } = following(t, linkTo(t, `https://localhost:${(server.address() as AddressInfo).port}`).feed)
@@ -217,7 +270,14 @@ t.test('a control plane below a path is asked there', async t => {
 const usage: UsageBatch = { ledgerId: 'ledger-1', number: 1, batchId: 'batch-1', lines: [] }
 
 t.test('a receipt that is none, or that has no end, is not believed', async t => {
-  for (const answer of ['', 'nonsense', '{}', '{"number":"1","batchId":"batch-1"}', '{"number":1,"batchId":"batch-1","isFinal":true}', 'x'.repeat(1e6)]) {
+  for (const answer of [
+    '',
+    'nonsense',
+    '{}',
+    '{"number":"1","batchId":"batch-1"}',
+    '{"number":1,"batchId":"batch-1","isFinal":true}',
+    'x'.repeat(1e6)
+  ]) {
     const url = await standIn(t, (_, response) => response.end(answer))
     await t.rejects(linkTo(t, url).sendUsage(usage, new AbortController().signal), { name: 'ControlPlaneError' })
   }

@@ -5,7 +5,11 @@ import { Reporter } from '../../src/control-plane/sync/reporter.js'
 import { until } from '../harness/until.js'
 import { keptLog } from './control-plane.js'
 
-function reporting (t: Test, report: (stopping: AbortSignal) => Promise<void>, options: { everyMs?: number, gapMs?: number } = {}) {
+function reporting (
+  t: Test,
+  report: (stopping: AbortSignal) => Promise<void>,
+  options: { everyMs?: number; gapMs?: number } = {}
+) {
   const { lines, log } = keptLog()
   const reporter = new Reporter({ report, log, everyMs: 60_000, gapMs: 1, ...options })
   t.after(() => reporter.close())

@@ -15,83 +15,133 @@ function configFile (directory: string, content: object): string {
 }
 
 /** A gateway in this process whose clock is wrong by some minutes. */
-function gatewayOf (t: Test, { url, token }: { readonly url: string, readonly token: string }, environment: Record<string, string> = {}, now?: () => Date) {
-  return startService(t, { CLINIGATE_ROLE: 'gateway', CONTROL_URL: url, CLINIGATE_GATEWAY_TOKEN: token, ...environment }, now)
+function gatewayOf (
+  t: Test,
+  { url, token }: { readonly url: string; readonly token: string },
+  environment: Record<string, string> = {},
+  now?: () => Date
+) {
+  return startService(
+    t,
+    { CLINIGATE_ROLE: 'gateway', CONTROL_URL: url, CLINIGATE_GATEWAY_TOKEN: token, ...environment },
+    now
+  )
 }
 
-async function requested ({ app }: Pick<Started, 'app'>, secret: string): Promise<readonly [number, string | undefined]> {
+async function requested (
+  { app }: Pick<Started, 'app'>,
+  secret: string
+): Promise<readonly [number, string | undefined]> {
   const response = await app.inject({ url: '/v1/patients?count=1', headers: { 'x-api-key': secret } })
   return [response.statusCode, response.json().code]
 }
 
 for (const wrongBy of [-7, 7]) {
-  t.test(`a gateway whose clock is ${Math.abs(wrongBy)} minutes ${wrongBy < 0 ? 'late' : 'early'} revokes at once, and goes by its own clock for expiry and age`, async t => {
-    const control = await startControlPlane(t)
-    const gateway = await gatewayOf(t, control, {}, () => new Date(Date.now() + wrongBy * minute))
-    const inFive = await control.createKey({ expiresAt: new Date(Date.now() + 5 * minute) })
-    const inTen = await control.createKey({ expiresAt: new Date(Date.now() + 10 * minute) })
-    await until(async () => (await requested(gateway, inTen.secret))[0] === 200)
-    t.same(await requested(gateway, inFive.secret), wrongBy > 0 ? [401, 'KEY_EXPIRED'] : [200, undefined], 'expiry is a moment of the gateway\'s clock')
-    await control.control.keys.revoke(inTen.keyId, 'test')
-    await until(async () => (await requested(gateway, inTen.secret))[1] === 'KEY_REVOKED')
-    const { ageSeconds } = (await gateway.app.inject('/health')).json().data.checks.keys
-    t.ok(ageSeconds >= 0 && ageSeconds < 30, 'the age of the copy is a difference of the gateway\'s own times')
-    await until(async () => (await control.control.gateways.list())[0]?.changesBehind === 0)
-    const [seen] = await control.control.gateways.list()
-    t.match(seen, { isConnected: true }, 'and of the control plane\'s own times there')
-  })
+  t.test(
+    `a gateway whose clock is ${Math.abs(wrongBy)} minutes ${wrongBy < 0 ? 'late' : 'early'} revokes at once, and goes by its own clock for expiry and age`,
+    async t => {
+      const control = await startControlPlane(t)
+      const gateway = await gatewayOf(t, control, {}, () => new Date(Date.now() + wrongBy * minute))
+      const inFive = await control.createKey({ expiresAt: new Date(Date.now() + 5 * minute) })
+      const inTen = await control.createKey({ expiresAt: new Date(Date.now() + 10 * minute) })
+      await until(async () => (await requested(gateway, inTen.secret))[0] === 200)
+      t.same(
+        await requested(gateway, inFive.secret),
+        wrongBy > 0 ? [401, 'KEY_EXPIRED'] : [200, undefined],
+        "expiry is a moment of the gateway's clock"
+      )
+      await control.control.keys.revoke(inTen.keyId, 'test')
+      await until(async () => (await requested(gateway, inTen.secret))[1] === 'KEY_REVOKED')
+      const { ageSeconds } = (await gateway.app.inject('/health')).json().data.checks.keys
+      t.ok(ageSeconds >= 0 && ageSeconds < 30, "the age of the copy is a difference of the gateway's own times")
+      await until(async () => (await control.control.gateways.list())[0]?.changesBehind === 0)
+      const [seen] = await control.control.gateways.list()
+      t.match(seen, { isConnected: true }, "and of the control plane's own times there")
+    }
+  )
 }
 
-t.test('a copy of the keys that is older than allowed refuses every key, and serves again when the feed is back', async t => {
-  const control = await startControlPlane(t)
-  const { secret } = await control.createKey()
-  let isCut = false
-  let ahead = 0
-  // What is between the two: it passes the feed on, or nothing at all.
-  const between = await standIn(t, async ({ url = '', headers }, response) => {
-    if (isCut) return response.destroy()
-    const gone = new AbortController()
-    response.once('close', () => gone.abort())
-    const answer = await fetch(control.url + url, { headers: { authorization: headers.authorization! }, signal: gone.signal }).catch(() => undefined)
-    response.writeHead(answer?.status ?? 502, { 'content-type': 'text/event-stream' })
-    try {
-      for await (const chunk of answer!.body!) response.write(chunk)
-    } catch {
-      response.destroy()
-    }
-  })
-  const gateway = await gatewayOf(t, { url: between, token: control.token }, { CLINIGATE_CONFIG: configFile(temporary(t), { keys: { maxStalenessMinutes: 5 } }) }, () => new Date(Date.now() + ahead))
-  await until(async () => (await requested(gateway, secret))[0] === 200)
+t.test(
+  'a copy of the keys that is older than allowed refuses every key, and serves again when the feed is back',
+  async t => {
+    const control = await startControlPlane(t)
+    const { secret } = await control.createKey()
+    let isCut = false
+    let ahead = 0
+    // What is between the two: it passes the feed on, or nothing at all.
+    const between = await standIn(t, async ({ url = '', headers }, response) => {
+      if (isCut) return response.destroy()
+      const gone = new AbortController()
+      response.once('close', () => gone.abort())
+      const answer = await fetch(control.url + url, {
+        headers: { authorization: headers.authorization! },
+        signal: gone.signal
+      }).catch(() => undefined)
+      response.writeHead(answer?.status ?? 502, { 'content-type': 'text/event-stream' })
+      try {
+        for await (const chunk of answer!.body!) response.write(chunk)
+      } catch {
+        response.destroy()
+      }
+    })
+    const gateway = await gatewayOf(
+      t,
+      { url: between, token: control.token },
+      { CLINIGATE_CONFIG: configFile(temporary(t), { keys: { maxStalenessMinutes: 5 } }) },
+      () => new Date(Date.now() + ahead)
+    )
+    await until(async () => (await requested(gateway, secret))[0] === 200)
 
-  isCut = true
-  control.app.server.closeAllConnections()
-  await until(async () => (await gateway.app.inject('/health')).json().data.checks.keys.status === 'degraded')
-  ahead = 4 * minute
-  t.same(await requested(gateway, secret), [200, undefined], 'cut off, but not for too long')
-  ahead = 6 * minute
-  t.same(await requested(gateway, secret), [503, 'BACKEND_UNAVAILABLE'])
-  t.same(await requested(gateway, 'svc_test_x'), [401, 'INVALID_KEY_FORMAT'])
-  isCut = false
-  await until(async () => (await requested(gateway, secret))[0] === 200)
-})
+    isCut = true
+    control.app.server.closeAllConnections()
+    await until(async () => (await gateway.app.inject('/health')).json().data.checks.keys.status === 'degraded')
+    ahead = 4 * minute
+    t.same(await requested(gateway, secret), [200, undefined], 'cut off, but not for too long')
+    ahead = 6 * minute
+    t.same(await requested(gateway, secret), [503, 'BACKEND_UNAVAILABLE'])
+    t.same(await requested(gateway, 'svc_test_x'), [401, 'INVALID_KEY_FORMAT'])
+    isCut = false
+    await until(async () => (await requested(gateway, secret))[0] === 200)
+  }
+)
 
 t.test('a control process serves neither /v1 nor its documents, and tells nobody what it would', async t => {
   const { app, createKey } = await startControlPlane(t)
   const { secret } = await createKey()
-  for (const url of ['/v1', '/v1/', '/v1/patients', '/v1/metadata', '/v1/fhir/metadata', '/v1/fhir/Patient', '/docs', '/openapi.json', '/anything']) {
+  for (const url of [
+    '/v1',
+    '/v1/',
+    '/v1/patients',
+    '/v1/metadata',
+    '/v1/fhir/metadata',
+    '/v1/fhir/Patient',
+    '/docs',
+    '/openapi.json',
+    '/anything'
+  ]) {
     for (const method of ['GET', 'POST', 'OPTIONS'] as const) {
-      t.match((await app.inject({ method, url, headers: { 'x-api-key': secret } })).json(), { code: 'NOT_FOUND', meta: { status: 404 } }, `${method} ${url}`)
+      t.match(
+        (await app.inject({ method, url, headers: { 'x-api-key': secret } })).json(),
+        { code: 'NOT_FOUND', meta: { status: 404 } },
+        `${method} ${url}`
+      )
     }
   }
   t.match((await app.inject({ method: 'POST', url: '/health' })).json(), { code: 'METHOD_NOT_ALLOWED' })
-  t.match((await app.inject({ url: '/health', headers: { 'x-http-method-override': 'DELETE' } })).json(), { code: 'METHOD_OVERRIDE_REJECTED' })
+  t.match((await app.inject({ url: '/health', headers: { 'x-http-method-override': 'DELETE' } })).json(), {
+    code: 'METHOD_OVERRIDE_REJECTED'
+  })
   t.match((await app.inject('/health')).json().data, { status: 'ok', checks: { controlDatabase: { status: 'ok' } } })
 })
 
 t.test('a gateway in the control plane\'s own process reports as those elsewhere do', async t => {
   const { control } = await startService(t, { CLINIGATE_ROLE: 'all', CLINIGATE_GATEWAY_NAME: 'here' })
-  await until(async () => (await control!.gateways.list()).some(({ checks }) => checks.keys === 'ok' && checks.testDatastore === 'ok'))
-  t.match(await control!.gateways.list(), [{ name: 'here', isConnected: true, version: '0.0.0-test', checks: { testDatastore: 'ok' } }])
+  await until(async () =>
+    (await control!.gateways.list()).some(({ checks }) => checks.keys === 'ok' && checks.testDatastore === 'ok')
+  )
+  t.match(await control!.gateways.list(), [
+    { name: 'here', isConnected: true, version: '0.0.0-test', checks: { testDatastore: 'ok' } }
+  ])
 })
 
 t.test('a gateway is the same one after a restart, and another one with another data directory', async t => {

@@ -10,7 +10,14 @@ import type { Batch } from '../../src/keys/change-feed.js'
 import { until } from '../harness/until.js'
 import { following, startControlPlane } from './control-plane.js'
 
-const report = { gatewayId: 'gateway-1', name: 'one', version: '1.2.3', startedAt: '2030-01-01T00:00:00.000Z', position: { feedId: '', seq: 0 }, checks: { keys: 'degraded' } }
+const report = {
+  gatewayId: 'gateway-1',
+  name: 'one',
+  version: '1.2.3',
+  startedAt: '2030-01-01T00:00:00.000Z',
+  position: { feedId: '', seq: 0 },
+  checks: { keys: 'degraded' }
+}
 
 const nothing = { report: async () => {}, applyUsage: async () => ({ number: 0, batchId: '' }), jobs: {} as never }
 
@@ -19,20 +26,53 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
   const { app, control, token, tokenId, tenantId } = await startControlPlane(t, {}, () => new Date(Date.now() + ahead))
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
   const { secret: key } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
-  const { secret: late } = await control.tokens.create({ name: 'late', role: 'gateway', expiresAt: new Date(Date.now() + 60_000) }, 'test')
+  const { secret: late } = await control.tokens.create(
+    { name: 'late', role: 'gateway', expiresAt: new Date(Date.now() + 60_000) },
+    'test'
+  )
   ahead = 120_000
   const routes = [['GET', '/feed?feedId=&seq=0'], ['POST', '/report'], ['POST', '/usage']] as const
   const refused = async (authorization: string | undefined, what: string) => {
     for (const [method, url] of routes) {
-      const response = await app.inject({ method, url: `/control/v1/link${url}`, headers: authorization === undefined ? {} : { authorization }, ...(method === 'POST' ? { payload: report } : {}) })
-      t.match([response.statusCode, response.json(), response.headers], [401, { code: 'UNAUTHORIZED', data: null, message: /gateway token/ }, { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' }], `${what}: ${url}`)
+      const response = await app.inject({
+        method,
+        url: `/control/v1/link${url}`,
+        headers: authorization === undefined ? {} : { authorization },
+        ...(method === 'POST' ? { payload: report } : {})
+      })
+      t.match(
+        [response.statusCode, response.json(), response.headers],
+        [
+          401,
+          { code: 'UNAUTHORIZED', data: null, message: /gateway token/ },
+          { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' }
+        ],
+        `${what}: ${url}`
+      )
       t.notMatch(response.body, authorization?.slice(7) || 'cg_gateway')
     }
   }
   await refused(undefined, 'no token')
-  for (const [what, secret] of Object.entries({ operator, key, late, mistyped: `${token.slice(0, -1)}_`, empty: '', 'two words': `${token} ${token}` })) await refused(`Bearer ${secret}`, what)
+  for (const [what, secret] of Object.entries({
+    operator,
+    key,
+    late,
+    mistyped: `${token.slice(0, -1)}_`,
+    empty: '',
+    'two words': `${token} ${token}`
+  })) { await refused(`Bearer ${secret}`, what) }
   await refused(`Basic ${token}`, 'another scheme')
-  t.equal((await app.inject({ method: 'POST', url: '/control/v1/link/report', headers: { authorization: `Bearer ${token}` }, payload: report })).statusCode, 200)
+  t.equal(
+    (
+      await app.inject({
+        method: 'POST',
+        url: '/control/v1/link/report',
+        headers: { authorization: `Bearer ${token}` },
+        payload: report
+      })
+    ).statusCode,
+    200
+  )
   await control.tokens.revoke(tokenId, 'test')
   await refused(`Bearer ${token}`, 'revoked')
   t.equal((await control.gateways.list()).length, 1)
@@ -91,7 +131,9 @@ t.test('a gateway that goes away leaves nothing behind', async t => {
   t.after(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
   const sockets = Array.from({ length: 20 }, () => connect((app.server.address() as AddressInfo).port, '127.0.0.1'))
-  for (const socket of sockets) socket.on('error', () => {}).write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
+  for (const socket of sockets) {
+    socket.on('error', () => {}).write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
+  }
   await until(() => open === 20)
   for (const socket of sockets) socket.resetAndDestroy()
   await until(() => open === 0)
@@ -100,7 +142,18 @@ t.test('a gateway that goes away leaves nothing behind', async t => {
 t.test('a gateway that reads slowly costs no memory: no batch is made before the one before it was taken', async t => {
   const app = fastify()
   let made = 0
-  const changes = Array.from({ length: 1_000 }, (_, i) => ({ seq: i + 1, kind: 'key' as const, state: { keyId: `key-${i}`, hash: '0'.repeat(64), tenantId: 'org', name: 'x'.repeat(200), mode: 'test' as const, scopes: ['*' as const] } }))
+  const changes = Array.from({ length: 1_000 }, (_, i) => ({
+    seq: i + 1,
+    kind: 'key' as const,
+    state: {
+      keyId: `key-${i}`,
+      hash: '0'.repeat(64),
+      tenantId: 'org',
+      name: 'x'.repeat(200),
+      mode: 'test' as const,
+      scopes: ['*' as const]
+    }
+  }))
   const feed = {
     async * follow (): AsyncGenerator<Batch> {
       for (;;) {
@@ -132,14 +185,27 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
 t.test('what is no report, no batch and no position is refused by its name, and no value is repeated', async t => {
   const { app, token } = await startControlPlane(t)
   const headers = { authorization: `Bearer ${token}` }
-  const send = (path: string, payload: unknown) => app.inject({ method: 'POST', url: `/control/v1/link${path}`, headers: { ...headers, 'content-type': 'application/json' }, payload: typeof payload === 'string' ? payload : JSON.stringify(payload) })
+  const send = (path: string, payload: unknown) =>
+    app.inject({
+      method: 'POST',
+      url: `/control/v1/link${path}`,
+      headers: { ...headers, 'content-type': 'application/json' },
+      payload: typeof payload === 'string' ? payload : JSON.stringify(payload)
+    })
   const bad = [
-    [400, '/report', 'not json'], [400, '/report', {}], [400, '/report', []], [400, '/report', { ...report, extra: 'sneaky' }],
-    [400, '/report', { ...report, name: '<script>sneaky</script>' }], [400, '/report', { ...report, startedAt: 'sneaky' }],
-    [400, '/report', { ...report, checks: { keys: 'sneaky' } }], [400, '/report', { ...report, checks: { '<sneaky>': 'ok' } }],
-    [400, '/report', { ...report, position: { feedId: '', seq: -1 } }], [400, '/report', { ...report, position: { feedId: '', seq: '1' } }],
+    [400, '/report', 'not json'],
+    [400, '/report', {}],
+    [400, '/report', []],
+    [400, '/report', { ...report, extra: 'sneaky' }],
+    [400, '/report', { ...report, name: '<script>sneaky</script>' }],
+    [400, '/report', { ...report, startedAt: 'sneaky' }],
+    [400, '/report', { ...report, checks: { keys: 'sneaky' } }],
+    [400, '/report', { ...report, checks: { '<sneaky>': 'ok' } }],
+    [400, '/report', { ...report, position: { feedId: '', seq: -1 } }],
+    [400, '/report', { ...report, position: { feedId: '', seq: '1' } }],
     [413, '/report', { ...report, version: 'x'.repeat(70_000) }],
-    [400, '/usage', { ledgerId: 'a', number: 0, batchId: 'b', lines: [] }], [400, '/usage', { sneaky: true }],
+    [400, '/usage', { ledgerId: 'a', number: 0, batchId: 'b', lines: [] }],
+    [400, '/usage', { sneaky: true }],
     [413, '/usage', 'x'.repeat(2_100_000)]
   ] as const
   for (const [status, path, payload] of bad) {
@@ -148,32 +214,69 @@ t.test('what is no report, no batch and no position is refused by its name, and 
     t.notMatch(response.body, /sneaky</)
     t.match(response.json(), { data: null, meta: { status } })
   }
-  t.equal((await app.inject({ method: 'POST', url: '/control/v1/link/report', headers: { ...headers, 'content-type': 'text/plain' }, payload: 'x' })).statusCode, 415)
-  for (const query of ['', 'feedId=&seq=', 'feedId=&seq=-1', 'feedId=&seq=1e3', 'feedId=a%20b&seq=0', 'feedId=&seq=0&more=1', 'feedId=a&feedId=b&seq=0']) {
+  t.equal(
+    (
+      await app.inject({
+        method: 'POST',
+        url: '/control/v1/link/report',
+        headers: { ...headers, 'content-type': 'text/plain' },
+        payload: 'x'
+      })
+    ).statusCode,
+    415
+  )
+  for (const query of [
+    '',
+    'feedId=&seq=',
+    'feedId=&seq=-1',
+    'feedId=&seq=1e3',
+    'feedId=a%20b&seq=0',
+    'feedId=&seq=0&more=1',
+    'feedId=a&feedId=b&seq=0'
+  ]) {
     t.equal((await app.inject({ url: `/control/v1/link/feed?${query}`, headers })).statusCode, 400, query)
   }
   t.equal((await app.inject({ method: 'HEAD', url: '/control/v1/link/feed?feedId=&seq=0', headers })).statusCode, 404)
 })
 
-t.test('the stream is a snapshot for a new gateway and what was missed for one that comes again; no secret is in it', async t => {
-  const { url, token, createKey, control } = await startControlPlane(t)
-  const { secret, keyId } = await createKey()
-  const take = async (query: string) => {
-    const stopping = new AbortController()
-    const response = await fetch(`${url}/control/v1/link/feed?${query}`, { headers: { authorization: `Bearer ${token}` }, signal: stopping.signal })
-    t.match(response.headers.get('content-type'), 'text/event-stream')
-    const { value } = await parseEventStream(response.body!).next()
-    stopping.abort()
-    t.notMatch(value, secret)
-    return JSON.parse(value as string) as Batch
+t.test(
+  'the stream is a snapshot for a new gateway and what was missed for one that comes again; no secret is in it',
+  async t => {
+    const { url, token, createKey, control } = await startControlPlane(t)
+    const { secret, keyId } = await createKey()
+    const take = async (query: string) => {
+      const stopping = new AbortController()
+      const response = await fetch(`${url}/control/v1/link/feed?${query}`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: stopping.signal
+      })
+      t.match(response.headers.get('content-type'), 'text/event-stream')
+      const { value } = await parseEventStream(response.body!).next()
+      stopping.abort()
+      t.notMatch(value, secret)
+      return JSON.parse(value as string) as Batch
+    }
+    const snapshot = await take('feedId=&seq=0')
+    t.match(snapshot, {
+      isSnapshot: true,
+      after: 0,
+      isLatest: true,
+      changes: [{ kind: 'organization' }, { kind: 'key', state: { keyId } }]
+    })
+    await control.keys.revoke(keyId, 'test')
+    t.match(await take(`feedId=${snapshot.feedId}&seq=${snapshot.through}`), {
+      isSnapshot: false,
+      after: snapshot.through,
+      changes: [{ kind: 'key', state: { keyId, revokedAt: String } }]
+    })
+    t.match(
+      await take(`feedId=${snapshot.feedId}&seq=999`),
+      { isSnapshot: true },
+      'one that is ahead of a restored control plane'
+    )
+    t.match(await take('feedId=another&seq=1'), { isSnapshot: true }, 'one that followed another control plane')
   }
-  const snapshot = await take('feedId=&seq=0')
-  t.match(snapshot, { isSnapshot: true, after: 0, isLatest: true, changes: [{ kind: 'organization' }, { kind: 'key', state: { keyId } }] })
-  await control.keys.revoke(keyId, 'test')
-  t.match(await take(`feedId=${snapshot.feedId}&seq=${snapshot.through}`), { isSnapshot: false, after: snapshot.through, changes: [{ kind: 'key', state: { keyId, revokedAt: String } }] })
-  t.match(await take(`feedId=${snapshot.feedId}&seq=999`), { isSnapshot: true }, 'one that is ahead of a restored control plane')
-  t.match(await take('feedId=another&seq=1'), { isSnapshot: true }, 'one that followed another control plane')
-})
+)
 
 t.test('neither token nor hash nor query stands in the log', async t => {
   const { url, token, createKey, lines } = await startControlPlane(t)

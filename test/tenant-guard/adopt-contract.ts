@@ -10,7 +10,10 @@ const observation = (subject: string, more: object = {}): FhirResource =>
   ({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: subject }, ...more })
 const reference = ({ resourceType, id }: StoredResource): string => `${resourceType}/${id}`
 
-/** What an adoption must do on any FHIR server. Other tests may use the server meanwhile. @param many records of a large walk */
+/**
+ * What an adoption must do on any FHIR server. Other tests may use the server meanwhile. @param many records of a large
+ * walk
+ */
 export async function adoptContract (t: Test, baseUrl: string, many: number): Promise<void> {
   const backend = operatorsBackend(baseUrl)
   t.teardown(() => backend.close())
@@ -33,7 +36,10 @@ export async function adoptContract (t: Test, baseUrl: string, many: number): Pr
     t.same([Object.keys(states).length, ...new Set(Object.values(states))], [many, 'adopted'])
     const stored = await server.all('Patient')
     t.equal(stored.length, many)
-    t.same(stored.filter(record => record.meta.versionId !== '2' || !tagsOf(record).includes(`${tenantSystem}|${tenant}`)), [])
+    t.same(
+      stored.filter(record => record.meta.versionId !== '2' || !tagsOf(record).includes(`${tenantSystem}|${tenant}`)),
+      []
+    )
   })
 }
 
@@ -41,29 +47,44 @@ async function alone (t: Test, baseUrl: string): Promise<void> {
   const backend = operatorsBackend(baseUrl)
   t.teardown(() => backend.close())
 
-  await t.test('an adopted record has the tenant\'s tag beside its own and is the same in all else, its numbers to the letter', async t => {
-    const server = existing(baseUrl)
-    const meta = { profile: ['http://example.org/p'], security: [{ system: 'http://s.example', code: 'R' }], tag: [{ system: 'http://ward.example', code: '3', display: 'Ward' }] }
-    const subject = await server.plant(patient)
-    const before = await server.plant(observation(reference(subject), {
-      meta,
-      valueQuantity: { value: new ExactNumber('1.10'), unit: 'mg' },
-      extension: [{ url: 'http://x.example', valueString: 'Ü\u2028 "' }],
-      _effectiveDateTime: { extension: [{ url: 'http://x.example/unknown', valueCode: 'unknown' }] },
-      contained: [{ resourceType: 'Device', id: 'd' }],
-      device: { reference: '#d' }
-    }))
-    const tenant = newTenant()
-    const { states } = await adoptOf(backend, tenant, server.search('Observation'))
-    t.same(states, { [reference(before)]: 'adopted' })
-    const { meta: { tag, versionId, lastUpdated, ...others }, ...after } = await server.read('Observation', before.id)
-    const { meta: { tag: formerTag, versionId: _, lastUpdated: __, ...formerOthers }, ...former } = before
-    t.same(after, former)
-    t.same(String((after.valueQuantity as { value: unknown }).value), '1.10')
-    t.same(withoutSource(others), withoutSource(formerOthers))
-    t.same(bySystem(tag!), bySystem([...formerTag!, { system: tenantSystem, code: tenant }]))
-    t.equal(versionId, '2')
-  })
+  await t.test(
+    "an adopted record has the tenant's tag beside its own and is the same in all else, its numbers to the letter",
+    async t => {
+      const server = existing(baseUrl)
+      const meta = {
+        profile: ['http://example.org/p'],
+        security: [{ system: 'http://s.example', code: 'R' }],
+        tag: [{ system: 'http://ward.example', code: '3', display: 'Ward' }]
+      }
+      const subject = await server.plant(patient)
+      const before = await server.plant(
+        observation(reference(subject), {
+          meta,
+          valueQuantity: { value: new ExactNumber('1.10'), unit: 'mg' },
+          extension: [{ url: 'http://x.example', valueString: 'Ü\u2028 "' }],
+          _effectiveDateTime: { extension: [{ url: 'http://x.example/unknown', valueCode: 'unknown' }] },
+          contained: [{ resourceType: 'Device', id: 'd' }],
+          device: { reference: '#d' }
+        })
+      )
+      const tenant = newTenant()
+      const { states } = await adoptOf(backend, tenant, server.search('Observation'))
+      t.same(states, { [reference(before)]: 'adopted' })
+      const {
+        meta: { tag, versionId, lastUpdated, ...others },
+        ...after
+      } = await server.read('Observation', before.id)
+      const {
+        meta: { tag: formerTag, versionId: _, lastUpdated: __, ...formerOthers },
+        ...former
+      } = before
+      t.same(after, former)
+      t.same(String((after.valueQuantity as { value: unknown }).value), '1.10')
+      t.same(withoutSource(others), withoutSource(formerOthers))
+      t.same(bySystem(tag!), bySystem([...formerTag!, { system: tenantSystem, code: tenant }]))
+      t.equal(versionId, '2')
+    }
+  )
 
   await t.test('a record with any tag of the tenant system is left alone', async t => {
     const [a, b] = [newTenant(), newTenant()]
@@ -75,7 +96,10 @@ async function alone (t: Test, baseUrl: string): Promise<void> {
     }
     const both = await server.plant(patient, [tenantSystem, a], [tenantSystem, b])
     const { states } = await adoptOf(backend, a, server.search('Patient'))
-    t.same(states, { ...Object.fromEntries(Object.entries(planted).map(([state, record]) => [reference(record), state])), [reference(both)]: 'unclear' })
+    t.same(states, {
+      ...Object.fromEntries(Object.entries(planted).map(([state, record]) => [reference(record), state])),
+      [reference(both)]: 'unclear'
+    })
     for (const record of [...Object.values(planted), both]) t.same(await server.read('Patient', record.id), record)
   })
 
@@ -91,11 +115,24 @@ async function alone (t: Test, baseUrl: string): Promise<void> {
 
   await t.test('references of adopted records to what is not the tenant\'s then are told', async t => {
     const server = existing(baseUrl)
-    const [own, nobodys, foreign] = [await server.plant(patient), await existing(baseUrl).plant(patient), await server.plant(patient, [tenantSystem, newTenant()])]
+    const [own, nobodys, foreign] = [
+      await server.plant(patient),
+      await existing(baseUrl).plant(patient),
+      await server.plant(patient, [tenantSystem, newTenant()])
+    ]
     await server.plant(observation(reference(own)))
-    const [second, third] = [await server.plant(observation(reference(nobodys))), await server.plant(observation(reference(foreign)))]
-    const searches = [server.search('Observation'), server.search('Patient')].map(search => ({ type: search.slice(0, search.indexOf('?')), criteria: [...new URLSearchParams(search.slice(search.indexOf('?') + 1))] }))
-    const expected = [`foreign-reference ${reference(third)} ${reference(foreign)}`, `untagged-reference ${reference(second)} ${reference(nobodys)}`]
+    const [second, third] = [
+      await server.plant(observation(reference(nobodys))),
+      await server.plant(observation(reference(foreign)))
+    ]
+    const searches = [server.search('Observation'), server.search('Patient')].map(search => ({
+      type: search.slice(0, search.indexOf('?')),
+      criteria: [...new URLSearchParams(search.slice(search.indexOf('?') + 1))]
+    }))
+    const expected = [
+      `foreign-reference ${reference(third)} ${reference(foreign)}`,
+      `untagged-reference ${reference(second)} ${reference(nobodys)}`
+    ]
     for (const isDryRun of [true, false]) {
       const { faults } = await adoptOf(backend, 't-told', server.search('Patient'), { criteria: searches, isDryRun })
       t.same(faults.sort(), expected)
@@ -109,7 +146,11 @@ async function amongOthers (t: Test, baseUrl: string): Promise<void> {
   t.teardown(async () => { await backend.close(); await watched.close() })
 
   /** Runs an adoption of one record whose write is held up while something else happens. */
-  async function meanwhile (what: 'request' | 'answer', deed: (planted: StoredResource, tenant: string) => Promise<void>, isDropped = false) {
+  async function meanwhile (
+    what: 'request' | 'answer',
+    deed: (planted: StoredResource, tenant: string) => Promise<void>,
+    isDropped = false
+  ) {
     const server = existing(baseUrl)
     const planted = await server.plant({ ...patient, name: [{ family: 'Before' }] })
     const tenant = newTenant()
@@ -120,7 +161,7 @@ async function amongOthers (t: Test, baseUrl: string): Promise<void> {
     if (isDropped) held.drop()
     else await held.pass()
     const { states } = await outcome
-    return { state: states[reference(planted)], tenant, ...await server.send('GET', reference(planted)) }
+    return { state: states[reference(planted)], tenant, ...(await server.send('GET', reference(planted))) }
   }
 
   await t.test('what somebody changes in the moment of the adoption is kept', async t => {
@@ -155,7 +196,9 @@ async function amongOthers (t: Test, baseUrl: string): Promise<void> {
   })
 
   await t.test('a record that is deleted in the moment of the adoption does not come back', async t => {
-    const { state, status } = await meanwhile('request', async planted => { await existing(baseUrl).send('DELETE', reference(planted)) })
+    const { state, status } = await meanwhile('request', async planted => {
+      await existing(baseUrl).send('DELETE', reference(planted))
+    })
     t.equal(state, 'gone')
     t.equal(status, 410)
   })
@@ -168,7 +211,8 @@ async function amongOthers (t: Test, baseUrl: string): Promise<void> {
 }
 
 /** HAPI has an order of its own. */
-const bySystem = (tags: NonNullable<StoredResource['meta']['tag']>): unknown => [...tags].sort((one, other) => one.system! < other.system! ? -1 : 1)
+const bySystem = (tags: NonNullable<StoredResource['meta']['tag']>): unknown =>
+  [...tags].sort((one, other) => (one.system! < other.system! ? -1 : 1))
 
 /** HAPI puts the id of the request behind the source. */
 const withoutSource = ({ source, ...others }: Record<string, unknown>): unknown => others

@@ -10,60 +10,99 @@ const observation = (subject: string, more: object = {}): FhirResource =>
   ({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: subject }, ...more })
 const reference = ({ resourceType, id }: StoredResource): string => `${resourceType}/${id}`
 
-/** What an audit must find on any FHIR server. Other tests may use the server meanwhile. @param many records of a large walk */
+/**
+ * What an audit must find on any FHIR server. Other tests may use the server meanwhile. @param many records of a large
+ * walk
+ */
 export async function auditContract (t: Test, baseUrl: string, many: number): Promise<void> {
   const backend = operatorsBackend(baseUrl)
   t.teardown(() => backend.close())
 
-  await t.test('an audit finds each record without one clear tenant, and nothing wrong with one that has it', async t => {
-    const [a, b] = [newTenant(), newTenant()]
-    const server = existing(baseUrl)
-    const none = await server.plant(patient)
-    const marked = await server.plant(patient, [`${tenantSystem}:idempotency`, 'k1'])
-    const two = await server.plant(patient, [tenantSystem, a], [tenantSystem, b])
-    const upper = await server.plant(patient, [tenantSystem.toUpperCase(), a])
-    const alike = await server.plant(patient, [tenantSystem, a], [`${tenantSystem}\u200b`, b])
-    const clean = [await server.plant(patient, [tenantSystem, a]), await server.plant(patient, [tenantSystem, b], [`${tenantSystem}:idempotency`, 'k1'])]
-    const found = await auditOf(backend, ['Patient'])
-    t.same(foundOf(found, [none, marked, two, upper, alike, ...clean]), [
-      `no-tag ${reference(none)}`,
-      `no-tag ${reference(marked)}`,
-      `several-tags ${reference(two)}`,
-      `unclear-tag ${reference(upper)}`,
-      `several-tags ${reference(alike)}`
-    ].sort())
-  })
+  await t.test(
+    'an audit finds each record without one clear tenant, and nothing wrong with one that has it',
+    async t => {
+      const [a, b] = [newTenant(), newTenant()]
+      const server = existing(baseUrl)
+      const none = await server.plant(patient)
+      const marked = await server.plant(patient, [`${tenantSystem}:idempotency`, 'k1'])
+      const two = await server.plant(patient, [tenantSystem, a], [tenantSystem, b])
+      const upper = await server.plant(patient, [tenantSystem.toUpperCase(), a])
+      const alike = await server.plant(patient, [tenantSystem, a], [`${tenantSystem}\u200b`, b])
+      const clean = [
+        await server.plant(patient, [tenantSystem, a]),
+        await server.plant(patient, [tenantSystem, b], [`${tenantSystem}:idempotency`, 'k1'])
+      ]
+      const found = await auditOf(backend, ['Patient'])
+      t.same(
+        foundOf(found, [none, marked, two, upper, alike, ...clean]),
+        [
+          `no-tag ${reference(none)}`,
+          `no-tag ${reference(marked)}`,
+          `several-tags ${reference(two)}`,
+          `unclear-tag ${reference(upper)}`,
+          `several-tags ${reference(alike)}`
+        ].sort()
+      )
+    }
+  )
 
   await t.test('an audit finds each reference of a tenant to what is not its own', async t => {
     const [a, b] = [newTenant(), newTenant()]
     const server = existing(baseUrl)
-    const [own, foreign, nobodys] = [await server.plant(patient, [tenantSystem, a]), await server.plant(patient, [tenantSystem, b]), await server.plant(patient)]
+    const [own, foreign, nobodys] = [
+      await server.plant(patient, [tenantSystem, a]),
+      await server.plant(patient, [tenantSystem, b]),
+      await server.plant(patient)
+    ]
     const clean = await server.plant(observation(reference(own), { derivedFrom: undefined }), [tenantSystem, a])
     const crossing = await server.plant(observation(reference(foreign)), [tenantSystem, a])
     const toNobodys = await server.plant(observation(reference(nobodys)), [tenantSystem, a])
-    const inExtension = await server.plant(observation(reference(own), { extension: [{ url: 'http://x.example', valueReference: { reference: reference(foreign) } }] }), [tenantSystem, a])
+    const inExtension = await server.plant(
+      observation(reference(own), {
+        extension: [{ url: 'http://x.example', valueReference: { reference: reference(foreign) } }]
+      }),
+      [tenantSystem, a]
+    )
     // What is contained is not checked by the servers when it is stored.
-    const contained = (to: string): object => ({ contained: [{ ...observation(to), id: 'c' }], hasMember: [{ reference: '#c' }] })
+    const contained = (to: string): object => ({
+      contained: [{ ...observation(to), id: 'c' }],
+      hasMember: [{ reference: '#c' }]
+    })
     const dangling = await server.plant(observation(reference(own), contained('Patient/never-was')), [tenantSystem, a])
-    const absolute = await server.plant(observation(reference(own), contained('https://other.example/fhir/Patient/1')), [tenantSystem, a])
+    const absolute = await server.plant(
+      observation(reference(own), contained('https://other.example/fhir/Patient/1')),
+      [tenantSystem, a]
+    )
     const nobodysOwn = await server.plant(observation(reference(foreign)))
     const found = await auditOf(backend, ['Patient', 'Observation'])
-    t.same(foundOf(found, [own, clean, crossing, toNobodys, inExtension, dangling, absolute, nobodysOwn]), [
-      `foreign-reference ${reference(crossing)} Observation.subject ${reference(foreign)} ${a} ${b}`,
-      `untagged-reference ${reference(toNobodys)} Observation.subject ${reference(nobodys)} ${a} -`,
-      `foreign-reference ${reference(inExtension)} Observation.extension[0].valueReference ${reference(foreign)} ${a} ${b}`,
-      `dangling-reference ${reference(dangling)} Observation.contained[0].subject Patient/never-was ${a} -`,
-      `outside-reference ${reference(absolute)} Observation.contained[0].subject - ${a} -`,
-      `no-tag ${reference(nobodysOwn)}`
-    ].sort(), 'and the references of what belongs to nobody are nobody\'s')
+    t.same(
+      foundOf(found, [own, clean, crossing, toNobodys, inExtension, dangling, absolute, nobodysOwn]),
+      [
+        `foreign-reference ${reference(crossing)} Observation.subject ${reference(foreign)} ${a} ${b}`,
+        `untagged-reference ${reference(toNobodys)} Observation.subject ${reference(nobodys)} ${a} -`,
+        `foreign-reference ${reference(inExtension)} Observation.extension[0].valueReference ${reference(foreign)} ${a} ${b}`,
+        `dangling-reference ${reference(dangling)} Observation.contained[0].subject Patient/never-was ${a} -`,
+        `outside-reference ${reference(absolute)} Observation.contained[0].subject - ${a} -`,
+        `no-tag ${reference(nobodysOwn)}`
+      ].sort(),
+      "and the references of what belongs to nobody are nobody's"
+    )
   })
 
   await t.test('an audit of one type looks up the records of others', async t => {
     const [a, b] = [newTenant(), newTenant()]
     const server = existing(baseUrl)
-    const [own, foreign] = [await server.plant(patient, [tenantSystem, a]), await server.plant(patient, [tenantSystem, b])]
-    const [clean, crossing] = [await server.plant(observation(reference(own)), [tenantSystem, a]), await server.plant(observation(reference(foreign)), [tenantSystem, a])]
-    t.same(foundOf(await auditOf(backend, ['Observation']), [clean, crossing]), [`foreign-reference ${reference(crossing)} Observation.subject ${reference(foreign)} ${a} ${b}`])
+    const [own, foreign] = [
+      await server.plant(patient, [tenantSystem, a]),
+      await server.plant(patient, [tenantSystem, b])
+    ]
+    const [clean, crossing] = [
+      await server.plant(observation(reference(own)), [tenantSystem, a]),
+      await server.plant(observation(reference(foreign)), [tenantSystem, a])
+    ]
+    t.same(foundOf(await auditOf(backend, ['Observation']), [clean, crossing]), [
+      `foreign-reference ${reference(crossing)} Observation.subject ${reference(foreign)} ${a} ${b}`
+    ])
   })
 
   await t.test('a reference that came or went while the audit ran is no finding', async t => {
@@ -73,8 +112,15 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     const stray = await server.plant(observation(reference(await server.plant(patient))), [tenantSystem, a])
     let late: StoredResource | undefined
     // Patients were walked over before observations, so the one that this refers to was not met.
-    const whileWalking = once(async () => { late = await server.plant(observation(reference(await server.plant(patient, [tenantSystem, a]))), [tenantSystem, a]) })
-    const afterWalking = once(async () => { await server.send('PUT', reference(stray), { ...stray, subject: { reference: reference(own) } }) })
+    const whileWalking = once(async () => {
+      late = await server.plant(observation(reference(await server.plant(patient, [tenantSystem, a]))), [
+        tenantSystem,
+        a
+      ])
+    })
+    const afterWalking = once(async () => {
+      await server.send('PUT', reference(stray), { ...stray, subject: { reference: reference(own) } })
+    })
     const watched = decorateBackend(backend, {
       send: async request => {
         if (request.path.startsWith('Observation?_sort')) await whileWalking()
@@ -86,30 +132,51 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     t.same(foundOf(found, [late!, stray]), [])
   })
 
-  await t.test(`a walk over ${many} records in small pages meets each record that stays, while others write`, { timeout: 600_000 }, async t => {
-    const server = existing(baseUrl)
-    await server.plantAll(Array.from({ length: many }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
-    const before = await server.all('Patient')
-    t.equal(before.length, many)
-    const seen = new Map<string, number>()
-    let pages = 0
-    const removed = new Set<string>()
-    const criteria = [['_tag', `urn:test:batch|${server.batch}`]] as const
-    for await (const records of scanAll({ send: request => backend.send(request), baseUrl: backend.baseUrl, type: 'Patient', criteria, pageSize: Math.ceil(many / 28) })) {
-      for (const { id } of records) seen.set(id, (seen.get(id) ?? 0) + 1)
-      if (pages++ % 5 !== 2) continue
-      // Some behind and some ahead are deleted, changed and made.
-      for (const [at, { id }] of before.entries()) {
-        if (at % 400 === pages % 400) { await server.send('DELETE', `Patient/${id}`); removed.add(id) }
-        if (at % 400 === (pages + 200) % 400 && !removed.has(id)) await server.send('PUT', `Patient/${id}`, { ...await server.read('Patient', id), active: pages % 2 === 0 })
+  await t.test(
+    `a walk over ${many} records in small pages meets each record that stays, while others write`,
+    { timeout: 600_000 },
+    async t => {
+      const server = existing(baseUrl)
+      await server.plantAll(Array.from({ length: many }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
+      const before = await server.all('Patient')
+      t.equal(before.length, many)
+      const seen = new Map<string, number>()
+      let pages = 0
+      const removed = new Set<string>()
+      const criteria = [['_tag', `urn:test:batch|${server.batch}`]] as const
+      for await (const records of scanAll({
+        send: request => backend.send(request),
+        baseUrl: backend.baseUrl,
+        type: 'Patient',
+        criteria,
+        pageSize: Math.ceil(many / 28)
+      })) {
+        for (const { id } of records) seen.set(id, (seen.get(id) ?? 0) + 1)
+        if (pages++ % 5 !== 2) continue
+        // Some behind and some ahead are deleted, changed and made.
+        for (const [at, { id }] of before.entries()) {
+          if (at % 400 === pages % 400) {
+            await server.send('DELETE', `Patient/${id}`)
+            removed.add(id)
+          }
+          if (at % 400 === (pages + 200) % 400 && !removed.has(id)) {
+            await server.send('PUT', `Patient/${id}`, {
+              ...(await server.read('Patient', id)),
+              active: pages % 2 === 0
+            })
+          }
+        }
+        await server.plant(patient)
       }
-      await server.plant(patient)
+      t.ok(pages > 20)
+      t.ok(removed.size > 0)
+      t.same(
+        before.filter(({ id }) => !seen.has(id) && !removed.has(id)),
+        []
+      )
+      t.ok([...seen.values()].reduce((sum, count) => sum + count) < many * 1.2, 'and few of them twice')
     }
-    t.ok(pages > 20)
-    t.ok(removed.size > 0)
-    t.same(before.filter(({ id }) => !seen.has(id) && !removed.has(id)), [])
-    t.ok([...seen.values()].reduce((sum, count) => sum + count) < many * 1.2, 'and few of them twice')
-  })
+  )
 }
 
 function once (work: () => Promise<void>): () => Promise<void> {

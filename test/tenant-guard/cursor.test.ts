@@ -6,13 +6,23 @@ import { catalog, Failure } from '../../src/envelope/failures.js'
 import { filtersHash, createCursors } from '../../src/tenant-guard/cursor.js'
 
 const place = { tenant: 'tenant-a', mode: 'test', datastore: 'hapi', route: 'patients', type: 'Patient' }
-const contents = { link: '?_getpages=3f2c&_getpagesoffset=20', filters: filtersHash([['name', 'x']]), count: 20, total: 61 }
+const contents = {
+  link: '?_getpages=3f2c&_getpagesoffset=20',
+  filters: filtersHash([['name', 'x']]),
+  count: 20,
+  total: 61
+}
 const key = randomBytes(32)
 let now = new Date('2026-01-01T00:00:00Z')
 const cursors = createCursors({ key, now: () => now })
 
 function isInvalid (error: unknown): boolean {
-  return error instanceof Failure && error.code === 'INVALID_CURSOR' && error.message === catalog.INVALID_CURSOR.remedy && error.issues.length === 0
+  return (
+    error instanceof Failure &&
+    error.code === 'INVALID_CURSOR' &&
+    error.message === catalog.INVALID_CURSOR.remedy &&
+    error.issues.length === 0
+  )
 }
 
 t.test('a cursor carries what was put in, shows nothing of it, and no two are alike', async t => {
@@ -41,7 +51,10 @@ t.test('a cursor serves for fifty minutes', async t => {
 })
 
 t.test('a cursor of another key is refused, and a key of another length stops the start', async t => {
-  throws(() => createCursors({ key: randomBytes(32), now: () => now }).open(cursors.seal(contents, place), place), isInvalid)
+  throws(
+    () => createCursors({ key: randomBytes(32), now: () => now }).open(cursors.seal(contents, place), place),
+    isInvalid
+  )
   t.throws(() => createCursors({ key: randomBytes(16), now: () => now }), /32 bytes/)
 })
 
@@ -55,21 +68,61 @@ t.test('every change to a cursor is refused: a flipped bit, another spelling, a 
   }
   for (let at = 0; at < cursor.length; at++) {
     for (const character of 'AZaz09-_+/= %') {
-      if (character !== cursor[at]) throws(() => cursors.open(cursor.slice(0, at) + character + cursor.slice(at + 1), place), isInvalid)
+      if (character !== cursor[at]) {
+        throws(() => cursors.open(cursor.slice(0, at) + character + cursor.slice(at + 1), place), isInvalid)
+      }
     }
     throws(() => cursors.open(cursor.slice(0, at), place), isInvalid)
   }
-  for (const odd of [`${cursor}=`, `${cursor}A`, ` ${cursor}`, `${cursor}\n`, cursor + cursor, cursor.repeat(200)]) throws(() => cursors.open(odd, place), isInvalid)
+  for (const odd of [`${cursor}=`, `${cursor}A`, ` ${cursor}`, `${cursor}\n`, cursor + cursor, cursor.repeat(200)]) {
+    throws(() => cursors.open(odd, place), isInvalid)
+  }
 })
 
 t.test('no text is a cursor', async () => {
-  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.base64String(), fc.uint8Array().map(bytes => Buffer.from(bytes).toString('base64url'))), text => {
-    throws(() => cursors.open(text, place), isInvalid)
-  }))
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc.base64String(),
+        fc.uint8Array().map(bytes => Buffer.from(bytes).toString('base64url'))
+      ),
+      text => {
+        throws(() => cursors.open(text, place), isInvalid)
+      }
+    )
+  )
 })
 
 t.test('filters are the same in any order, and others when anything differs', async t => {
   t.equal(filtersHash([['a', '1'], ['b', '2']]), filtersHash([['b', '2'], ['a', '1']]))
-  const others = [[], [['a', '1']], [['a', '2'], ['b', '1']], [['a', '1'], ['b', '2'], ['b', '2']], [['a', '1,b'], ['', '2']]] as const
-  t.equal(new Set([...others, [['a', '1'], ['b', '2']] as const].map(filters => filtersHash(filters))).size, others.length + 1)
+  const others = [
+    [],
+    [['a', '1']],
+    [
+      ['a', '2'],
+      ['b', '1']
+    ],
+    [
+      ['a', '1'],
+      ['b', '2'],
+      ['b', '2']
+    ],
+    [
+      ['a', '1,b'],
+      ['', '2']
+    ]
+  ] as const
+  t.equal(
+    new Set(
+      [
+        ...others,
+        [
+          ['a', '1'],
+          ['b', '2']
+        ] as const
+      ].map(filters => filtersHash(filters))
+    ).size,
+    others.length + 1
+  )
 })

@@ -14,7 +14,10 @@ type Send = (request: BackendRequest) => Promise<BackendResponse>
 /** What stands between the doctor and the server. */
 type Between = (send: Send, baseUrl: string) => Send
 
-interface Ward { readonly server: FhirServer, readonly examined: (between?: Between, signal?: AbortSignal) => Promise<Examination> }
+interface Ward {
+  readonly server: FhirServer
+  readonly examined: (between?: Between, signal?: AbortSignal) => Promise<Examination>
+}
 
 async function ward (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<Ward> {
   const sandbox = await startTestSandbox(t, manners)
@@ -24,37 +27,59 @@ async function ward (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<W
     server: fhirServer(sandbox.url),
     examined: (between = send => send, signal) => {
       const backend = decorateBackend(http, { send: between(request => http.send(request), http.baseUrl) })
-      return runChecks({ backend, anonymous: http, tenantSystem, newId: randomUUID, pause: async () => {}, ...signal !== undefined && { signal } })
+      return runChecks({
+        backend,
+        anonymous: http,
+        tenantSystem,
+        newId: randomUUID,
+        pause: async () => {},
+        ...(signal !== undefined && { signal })
+      })
     }
   }
 }
 
-const statesOf = ({ findings }: Examination): Record<string, string> => Object.fromEntries(findings.map(({ name, state }) => [name, state]))
-const faultsOf = (examination: Examination): Record<string, string> => Object.fromEntries(Object.entries(statesOf(examination)).filter(([, state]) => state !== 'works'))
+const statesOf = ({ findings }: Examination): Record<string, string> =>
+  Object.fromEntries(findings.map(({ name, state }) => [name, state]))
+const faultsOf = (examination: Examination): Record<string, string> =>
+  Object.fromEntries(Object.entries(statesOf(examination)).filter(([, state]) => state !== 'works'))
 
 async function countsOf ({ send }: FhirServer): Promise<number[]> {
-  return await Promise.all(['Patient', 'Observation', 'Subscription'].map(async type => (await send('GET', `${type}?_summary=count`)).body.total))
+  return await Promise.all(
+    ['Patient', 'Observation', 'Subscription'].map(
+      async type => (await send('GET', `${type}?_summary=count`)).body.total
+    )
+  )
 }
 
-t.test('a server with what the gateway relies on is found so, and holds nothing of the examination afterwards', async t => {
-  const { server, examined } = await ward(t)
-  const { id } = await server.store('clinic', { resourceType: 'Patient' })
-  const before = await server.read('Patient', id)
-  const examination = await examined()
-  t.strictSame(faultsOf(examination), { everything: 'degraded', validate: 'degraded', export: 'degraded' })
-  t.equal(examination.findings.length, checks.length)
-  t.strictSame(examination.left, [])
-  t.ok(examination.stored > 20)
-  t.match(examination.capabilities, { software: 'clinigate sandbox', fhirVersion: '4.0.1' })
-  t.strictSame(await countsOf(server), [1, 0, 0])
-  t.strictSame(await server.read('Patient', id), before)
-})
+t.test(
+  'a server with what the gateway relies on is found so, and holds nothing of the examination afterwards',
+  async t => {
+    const { server, examined } = await ward(t)
+    const { id } = await server.store('clinic', { resourceType: 'Patient' })
+    const before = await server.read('Patient', id)
+    const examination = await examined()
+    t.strictSame(faultsOf(examination), { everything: 'degraded', validate: 'degraded', export: 'degraded' })
+    t.equal(examination.findings.length, checks.length)
+    t.strictSame(examination.left, [])
+    t.ok(examination.stored > 20)
+    t.match(examination.capabilities, { software: 'clinigate sandbox', fhirVersion: '4.0.1' })
+    t.strictSame(await countsOf(server), [1, 0, 0])
+    t.strictSame(await server.read('Patient', id), before)
+  }
+)
 
 t.test('on a server unlike HAPI what is less is told, with what the gateway does then', async t => {
   const { server, examined } = await ward(t, unlikeHapi)
   const examination = await examined()
   t.strictSame(faultsOf(examination), {
-    'write-shows-record': 'degraded', totals: 'degraded', 'references-checked': 'degraded', 'referred-to-kept': 'degraded', everything: 'degraded', validate: 'degraded', export: 'degraded'
+    'write-shows-record': 'degraded',
+    totals: 'degraded',
+    'references-checked': 'degraded',
+    'referred-to-kept': 'degraded',
+    everything: 'degraded',
+    validate: 'degraded',
+    export: 'degraded'
   })
   t.ok(examination.findings.every(({ state, gateway, change }) => state === 'works' || (gateway && change)))
   t.match(examination.findings.find(({ name }) => name === 'tags-on-update')?.detail, /are removed/)
@@ -75,21 +100,44 @@ const rewritten = (change: (text: string, baseUrl: string) => string): Between =
 const faulty: ReadonlyArray<readonly [what: string, between: Between, names: readonly string[]]> = [
   ['passes over If-Match', without('if-match'), ['if-match']],
   ['passes over If-None-Exist', without('if-none-exist'), ['conditional-create']],
-  ['links its pages to another address', rewritten((text, baseUrl) => text.replaceAll(`"url":"${baseUrl}/`, '"url":"http://fhir.internal:8080/fhir/')), ['pages']],
-  ['is of another version of FHIR', rewritten(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')), ['statement']],
+  [
+    'links its pages to another address',
+    rewritten((text, baseUrl) => text.replaceAll(`"url":"${baseUrl}/`, '"url":"http://fhir.internal:8080/fhir/')),
+    ['pages']
+  ],
+  [
+    'is of another version of FHIR',
+    rewritten(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')),
+    ['statement']
+  ],
   ['drops tags', rewritten(text => text.replaceAll(/"tag":\[.*?\]/g, '"tag":[]')), ['create']],
-  ['performs half of a transaction', send => async request => {
-    const response = await send(request)
-    if (request.path === '' && response.status >= 400) await send({ method: 'POST', path: 'Observation', body: JSON.stringify(JSON.parse(request.body!).entry[0].resource) })
-    return response
-  }, ['transaction-whole']]
+  [
+    'performs half of a transaction',
+    send => async request => {
+      const response = await send(request)
+      if (request.path === '' && response.status >= 400) {
+        await send({
+          method: 'POST',
+          path: 'Observation',
+          body: JSON.stringify(JSON.parse(request.body!).entry[0].resource)
+        })
+      }
+      return response
+    },
+    ['transaction-whole']
+  ]
 ]
 
 for (const [what, between, names] of faulty) {
   t.test(`a server that ${what} is in the way, and is left clean`, async t => {
     const { server, examined } = await ward(t)
     const examination = await examined(between)
-    t.strictSame(Object.entries(statesOf(examination)).filter(([, state]) => state === 'blocks').map(([name]) => name), names)
+    t.strictSame(
+      Object.entries(statesOf(examination))
+        .filter(([, state]) => state === 'blocks')
+        .map(([name]) => name),
+      names
+    )
     t.strictSame(await countsOf(server), [0, 0, 0])
     t.strictSame(examination.left, [])
   })
@@ -98,7 +146,9 @@ for (const [what, between, names] of faulty) {
 t.test('on a server that passes over tags in searches, nothing but what the examination stored is deleted', async t => {
   const { server, examined } = await ward(t)
   const ids = await server.storeAll('clinic', [{ resourceType: 'Patient' }, { resourceType: 'Observation' }])
-  const examination = await examined(send => request => send({ ...request, path: request.path.replaceAll(/([?&])_tag=[^&]*&?/g, '$1') }))
+  const examination = await examined(
+    send => request => send({ ...request, path: request.path.replaceAll(/([?&])_tag=[^&]*&?/g, '$1') })
+  )
   t.equal(statesOf(examination)['tag-search'], 'blocks')
   t.strictSame(await countsOf(server), [1, 1, 0])
   t.equal((await server.read('Patient', ids[0]!)).id, ids[0])
@@ -107,10 +157,15 @@ t.test('on a server that passes over tags in searches, nothing but what the exam
 t.test('a server that refuses the credential, or does not answer, ends the examination at once', async t => {
   const { examined } = await ward(t)
   for (const [failure, detail] of [
-    [new Failure('BACKEND_ERROR', { cause: { status: 401, reason: 'the gateway\'s credential was rejected' } }), /the credential was refused with status 401/],
+    [
+      new Failure('BACKEND_ERROR', { cause: { status: 401, reason: "the gateway's credential was rejected" } }),
+      /the credential was refused with status 401/
+    ],
     [new Failure('BACKEND_UNAVAILABLE', { cause: new Error('x') }), /it does not answer/]
   ] as const) {
-    const { findings, stored, left } = await examined(() => async () => { throw failure })
+    const { findings, stored, left } = await examined(() => async () => {
+      throw failure
+    })
     t.match(findings, [{ name: 'reachable', state: 'blocks', detail }])
     t.strictSame([findings.length, stored, left], [1, 0, []])
   }

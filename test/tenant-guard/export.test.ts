@@ -5,7 +5,10 @@ import { requireWhole, faulty, linesOf, many, scene, tagged, tenantId } from './
 import { system } from './guarded.js'
 
 t.test('the datastore is asked for each type by one filter with the tenant\'s tag, and for nothing else', async t => {
-  const { server, job } = await scene(t, { since: '2026-01-01T00:00:00Z', filters: { Patient: [[['family', 'x,Patient?active=true&_tag=y']]] } })
+  const { server, job } = await scene(t, {
+    since: '2026-01-01T00:00:00Z',
+    filters: { Patient: [[['family', 'x,Patient?active=true&_tag=y']]] }
+  })
   t.equal(await job.run(), 'ended')
   const kickOff = server.seen.find(({ method }) => method === 'POST')!
   t.match(kickOff.headers, { prefer: 'respond-async', 'x-request-id': 'job-1' })
@@ -41,53 +44,131 @@ t.test('an export that is broken off at any step, any number of times, loses no 
     t.ok(whole.steps() > 5)
     for (let breaksAt = 0; breaksAt <= whole.steps(); breaksAt++) {
       const job = place.again()
-      t.equal(await job.run({ breaksAt, saveEveryMs }), breaksAt < whole.steps() ? 'broken off' : 'ended', `at step ${breaksAt}`)
+      t.equal(
+        await job.run({ breaksAt, saveEveryMs }),
+        breaksAt < whole.steps() ? 'broken off' : 'ended',
+        `at step ${breaksAt}`
+      )
       for (let more = 1; await job.run({ breaksAt: more, saveEveryMs }) !== 'ended'; more++);
       requireWhole(t, { ...place, job })
     }
   }
 })
 
-const busy = (status: number) => (response: Parameters<Fault>[1]) => { response.writeHead(status, { 'retry-after': '1' }).end() }
-const html = (response: Parameters<Fault>[1]): void => { response.writeHead(200, { 'content-type': 'text/html' }).end('<html>') }
+const busy = (status: number) => (response: Parameters<Fault>[1]) => {
+  response.writeHead(status, { 'retry-after': '1' }).end()
+}
+const html = (response: Parameters<Fault>[1]): void => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
+}
 const halfABody = (response: Parameters<Fault>[1]): void => {
   response.writeHead(200, { 'content-type': 'application/fhir+ndjson', 'content-length': '99999' })
   response.write(`${many('Patient', 0, 300).join('\n')}\n{"half`)
   setTimeout(() => response.destroy(), 20)
 }
 
-t.test('a datastore that is busy or breaks off in the midst of a file is asked again, from there on', { timeout: 300_000 }, async t => {
-  for (const [name, fault] of [
-    ['429 to the kick-off', faulty(/^\/\$export$/, 1, busy(429))], ['503 to a poll', faulty(/poll/, 1, busy(503))], ['503 to a file', faulty(/^\/Binary\/0/, 1, busy(503))],
-    ['half a file', faulty(/^\/Binary\/0/, 2, halfABody)], ['a broken connection', faulty(/^\/Binary\/2/, 1, response => { response.destroy() })], ['500 to a file', faulty(/^\/Binary\/1/, 1, busy(500))]
-  ] as const) {
-    const place = await scene(t)
-    place.server.fault = fault
-    t.equal(await place.job.run(), 'ended', name)
-    requireWhole(t, place)
+t.test(
+  'a datastore that is busy or breaks off in the midst of a file is asked again, from there on',
+  { timeout: 300_000 },
+  async t => {
+    for (const [name, fault] of [
+      ['429 to the kick-off', faulty(/^\/\$export$/, 1, busy(429))],
+      ['503 to a poll', faulty(/poll/, 1, busy(503))],
+      ['503 to a file', faulty(/^\/Binary\/0/, 1, busy(503))],
+      ['half a file', faulty(/^\/Binary\/0/, 2, halfABody)],
+      [
+        'a broken connection',
+        faulty(/^\/Binary\/2/, 1, response => {
+          response.destroy()
+        })
+      ],
+      ['500 to a file', faulty(/^\/Binary\/1/, 1, busy(500))]
+    ] as const) {
+      const place = await scene(t)
+      place.server.fault = fault
+      t.equal(await place.job.run(), 'ended', name)
+      requireWhole(t, place)
+    }
   }
-})
+)
 
-t.test('what is no answer at all is trouble, and a later run goes on from where the earlier one stood', { timeout: 300_000 }, async t => {
-  for (const [name, fault] of [
-    ['HTML in place of a state', faulty(/poll/, 1, html)], ['HTML in place of a file', faulty(/^\/Binary\/2/, 1, html)], ['a redirect of a file', faulty(/^\/Binary\/0/, 1, response => { response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end() })],
-    ['a redirect of a state', faulty(/poll/, 1, response => { response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end() })], ['a refused credential', faulty(/^\/Binary\/0/, 1, busy(401))],
-    ['a line that ends in the midst', faulty(/^\/Binary\/0/, 1, response => { response.writeHead(200, { 'content-type': 'application/fhir+ndjson' }).end(`${many('Patient', 0, 300).join('\n')}\n{"resourceType":`) })],
-    ['bytes that are no text', faulty(/^\/Binary\/0/, 1, response => { response.writeHead(200, { 'content-type': 'application/fhir+ndjson' }).end(Buffer.from([0x22, 0xff, 0x22, 0x0a])) })]
-  ] as const) {
-    const place = await scene(t)
-    place.server.fault = fault
-    await t.rejects(place.job.run(), { code: 'BACKEND_ERROR', status: 502 }, name)
-    t.equal(await place.job.run(), 'ended', name)
-    requireWhole(t, place)
-    t.equal(place.incidents.length, 0)
+t.test(
+  'what is no answer at all is trouble, and a later run goes on from where the earlier one stood',
+  { timeout: 300_000 },
+  async t => {
+    for (const [name, fault] of [
+      ['HTML in place of a state', faulty(/poll/, 1, html)],
+      ['HTML in place of a file', faulty(/^\/Binary\/2/, 1, html)],
+      [
+        'a redirect of a file',
+        faulty(/^\/Binary\/0/, 1, response => {
+          response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()
+        })
+      ],
+      [
+        'a redirect of a state',
+        faulty(/poll/, 1, response => {
+          response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()
+        })
+      ],
+      ['a refused credential', faulty(/^\/Binary\/0/, 1, busy(401))],
+      [
+        'a line that ends in the midst',
+        faulty(/^\/Binary\/0/, 1, response => {
+          response
+            .writeHead(200, { 'content-type': 'application/fhir+ndjson' })
+            .end(`${many('Patient', 0, 300).join('\n')}\n{"resourceType":`)
+        })
+      ],
+      [
+        'bytes that are no text',
+        faulty(/^\/Binary\/0/, 1, response => {
+          response
+            .writeHead(200, { 'content-type': 'application/fhir+ndjson' })
+            .end(Buffer.from([0x22, 0xff, 0x22, 0x0a]))
+        })
+      ]
+    ] as const) {
+      const place = await scene(t)
+      place.server.fault = fault
+      await t.rejects(place.job.run(), { code: 'BACKEND_ERROR', status: 502 }, name)
+      t.equal(await place.job.run(), 'ended', name)
+      requireWhole(t, place)
+      t.equal(place.incidents.length, 0)
+    }
   }
-})
+)
 
 t.test('a line that is another\'s is an incident, and the export is the same as without it', async t => {
   const foreign: Array<[string, string]> = [
-    ['another\'s', tagged('Patient', 'x', 'another')], ['untagged', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: {} })], ['of two tenants', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: { tag: [{ system, code: tenantId }, { system, code: 'another' }] } })],
-    ['a tag in other letters', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: { tag: [{ system, code: tenantId }, { system: system.toUpperCase(), code: 'a' }] } })]
+    ["another's", tagged('Patient', 'x', 'another')],
+    ['untagged', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: {} })],
+    [
+      'of two tenants',
+      JSON.stringify({
+        resourceType: 'Patient',
+        id: 'x',
+        meta: {
+          tag: [
+            { system, code: tenantId },
+            { system, code: 'another' }
+          ]
+        }
+      })
+    ],
+    [
+      'a tag in other letters',
+      JSON.stringify({
+        resourceType: 'Patient',
+        id: 'x',
+        meta: {
+          tag: [
+            { system, code: tenantId },
+            { system: system.toUpperCase(), code: 'a' }
+          ]
+        }
+      })
+    ]
   ]
   for (const [name, line] of foreign) {
     const without = await scene(t)
@@ -106,55 +187,92 @@ t.test('a line that is another\'s is an incident, and the export is the same as 
 })
 
 t.test('a line that is no record of its type fails the export', async t => {
-  for (const line of [tagged('Observation', 'x'), JSON.stringify({ resourceType: 'Patient', meta: { tag: [{ system, code: tenantId }] } }), '[]', 'null']) {
+  for (const line of [
+    tagged('Observation', 'x'),
+    JSON.stringify({ resourceType: 'Patient', meta: { tag: [{ system, code: tenantId }] } }),
+    '[]',
+    'null'
+  ]) {
     const { server, job } = await scene(t)
     server.files[2] = { type: 'Patient', lines: [...many('Patient', 700, 40), line, ...many('Patient', 740, 10)] }
     await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, line)
   }
 })
 
-t.test('a file that is not below the datastore\'s base URL is never asked for; the records are walked over in its place', async t => {
-  for (const url of ['http://127.0.0.1:1/fhir/Binary/0', 'https://evil.example/fhir/Binary/0', '//evil.example/fhir/Binary/0', 'http://user:secret@127.0.0.1/fhir/Binary/0', '../../metadata', 'file:///etc/passwd', '']) {
+t.test(
+  "a file that is not below the datastore's base URL is never asked for; the records are walked over in its place",
+  async t => {
+    for (const url of [
+      'http://127.0.0.1:1/fhir/Binary/0',
+      'https://evil.example/fhir/Binary/0',
+      '//evil.example/fhir/Binary/0',
+      'http://user:secret@127.0.0.1/fhir/Binary/0',
+      '../../metadata',
+      'file:///etc/passwd',
+      ''
+    ]) {
+      const { server, job } = await scene(t)
+      server.output = () => [{ type: 'Patient', url }]
+      await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, `${url}: this server has nothing but an export`)
+      t.notOk(server.seen.some(({ path }) => path.includes('Binary')))
+      t.match(server.seen.at(-1)?.path, /^\/Patient\?.*_sort=_lastUpdated/, url)
+    }
     const { server, job } = await scene(t)
-    server.output = () => [{ type: 'Patient', url }]
-    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, `${url}: this server has nothing but an export`)
-    t.notOk(server.seen.some(({ path }) => path.includes('Binary')))
-    t.match(server.seen.at(-1)?.path, /^\/Patient\?.*_sort=_lastUpdated/, url)
+    server.output = base => [{ type: 'Device', url: `${base}/Binary/0` }]
+    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, 'a type that was not asked for')
+    server.fault = faulty(/^\/\$export$/, 1, response => {
+      response.writeHead(202, { 'content-location': 'https://evil.example/fhir/$export-poll-status' }).end()
+    })
+    const other = await scene(t)
+    other.server.fault = server.fault
+    await t.rejects(other.job.run(), { code: 'BACKEND_ERROR' }, 'the address of the export itself')
   }
-  const { server, job } = await scene(t)
-  server.output = base => [{ type: 'Device', url: `${base}/Binary/0` }]
-  await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, 'a type that was not asked for')
-  server.fault = faulty(/^\/\$export$/, 1, response => { response.writeHead(202, { 'content-location': 'https://evil.example/fhir/$export-poll-status' }).end() })
-  const other = await scene(t)
-  other.server.fault = server.fault
-  await t.rejects(other.job.run(), { code: 'BACKEND_ERROR' }, 'the address of the export itself')
-})
+)
 
-t.test('an export that the datastore has lost, or whose files are gone, is begun anew there, and nothing comes twice', async t => {
-  for (const path of [/poll/, /^\/Binary\/1/]) {
-    const place = await scene(t)
-    place.server.fault = faulty(path, 1, response => { response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') })
-    t.equal(await place.job.run(), 'ended')
-    requireWhole(t, place)
-    t.equal(place.server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 2)
+t.test(
+  'an export that the datastore has lost, or whose files are gone, is begun anew there, and nothing comes twice',
+  async t => {
+    for (const path of [/poll/, /^\/Binary\/1/]) {
+      const place = await scene(t)
+      place.server.fault = faulty(path, 1, response => {
+        response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}')
+      })
+      t.equal(await place.job.run(), 'ended')
+      requireWhole(t, place)
+      t.equal(place.server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 2)
+    }
   }
-})
+)
 
-t.test('an export that nobody wants any more is ended in the datastore too; one that goes on elsewhere is not', async t => {
-  for (const [why, deletes] of [['cancelled', 1], ['revoked', 1], ['lost', 0], ['stopping', 0]] as const) {
-    const { server, job } = await scene(t)
-    server.polls = 1_000
-    const controller = new AbortController()
-    server.fault = ({ path }) => { if (path.includes('poll')) setTimeout(() => controller.abort(leaving(why)), 5) }
-    await t.rejects(job.run({ signal: controller.signal }))
-    t.equal(server.seen.filter(({ method }) => method === 'DELETE').length, deletes, why)
-    if (deletes > 0) continue
-    server.fault = () => false
-    server.polls = 1
-    t.equal(await job.run(), 'ended')
-    t.equal(server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 1, 'another one goes on with the same export')
+t.test(
+  'an export that nobody wants any more is ended in the datastore too; one that goes on elsewhere is not',
+  async t => {
+    for (const [why, deletes] of [
+      ['cancelled', 1],
+      ['revoked', 1],
+      ['lost', 0],
+      ['stopping', 0]
+    ] as const) {
+      const { server, job } = await scene(t)
+      server.polls = 1_000
+      const controller = new AbortController()
+      server.fault = ({ path }) => {
+        if (path.includes('poll')) setTimeout(() => controller.abort(leaving(why)), 5)
+      }
+      await t.rejects(job.run({ signal: controller.signal }))
+      t.equal(server.seen.filter(({ method }) => method === 'DELETE').length, deletes, why)
+      if (deletes > 0) continue
+      server.fault = () => false
+      server.polls = 1
+      t.equal(await job.run(), 'ended')
+      t.equal(
+        server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length,
+        1,
+        'another one goes on with the same export'
+      )
+    }
   }
-})
+)
 
 t.test('a line of any length up to a bound is carried, wherever its pieces are cut', async t => {
   const { server, job } = await scene(t)
@@ -166,7 +284,17 @@ t.test('a line of any length up to a bound is carried, wherever its pieces are c
 
 t.test('the datastore\'s URLs are the gateway\'s in what is exported, escaped or not', async t => {
   const { server, job } = await scene(t)
-  server.files = [{ type: 'Patient', lines: [tagged('Patient', 'a', tenantId, { implicitRules: `${server.url}/x` }), tagged('Patient', 'b', tenantId, { implicitRules: `${server.url}/y`, multipleBirthDecimal: 1 }).replaceAll('/', '\\/').replace(':1}', ':1.10}') + '\r'] }]
+  server.files = [
+    {
+      type: 'Patient',
+      lines: [
+        tagged('Patient', 'a', tenantId, { implicitRules: `${server.url}/x` }),
+        tagged('Patient', 'b', tenantId, { implicitRules: `${server.url}/y`, multipleBirthDecimal: 1 })
+          .replaceAll('/', '\\/')
+          .replace(':1}', ':1.10}') + '\r'
+      ]
+    }
+  ]
   t.equal(await job.run(), 'ended')
   const text = job.disk.get('Patient.ndjson')!.toString()
   t.notMatch(text, /127\.0\.0\.1|\r/)

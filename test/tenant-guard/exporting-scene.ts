@@ -10,8 +10,14 @@ import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 
 export const tenantId = newTenant()
 export const tagged = (type: string, id: string, code = tenantId, more = {}): string =>
-  JSON.stringify({ resourceType: type, id, meta: { versionId: '1', lastUpdated: '2026-01-01T00:00:00.000Z', tag: [{ system, code }] }, ...more })
-export const many = (type: string, from: number, count: number): string[] => Array.from({ length: count }, (_, at) => tagged(type, `${type}-${from + at}`))
+  JSON.stringify({
+    resourceType: type,
+    id,
+    meta: { versionId: '1', lastUpdated: '2026-01-01T00:00:00.000Z', tag: [{ system, code }] },
+    ...more
+  })
+export const many = (type: string, from: number, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => tagged(type, `${type}-${from + at}`))
 
 export interface Scene {
   readonly server: ExportingServer
@@ -23,7 +29,11 @@ export interface Scene {
 
 export async function scene (t: Test, request: Parameters<typeof breakableJob>[1] = {}): Promise<Scene> {
   const server = await startExportingServer()
-  server.files = [{ type: 'Patient', lines: many('Patient', 0, 700) }, { type: 'Observation', lines: many('Observation', 0, 10) }, { type: 'Patient', lines: many('Patient', 700, 50) }]
+  server.files = [
+    { type: 'Patient', lines: many('Patient', 0, 700) },
+    { type: 'Observation', lines: many('Observation', 0, 10) },
+    { type: 'Patient', lines: many('Patient', 700, 50) }
+  ]
   const { backend, incidents } = gatewayTo(server.url)
   t.teardown(async () => { await backend.close(); await server.close() })
   const context: TenantContext = {
@@ -41,13 +51,17 @@ export async function scene (t: Test, request: Parameters<typeof breakableJob>[1
   return { server, incidents, job: again(), again }
 }
 
-export const linesOf = (job: BreakableJob, type: string): string[] => (job.disk.get(`${type}.ndjson`)?.toString() ?? '').split('\n').filter(line => line !== '')
+export const linesOf = (job: BreakableJob, type: string): string[] =>
+  (job.disk.get(`${type}.ndjson`)?.toString() ?? '').split('\n').filter(line => line !== '')
 
 export function requireWhole (t: Test, { server, job }: Pick<Scene, 'server' | 'job'>): void {
   for (const type of ['Patient', 'Observation']) {
     const expected = server.files.filter(file => file.type === type).flatMap(({ lines }) => lines)
     t.strictSame(linesOf(job, type).toSorted(), expected.toSorted(), `each ${type} once`)
-    t.match(job.job.files.find(file => file.resourceType === type), { count: expected.length, bytes: job.disk.get(`${type}.ndjson`)!.length })
+    t.match(
+      job.job.files.find(file => file.resourceType === type),
+      { count: expected.length, bytes: job.disk.get(`${type}.ndjson`)!.length }
+    )
   }
 }
 

@@ -3,23 +3,31 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /** One way to answer in place of the server; `false` leaves it to the server. */
-export type Fault = (request: { readonly method: string, readonly path: string }, response: ServerResponse) => boolean | void
+export type Fault = (
+  request: { readonly method: string; readonly path: string },
+  response: ServerResponse
+) => boolean | void
 
 /** A FHIR server that does nothing but export what it is given, on loopback, and does so wrongly at a test's will. */
 export interface ExportingServer {
   /** The base URL. */
   readonly url: string
   /** Every request, `GET /metadata`, its body behind it. */
-  readonly seen: Array<{ readonly method: string, readonly path: string, readonly body: string, readonly headers: IncomingMessage['headers'] }>
+  readonly seen: Array<{
+    readonly method: string
+    readonly path: string
+    readonly body: string
+    readonly headers: IncomingMessage['headers']
+  }>
   /** The lines of each file, by its type. */
-  files: Array<{ type: string, lines: readonly string[] }>
+  files: Array<{ type: string; lines: readonly string[] }>
   /** Looks at each request first. */
   fault: Fault
   /** How often it says that the export goes on. */
   polls: number
   /** Entries of the manifest in place of its own. */
   output: ((url: string) => unknown) | undefined
-  close (): Promise<void>
+  close(): Promise<void>
 }
 
 const type = { 'content-type': 'application/fhir+json' }
@@ -43,14 +51,21 @@ export async function startExportingServer (): Promise<ExportingServer> {
       server.closeAllConnections()
     })
   }
-  const json = (response: ServerResponse, status: number, body?: unknown, headers = {}): void => { response.writeHead(status, { ...type, ...headers }).end(body === undefined ? '' : JSON.stringify(body)) }
+  const json = (response: ServerResponse, status: number, body?: unknown, headers = {}): void => {
+    response.writeHead(status, { ...type, ...headers }).end(body === undefined ? '' : JSON.stringify(body))
+  }
 
   async function answer (request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: whole = '', headers } = request
     const path = whole.slice('/fhir'.length)
     self.seen.push({ method, path, headers, body: await text(request) })
     if (self.fault({ method, path }, response) === true) return
-    if (path === '/metadata') return json(response, 200, { resourceType: 'CapabilityStatement', rest: [{ operation: [{ name: 'export' }], resource: [{ type: 'Patient' }, { type: 'Observation' }] }] })
+    if (path === '/metadata') {
+      return json(response, 200, {
+        resourceType: 'CapabilityStatement',
+        rest: [{ operation: [{ name: 'export' }], resource: [{ type: 'Patient' }, { type: 'Observation' }] }]
+      })
+    }
     if (method === 'POST' && path === '/$export') {
       polled = 0
       return json(response, 202, undefined, { 'content-location': `${url}/$export-poll-status?_jobId=1` })
@@ -63,13 +78,19 @@ export async function startExportingServer (): Promise<ExportingServer> {
     }
     const [, file] = /^\/Binary\/(\d+)$/.exec(path) ?? []
     if (file !== undefined) {
-      response.writeHead(200, { 'content-type': 'application/fhir+ndjson' }).end(self.files[Number(file)]!.lines.map(line => `${line}\n`).join(''))
+      response
+        .writeHead(200, { 'content-type': 'application/fhir+ndjson' })
+        .end(self.files[Number(file)]!.lines.map(line => `${line}\n`).join(''))
       return
     }
     const [, counted] = /^\/(\w+)\?.*_count=0/.exec(path) ?? []
     if (counted === undefined) return json(response, 404, { resourceType: 'OperationOutcome' })
     const total = self.files.filter(({ type }) => type === counted).reduce((sum, { lines }) => sum + lines.length, 0)
-    json(response, 200, { resourceType: 'Bundle', type: 'searchset', total: path.includes('clinigate-clock') ? 0 : total })
+    json(response, 200, {
+      resourceType: 'Bundle',
+      type: 'searchset',
+      total: path.includes('clinigate-clock') ? 0 : total
+    })
   }
   return self
 }

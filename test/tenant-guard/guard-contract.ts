@@ -39,14 +39,22 @@ function createPatient (store: TenantStore, family = 'Doe'): Promise<StoredResou
 }
 
 function observation (subject?: string): { resourceType: string } {
-  return { resourceType: 'Observation', status: 'final', code: { text: 'x' }, ...subject !== undefined && { subject: { reference: subject } } } as { resourceType: string }
+  return {
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'x' },
+    ...(subject !== undefined && { subject: { reference: subject } })
+  } as { resourceType: string }
 }
 
 function createObservation (store: TenantStore, subject?: string): Promise<StoredResource> {
   return store.create({ kind: 'create', type: 'Observation', resource: observation(subject) })
 }
 
-function read (store: TenantStore, { resourceType: type, id }: { resourceType: string, id: string }): Promise<StoredResource> {
+function read (
+  store: TenantStore,
+  { resourceType: type, id }: { resourceType: string; id: string }
+): Promise<StoredResource> {
   return store.read({ kind: 'read', type, id })
 }
 
@@ -54,11 +62,19 @@ function remove (store: TenantStore, { resourceType: type, id }: StoredResource,
   return store.delete({ kind: 'delete', type, id, version })
 }
 
-function update (store: TenantStore, resource: StoredResource, version = resource.meta.versionId!): Promise<StoredResource> {
+function update (
+  store: TenantStore,
+  resource: StoredResource,
+  version = resource.meta.versionId!
+): Promise<StoredResource> {
   return store.update({ kind: 'update', type: resource.resourceType, id: resource.id, resource, version })
 }
 
-function find (store: TenantStore, parameters: SearchParameter[] = [], more: { count?: number, cursor?: string, route?: string, type?: string } = {}): Promise<Page> {
+function find (
+  store: TenantStore,
+  parameters: SearchParameter[] = [],
+  more: { count?: number; cursor?: string; route?: string; type?: string } = {}
+): Promise<Page> {
   return store.search({ kind: 'search', type: 'Patient', route: 'patients', parameters, ...more })
 }
 
@@ -67,62 +83,100 @@ function idsOf ({ resources }: Page): string[] {
 }
 
 /** Speaks to the datastore straight, as an operator or an attacker behind the gateway could. */
-async function straight (gateway: Gateway, method: string, path: string, body?: unknown): Promise<{ status: number, body: StoredResource }> {
-  const headers = { accept: 'application/fhir+json', 'content-type': 'application/fhir+json', 'cache-control': 'no-cache' }
-  const response = await fetch(`${gateway.backend.baseUrl}/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+async function straight (
+  gateway: Gateway,
+  method: string,
+  path: string,
+  body?: unknown
+): Promise<{ status: number; body: StoredResource }> {
+  const headers = {
+    accept: 'application/fhir+json',
+    'content-type': 'application/fhir+json',
+    'cache-control': 'no-cache'
+  }
+  const response = await fetch(`${gateway.backend.baseUrl}/${path}`, {
+    method,
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body)
+  })
   const text = await response.text()
   const location = response.headers.get('location')
-  if (text === '' && location !== null) return { status: response.status, body: await (await fetch(location)).json() as StoredResource }
+  if (text === '' && location !== null) {
+    return { status: response.status, body: (await (await fetch(location)).json()) as StoredResource }
+  }
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
 async function writesAndReads (t: Test, gateway: Gateway, { validates, callsOfWrite }: Abilities): Promise<void> {
-  await t.test('a created record is the tenant\'s, under an id of the datastore, its numbers to the letter', async t => {
+  await t.test("a created record is the tenant's, under an id of the datastore, its numbers to the letter", async t => {
     const [mine, theirs] = [newTenant(), newTenant()]
     const store = gateway.guard(mine)
     const id = randomUUID()
-    const meta = { tag: [{ system, code: theirs }, { system: 'http://ward', code: '3' }], versionId: '77', source: 'http://evil' }
+    const meta = {
+      tag: [
+        { system, code: theirs },
+        { system: 'http://ward', code: '3' }
+      ],
+      versionId: '77',
+      source: 'http://evil'
+    }
     const valueQuantity = { value: new ExactNumber('1.10'), unit: 'mg' }
-    const created = await store.create({ kind: 'create', type: 'Observation', resource: { ...observation(), id, meta, valueQuantity } })
+    const created = await store.create({
+      kind: 'create',
+      type: 'Observation',
+      resource: { ...observation(), id, meta, valueQuantity }
+    })
     t.not(created.id, id)
     t.equal(gateway.sent.length, callsOfWrite)
     const stored = await read(store, created)
     t.equal(String((stored.valueQuantity as { value: unknown }).value), '1.10')
-    t.strictSame(stored.meta.tag?.filter(tag => tag.system === system), [{ system, code: mine }])
+    t.strictSame(
+      stored.meta.tag?.filter(tag => tag.system === system),
+      [{ system, code: mine }]
+    )
     t.ok(stored.meta.tag?.some(tag => tag.system === 'http://ward'))
     t.not(stored.meta.versionId, '77')
     t.notMatch(stored.meta.source, /evil/)
     t.equal(gateway.sent.length, callsOfWrite + 1)
   })
 
-  await t.test('foreign, unknown and deleted records are alike, in every interaction, and nothing happens to them', async t => {
-    const mine = gateway.guard(newTenant())
-    const theirs = gateway.guard(newTenant())
-    const foreign = await createPatient(theirs, 'Secret')
-    const deleted = await createPatient(mine)
-    await remove(mine, deleted)
-    const unknown = { ...foreign, id: randomUUID() }
-    for (const act of [read, remove, update] as const) {
-      const outcomes: string[] = []
-      for (const record of [foreign, deleted, unknown]) {
-        gateway.sent.length = 0
-        const failure = await failureOf(act(mine, record))
-        outcomes.push(JSON.stringify([shown(failure), gateway.sent.map(({ method }) => method)]))
+  await t.test(
+    'foreign, unknown and deleted records are alike, in every interaction, and nothing happens to them',
+    async t => {
+      const mine = gateway.guard(newTenant())
+      const theirs = gateway.guard(newTenant())
+      const foreign = await createPatient(theirs, 'Secret')
+      const deleted = await createPatient(mine)
+      await remove(mine, deleted)
+      const unknown = { ...foreign, id: randomUUID() }
+      for (const act of [read, remove, update] as const) {
+        const outcomes: string[] = []
+        for (const record of [foreign, deleted, unknown]) {
+          gateway.sent.length = 0
+          const failure = await failureOf(act(mine, record))
+          outcomes.push(JSON.stringify([shown(failure), gateway.sent.map(({ method }) => method)]))
+        }
+        t.equal(new Set(outcomes).size, 1, outcomes.join('\n'))
+        t.match(outcomes[0], /NOT_FOUND/)
       }
-      t.equal(new Set(outcomes).size, 1, outcomes.join('\n'))
-      t.match(outcomes[0], /NOT_FOUND/)
+      t.strictSame(await read(theirs, foreign), foreign)
+      t.notOk((await straight(gateway, 'GET', `Patient/${unknown.id}`)).status === 200)
+      t.notOk((await straight(gateway, 'GET', `Patient/${deleted.id}`)).status === 200)
     }
-    t.strictSame(await read(theirs, foreign), foreign)
-    t.notOk((await straight(gateway, 'GET', `Patient/${unknown.id}`)).status === 200)
-    t.notOk((await straight(gateway, 'GET', `Patient/${deleted.id}`)).status === 200)
-  })
+  )
 
-  await t.test('a record that is not valid FHIR is refused in the gateway\'s own words', { skip: validates ? false : 'this datastore stores what it is given' }, async t => {
-    const store = gateway.guard(newTenant())
-    const failure = await failureOf(store.create({ kind: 'create', type: 'Patient', resource: { ...patient, birthDate: 'zzz-secret' } }))
-    t.equal(failure.code, 'VALIDATION_ERROR')
-    t.notMatch(JSON.stringify(shown(failure)), /secret|HAPI/)
-  })
+  await t.test(
+    "a record that is not valid FHIR is refused in the gateway's own words",
+    { skip: validates ? false : 'this datastore stores what it is given' },
+    async t => {
+      const store = gateway.guard(newTenant())
+      const failure = await failureOf(
+        store.create({ kind: 'create', type: 'Patient', resource: { ...patient, birthDate: 'zzz-secret' } })
+      )
+      t.equal(failure.code, 'VALIDATION_ERROR')
+      t.notMatch(JSON.stringify(shown(failure)), /secret|HAPI/)
+    }
+  )
 }
 
 async function searches (t: Test, gateway: Gateway, { keepsSearches }: Abilities): Promise<void> {
@@ -158,18 +212,22 @@ async function searches (t: Test, gateway: Gateway, { keepsSearches }: Abilities
     }
   })
 
-  await t.test('records that are deleted while a client pages hide no other', { skip: keepsSearches ? false : 'this datastore pages by offset' }, async t => {
-    const store = gateway.guard(newTenant())
-    const ids = await Promise.all(Array.from({ length: 12 }, async () => (await createPatient(store)).id))
-    let page = await find(store, [['_sort', '_id']], { count: 4 })
-    const seen = idsOf(page)
-    for (const resource of page.resources) await remove(store, resource)
-    while (page.cursor !== undefined) {
-      page = await find(store, [], { cursor: page.cursor })
-      seen.push(...idsOf(page))
+  await t.test(
+    'records that are deleted while a client pages hide no other',
+    { skip: keepsSearches ? false : 'this datastore pages by offset' },
+    async t => {
+      const store = gateway.guard(newTenant())
+      const ids = await Promise.all(Array.from({ length: 12 }, async () => (await createPatient(store)).id))
+      let page = await find(store, [['_sort', '_id']], { count: 4 })
+      const seen = idsOf(page)
+      for (const resource of page.resources) await remove(store, resource)
+      while (page.cursor !== undefined) {
+        page = await find(store, [], { cursor: page.cursor })
+        seen.push(...idsOf(page))
+      }
+      t.strictSame(seen.sort(), ids.sort())
     }
-    t.strictSame(seen.sort(), ids.sort())
-  })
+  )
 
   await t.test('a cursor serves the search that gave it and nobody else', async t => {
     const tenant = newTenant()
@@ -232,7 +290,9 @@ async function changes (t: Test, gateway: Gateway, { checksReferences, callsOfWr
   await t.test('of writers who read the same version one is stored', async t => {
     const store = gateway.guard(newTenant())
     const before = await createPatient(store)
-    const outcomes = await Promise.allSettled([1, 2, 3, 4, 5, 6].map(number => update(store, { ...before, name: [{ family: `W${number}` }] })))
+    const outcomes = await Promise.allSettled(
+      [1, 2, 3, 4, 5, 6].map(number => update(store, { ...before, name: [{ family: `W${number}` }] }))
+    )
     t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
     t.ok(outcomes.every(outcome => outcome.status === 'fulfilled' || outcome.reason.code === 'CONFLICT'))
   })
@@ -262,16 +322,20 @@ async function changes (t: Test, gateway: Gateway, { checksReferences, callsOfWr
     t.equal((await failureOf(remove(store, record))).code, 'NOT_FOUND')
   })
 
-  await t.test('nothing that others refer to is deleted', { skip: checksReferences ? false : 'this datastore does not look at references' }, async t => {
-    const store = gateway.guard(newTenant())
-    const record = await createPatient(store)
-    const referrer = await createObservation(store, `Patient/${record.id}`)
-    const conflict = await failureOf(remove(store, record, record.meta.versionId))
-    t.equal(conflict.code, 'CONFLICT')
-    t.notMatch(JSON.stringify(shown(conflict)), new RegExp(`${referrer.id}|Observation`))
-    await remove(store, referrer)
-    await remove(store, record, record.meta.versionId)
-  })
+  await t.test(
+    'nothing that others refer to is deleted',
+    { skip: checksReferences ? false : 'this datastore does not look at references' },
+    async t => {
+      const store = gateway.guard(newTenant())
+      const record = await createPatient(store)
+      const referrer = await createObservation(store, `Patient/${record.id}`)
+      const conflict = await failureOf(remove(store, record, record.meta.versionId))
+      t.equal(conflict.code, 'CONFLICT')
+      t.notMatch(JSON.stringify(shown(conflict)), new RegExp(`${referrer.id}|Observation`))
+      await remove(store, referrer)
+      await remove(store, record, record.meta.versionId)
+    }
+  )
 }
 
 async function references (t: Test, gateway: Gateway, { checksReferences, callsOfWrite }: Abilities): Promise<void> {
@@ -287,48 +351,64 @@ async function references (t: Test, gateway: Gateway, { checksReferences, callsO
     }
   })
 
-  await t.test('references to foreign, unknown and deleted records are refused alike, and nothing is stored', async t => {
-    const mine = gateway.guard(newTenant())
-    const theirs = gateway.guard(newTenant())
-    const own = await createPatient(mine)
-    const foreign = await createPatient(theirs)
-    const deleted = await createPatient(mine)
-    await remove(mine, deleted)
-    const before = await createObservation(mine, `Patient/${own.id}`)
-    const outcomes: string[] = []
-    for (const id of [foreign.id, deleted.id, randomUUID()]) {
-      const writes = [() => createObservation(mine, `Patient/${id}`), () => update(mine, { ...before, subject: { reference: `Patient/${id}` } })]
-      for (const write of writes) {
-        const failure = await failureOf(write())
-        t.ok(failure instanceof ReferenceFailure)
-        t.strictSame((failure as ReferenceFailure).references, [`Patient/${id}`])
-        outcomes.push(JSON.stringify(shown(failure)))
+  await t.test(
+    'references to foreign, unknown and deleted records are refused alike, and nothing is stored',
+    async t => {
+      const mine = gateway.guard(newTenant())
+      const theirs = gateway.guard(newTenant())
+      const own = await createPatient(mine)
+      const foreign = await createPatient(theirs)
+      const deleted = await createPatient(mine)
+      await remove(mine, deleted)
+      const before = await createObservation(mine, `Patient/${own.id}`)
+      const outcomes: string[] = []
+      for (const id of [foreign.id, deleted.id, randomUUID()]) {
+        const writes = [
+          () => createObservation(mine, `Patient/${id}`),
+          () => update(mine, { ...before, subject: { reference: `Patient/${id}` } })
+        ]
+        for (const write of writes) {
+          const failure = await failureOf(write())
+          t.ok(failure instanceof ReferenceFailure)
+          t.strictSame((failure as ReferenceFailure).references, [`Patient/${id}`])
+          outcomes.push(JSON.stringify(shown(failure)))
+        }
       }
+      t.equal(new Set(outcomes).size, 1, outcomes.join('\n'))
+      t.notMatch(outcomes[0], new RegExp(foreign.id))
+      t.strictSame(await read(mine, before), before)
+      t.equal((await find(mine, [], { type: 'Observation' })).total, 1)
     }
-    t.equal(new Set(outcomes).size, 1, outcomes.join('\n'))
-    t.notMatch(outcomes[0], new RegExp(foreign.id))
-    t.strictSame(await read(mine, before), before)
-    t.equal((await find(mine, [], { type: 'Observation' })).total, 1)
-  })
+  )
 
-  await t.test('a reference that is believed, but was deleted through another gateway, is refused alike', { skip: checksReferences ? false : 'this datastore does not look at references' }, async t => {
-    const tenant = newTenant()
-    const store = gateway.guard(tenant)
-    const [kept, deleted] = [await createPatient(store), await createPatient(store)]
-    const other = gatewayTo(gateway.backend.baseUrl)
-    t.teardown(() => other.backend.close())
-    await remove(other.guard(tenant), deleted)
-    const resource = { ...observation(`Patient/${deleted.id}`), performer: [{ reference: `Patient/${kept.id}` }] }
-    const failure = await failureOf(store.create({ kind: 'create', type: 'Observation', resource }))
-    t.strictSame(failure instanceof ReferenceFailure && failure.references, [`Patient/${deleted.id}`])
-    t.equal(await store.firstOwned([`Patient/${deleted.id}`]), undefined)
-  })
+  await t.test(
+    'a reference that is believed, but was deleted through another gateway, is refused alike',
+    { skip: checksReferences ? false : 'this datastore does not look at references' },
+    async t => {
+      const tenant = newTenant()
+      const store = gateway.guard(tenant)
+      const [kept, deleted] = [await createPatient(store), await createPatient(store)]
+      const other = gatewayTo(gateway.backend.baseUrl)
+      t.teardown(() => other.backend.close())
+      await remove(other.guard(tenant), deleted)
+      const resource = { ...observation(`Patient/${deleted.id}`), performer: [{ reference: `Patient/${kept.id}` }] }
+      const failure = await failureOf(store.create({ kind: 'create', type: 'Observation', resource }))
+      t.strictSame(failure instanceof ReferenceFailure && failure.references, [`Patient/${deleted.id}`])
+      t.equal(await store.firstOwned([`Patient/${deleted.id}`]), undefined)
+    }
+  )
 
   await t.test('of several candidates the first that is the tenant\'s is taken', async t => {
     const mine = gateway.guard(newTenant())
     const foreign = await createPatient(gateway.guard(newTenant()))
     const own = await createPatient(mine)
-    const candidates = [`Practitioner/${own.id}`, `Patient/${foreign.id}`, `Patient/${own.id}`, 'Patient/../x', 'Subscription/1']
+    const candidates = [
+      `Practitioner/${own.id}`,
+      `Patient/${foreign.id}`,
+      `Patient/${own.id}`,
+      'Patient/../x',
+      'Subscription/1'
+    ]
     t.equal(await mine.firstOwned(candidates), `Patient/${own.id}`)
     gateway.sent.length = 0
     t.equal(await mine.firstOwned([`Patient/${own.id}`, `Practitioner/${own.id}`]), `Patient/${own.id}`)
@@ -351,35 +431,66 @@ async function references (t: Test, gateway: Gateway, { checksReferences, callsO
     const store = gateway.guard(tenant)
     const id = randomUUID()
     t.equal(await store.firstOwned([`Patient/${id}`]), undefined)
-    const { status } = await straight(gateway, 'PUT', `Patient/${id}`, { ...patient, id, meta: { tag: [{ system, code: tenant }] } })
+    const { status } = await straight(gateway, 'PUT', `Patient/${id}`, {
+      ...patient,
+      id,
+      meta: { tag: [{ system, code: tenant }] }
+    })
     t.equal(status, 201)
     t.equal(await store.firstOwned([`Patient/${id}`]), `Patient/${id}`)
   })
 }
 
 async function plants (t: Test, gateway: Gateway): Promise<void> {
-  await t.test('a record that carries two tenants\' tags is neither\'s; it is not shown, not counted, and reported without its id', async t => {
-    const [mine, theirs] = [newTenant(), newTenant()]
-    const tag = [{ system, code: mine }, { system, code: theirs }]
-    const { body: planted } = await straight(gateway, 'POST', 'Patient', { ...patient, meta: { tag } })
-    for (const tenant of [mine, theirs]) {
-      const store = gateway.guard(tenant)
-      const own = await createPatient(store)
-      t.equal((await failureOf(read(store, planted))).code, 'NOT_FOUND')
-      t.equal((await failureOf(remove(store, planted))).code, 'NOT_FOUND')
-      t.equal((await failureOf(update(store, planted))).code, 'NOT_FOUND')
-      t.ok(await failureOf(createObservation(store, `Patient/${planted.id}`)) instanceof ReferenceFailure)
-      gateway.incidents.length = 0
-      t.strictSame(await find(store), { resources: [own], total: 1 })
-      t.strictSame(gateway.incidents, [{ kind: 'foreign-match', interaction: 'search', type: 'Patient', records: 1, datastore: 'datastore', mode: 'test', tenantId: tenant }])
+  await t.test(
+    "a record that carries two tenants' tags is neither's; it is not shown, not counted, and reported without its id",
+    async t => {
+      const [mine, theirs] = [newTenant(), newTenant()]
+      const tag = [
+        { system, code: mine },
+        { system, code: theirs }
+      ]
+      const { body: planted } = await straight(gateway, 'POST', 'Patient', { ...patient, meta: { tag } })
+      for (const tenant of [mine, theirs]) {
+        const store = gateway.guard(tenant)
+        const own = await createPatient(store)
+        t.equal((await failureOf(read(store, planted))).code, 'NOT_FOUND')
+        t.equal((await failureOf(remove(store, planted))).code, 'NOT_FOUND')
+        t.equal((await failureOf(update(store, planted))).code, 'NOT_FOUND')
+        t.ok((await failureOf(createObservation(store, `Patient/${planted.id}`))) instanceof ReferenceFailure)
+        gateway.incidents.length = 0
+        t.strictSame(await find(store), { resources: [own], total: 1 })
+        t.strictSame(gateway.incidents, [
+          {
+            kind: 'foreign-match',
+            interaction: 'search',
+            type: 'Patient',
+            records: 1,
+            datastore: 'datastore',
+            mode: 'test',
+            tenantId: tenant
+          }
+        ])
+      }
     }
-  })
+  )
 
   await t.test('a record without a tenant\'s tag, or with another spelling of it, is nobody\'s', async t => {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
-    for (const tag of [undefined, [{ system: 'http://other', code: tenant }], [{ system: ` ${system}`, code: tenant }], [{ system, code: tenant }, { system: system.toUpperCase(), code: tenant }]]) {
-      const { status, body: planted } = await straight(gateway, 'POST', 'Patient', { ...patient, ...tag !== undefined && { meta: { tag } } })
+    for (const tag of [
+      undefined,
+      [{ system: 'http://other', code: tenant }],
+      [{ system: ` ${system}`, code: tenant }],
+      [
+        { system, code: tenant },
+        { system: system.toUpperCase(), code: tenant }
+      ]
+    ]) {
+      const { status, body: planted } = await straight(gateway, 'POST', 'Patient', {
+        ...patient,
+        ...(tag !== undefined && { meta: { tag } })
+      })
       // Some servers store no such spelling.
       if (status === 400) continue
       t.equal(status, 201)

@@ -28,14 +28,29 @@ function patient (id: string, tag: unknown = [own]): StoredResource {
 }
 
 function searchset (resources: unknown[], more: object = {}): Behaviour {
-  return json(200, { resourceType: 'Bundle', type: 'searchset', total: resources.length, entry: resources.map(resource => ({ resource, search: { mode: 'match' } })), ...more })
+  return json(200, {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    total: resources.length,
+    entry: resources.map(resource => ({ resource, search: { mode: 'match' } })),
+    ...more
+  })
 }
 
-const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', diagnostics: 'HAPI-1094: Resource Patient/SECRET not found at http://SECRET/fhir' }] }
+const outcome = {
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'error', diagnostics: 'HAPI-1094: Resource Patient/SECRET not found at http://SECRET/fhir' }]
+}
 const read = { kind: 'read', type: 'Patient', id: '1' } as const
 const search = { kind: 'search', type: 'Patient', parameters: [], route: 'patients' } as const
 const create = { kind: 'create', type: 'Patient', resource: { resourceType: 'Patient' } } as const
-const update = { kind: 'update', type: 'Patient', id: '1', resource: { resourceType: 'Patient' }, version: '1' } as const
+const update = {
+  kind: 'update',
+  type: 'Patient',
+  id: '1',
+  resource: { resourceType: 'Patient' },
+  version: '1'
+} as const
 const remove = { kind: 'delete', type: 'Patient', id: '1' } as const
 
 t.test('a guard sends what it built and nothing else', async t => {
@@ -43,7 +58,14 @@ t.test('a guard sends what it built and nothing else', async t => {
   const store = gateway.guard('tenant-a', { requestId: 'request-7' })
   server.behave(json(200, patient('1')))
   await store.read(read)
-  await store.update({ ...update, resource: { resourceType: 'Patient', extension: [{ url: 'http://example.org/x', valueDecimal: new ExactNumber('1.10') }], meta: { tag: [foreign] } } })
+  await store.update({
+    ...update,
+    resource: {
+      resourceType: 'Patient',
+      extension: [{ url: 'http://example.org/x', valueDecimal: new ExactNumber('1.10') }],
+      meta: { tag: [foreign] }
+    }
+  })
   await store.delete({ ...remove, version: '1' })
   server.behave(json(201, patient('2')), searchset([patient('1')]))
   await store.create({ ...create, resource: { resourceType: 'Patient', id: 'chosen' } })
@@ -52,76 +74,158 @@ t.test('a guard sends what it built and nothing else', async t => {
     ['POST', '/fhir/Patient', `{"resourceType":"Patient","meta":{"tag":[{"system":"${system}","code":"tenant-a"}]}}`],
     ['GET', '/fhir/Patient?name=a%20b&_tag=urn%3Aclinigate%3Atenant%7Ctenant-a&_count=5&_total=accurate', '']
   ])
-  t.strictSame(gateway.sent.map(({ method, path, headers }) => [method, path, headers]), [
-    ['GET', 'Patient/1', { 'x-request-id': 'request-7' }],
-    ['PUT', 'Patient/1', { prefer: 'return=representation', 'if-match': 'W/"1"', 'x-request-id': 'request-7' }],
-    ['GET', 'Patient/1?_elements=id,meta', { 'x-request-id': 'request-7' }],
-    ['DELETE', 'Patient/1', { 'if-match': 'W/"1"', 'x-request-id': 'request-7' }],
-    ['POST', 'Patient', { prefer: 'return=representation', 'x-request-id': 'request-7' }],
-    ['GET', gateway.sent.at(-1)!.path, { 'cache-control': 'no-cache', prefer: 'handling=strict', 'x-request-id': 'request-7' }]
-  ])
-  t.equal(gateway.sent[1]!.body, `{"resourceType":"Patient","id":"1","meta":{"tag":[{"system":"${system}","code":"tenant-a"}]},"extension":[{"url":"http://example.org/x","valueDecimal":1.10}]}`)
+  t.strictSame(
+    gateway.sent.map(({ method, path, headers }) => [method, path, headers]),
+    [
+      ['GET', 'Patient/1', { 'x-request-id': 'request-7' }],
+      ['PUT', 'Patient/1', { prefer: 'return=representation', 'if-match': 'W/"1"', 'x-request-id': 'request-7' }],
+      ['GET', 'Patient/1?_elements=id,meta', { 'x-request-id': 'request-7' }],
+      ['DELETE', 'Patient/1', { 'if-match': 'W/"1"', 'x-request-id': 'request-7' }],
+      ['POST', 'Patient', { prefer: 'return=representation', 'x-request-id': 'request-7' }],
+      [
+        'GET',
+        gateway.sent.at(-1)!.path,
+        { 'cache-control': 'no-cache', prefer: 'handling=strict', 'x-request-id': 'request-7' }
+      ]
+    ]
+  )
+  t.equal(
+    gateway.sent[1]!.body,
+    `{"resourceType":"Patient","id":"1","meta":{"tag":[{"system":"${system}","code":"tenant-a"}]},"extension":[{"url":"http://example.org/x","valueDecimal":1.10}]}`
+  )
 })
 
 t.test('types and ids that no tenant can have are refused before anything is asked', async t => {
   const { server, store } = await rig(t)
   for (const type of ['Subscription', 'SearchParameter', 'StructureDefinition', 'ValueSet']) {
     const resource = { resourceType: type }
-    for (const act of [() => store.read({ ...read, type }), () => store.search({ ...search, type }), () => store.create({ ...create, type, resource }), () => store.update({ ...update, type, resource }), () => store.delete({ ...remove, type })]) {
+    for (const act of [
+      () => store.read({ ...read, type }),
+      () => store.search({ ...search, type }),
+      () => store.create({ ...create, type, resource }),
+      () => store.update({ ...update, type, resource }),
+      () => store.delete({ ...remove, type })
+    ]) {
       const failure = await failureOf(act())
       t.strictSame([failure.code, failure.headers], ['METHOD_NOT_ALLOWED', { allow: '' }])
     }
   }
-  for (const type of ['patient', 'Patients', '', '$meta', '_search', 'OperationOutcome', 'Parameters', 'Patient/1', '..', 'constructor']) {
+  for (const type of [
+    'patient',
+    'Patients',
+    '',
+    '$meta',
+    '_search',
+    'OperationOutcome',
+    'Parameters',
+    'Patient/1',
+    '..',
+    'constructor'
+  ]) {
     t.equal((await failureOf(store.read({ ...read, type }))).code, 'NOT_FOUND', type)
     t.equal((await failureOf(store.search({ ...search, type }))).code, 'NOT_FOUND', type)
   }
-  for (const id of ['', '.', '..', 'a/b', 'a?b', 'a#b', 'a%2fb', '$everything', '_history', 'a b', 'ä', 'x'.repeat(65), '1\n', ['1']]) {
-    for (const act of [() => store.read({ ...read, id: id as string }), () => store.update({ ...update, id: id as string }), () => store.delete({ ...remove, id: id as string })]) {
+  for (const id of [
+    '',
+    '.',
+    '..',
+    'a/b',
+    'a?b',
+    'a#b',
+    'a%2fb',
+    '$everything',
+    '_history',
+    'a b',
+    'ä',
+    'x'.repeat(65),
+    '1\n',
+    ['1']
+  ]) {
+    for (const act of [
+      () => store.read({ ...read, id: id as string }),
+      () => store.update({ ...update, id: id as string }),
+      () => store.delete({ ...remove, id: id as string })
+    ]) {
       t.equal((await failureOf(act())).code, 'NOT_FOUND', JSON.stringify(id))
     }
   }
   t.equal(server.seen.length, 0)
 })
 
-t.test('an answer is shown when it is the record that was asked for, with one tenant tag, the tenant\'s own', async t => {
-  const { server, store } = await rig(t)
-  const notShown = [
-    patient('1', [foreign]), patient('1', [own, foreign]), patient('1', [own, own]), patient('1', []), { ...patient('1'), meta: {} }, patient('1', own), patient('1', null), patient('2'),
-    patient('1', [{ ...own, system: ` ${system}` }]), patient('1', [own, { system: system.toUpperCase(), code: 'x' }]), patient('1', [{ system }]), patient('1', [{ system, code: ['tenant-a'] }]),
-    { ...patient('1'), resourceType: 'Practitioner' }, { ...patient('1'), id: undefined }, { resourceType: 'Patient', id: '1' }, outcome, [], null, 'x', 1
-  ]
-  for (const body of notShown) {
-    server.behave(json(200, body))
-    t.equal((await failureOf(store.read(read))).code, 'NOT_FOUND', JSON.stringify(body))
-    t.equal((await failureOf(store.delete(remove))).code, 'NOT_FOUND', JSON.stringify(body))
-    t.ok(server.seen.every(({ method }) => method === 'GET'))
+t.test(
+  "an answer is shown when it is the record that was asked for, with one tenant tag, the tenant's own",
+  async t => {
+    const { server, store } = await rig(t)
+    const notShown = [
+      patient('1', [foreign]),
+      patient('1', [own, foreign]),
+      patient('1', [own, own]),
+      patient('1', []),
+      { ...patient('1'), meta: {} },
+      patient('1', own),
+      patient('1', null),
+      patient('2'),
+      patient('1', [{ ...own, system: ` ${system}` }]),
+      patient('1', [own, { system: system.toUpperCase(), code: 'x' }]),
+      patient('1', [{ system }]),
+      patient('1', [{ system, code: ['tenant-a'] }]),
+      { ...patient('1'), resourceType: 'Practitioner' },
+      { ...patient('1'), id: undefined },
+      { resourceType: 'Patient', id: '1' },
+      outcome,
+      [],
+      null,
+      'x',
+      1
+    ]
+    for (const body of notShown) {
+      server.behave(json(200, body))
+      t.equal((await failureOf(store.read(read))).code, 'NOT_FOUND', JSON.stringify(body))
+      t.equal((await failureOf(store.delete(remove))).code, 'NOT_FOUND', JSON.stringify(body))
+      t.ok(server.seen.every(({ method }) => method === 'GET'))
+    }
+    server.behave(json(200, patient('1', [{ system: 'http://ward', code: '3' }, { code: 'x' }, own])))
+    t.equal((await store.read(read)).id, '1')
+    t.equal(verifyOwned(patient('.'), { tenant: { id: 'tenant-a', system }, type: 'Patient' }), undefined)
   }
-  server.behave(json(200, patient('1', [{ system: 'http://ward', code: '3' }, { code: 'x' }, own])))
-  t.equal((await store.read(read)).id, '1')
-  t.equal(verifyOwned(patient('.'), { tenant: { id: 'tenant-a', system }, type: 'Patient' }), undefined)
-})
+)
 
-t.test('a foreign match is dropped, not counted, and reported; notes of the server and included records are no matches', async t => {
-  const { server, gateway, store } = await rig(t)
-  server.behave(searchset([patient('1'), patient('2', [foreign]), { ...patient('3'), resourceType: 'Person' }, undefined]))
-  t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 })
-  t.strictSame(gateway.incidents.map(({ kind, records }) => [kind, records]), [['foreign-match', 3]])
-  t.notMatch(JSON.stringify(gateway.incidents), /"[123]"/)
-  gateway.incidents.length = 0
-  const entry = [{ resource: patient('1') }, { resource: outcome, search: { mode: 'outcome' } }, { resource: patient('2', [foreign]), search: { mode: 'include' } }]
-  server.behave(searchset([], { total: 1, entry }))
-  t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 })
-  t.strictSame(gateway.incidents, [])
-})
+t.test(
+  'a foreign match is dropped, not counted, and reported; notes of the server and included records are no matches',
+  async t => {
+    const { server, gateway, store } = await rig(t)
+    server.behave(
+      searchset([patient('1'), patient('2', [foreign]), { ...patient('3'), resourceType: 'Person' }, undefined])
+    )
+    t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 })
+    t.strictSame(
+      gateway.incidents.map(({ kind, records }) => [kind, records]),
+      [['foreign-match', 3]]
+    )
+    t.notMatch(JSON.stringify(gateway.incidents), /"[123]"/)
+    gateway.incidents.length = 0
+    const entry = [
+      { resource: patient('1') },
+      { resource: outcome, search: { mode: 'outcome' } },
+      { resource: patient('2', [foreign]), search: { mode: 'include' } }
+    ]
+    server.behave(searchset([], { total: 1, entry }))
+    t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 })
+    t.strictSame(gateway.incidents, [])
+  }
+)
 
 t.test('the answer to a write that is not the tenant\'s record is not shown but reported', async t => {
   const { server, gateway, store } = await rig(t)
   server.behave(json(200, patient('1')))
   await store.read(read)
   for (const [act, status, body] of [
-    [() => store.create(create), 201, patient('9', [foreign])], [() => store.create(create), 201, patient('9', [own, foreign])], [() => store.create(create), 201, outcome],
-    [() => store.update(update), 200, patient('2')], [() => store.update(update), 200, patient('1', [own, foreign])], [() => store.update(update), 201, patient('1')]
+    [() => store.create(create), 201, patient('9', [foreign])],
+    [() => store.create(create), 201, patient('9', [own, foreign])],
+    [() => store.create(create), 201, outcome],
+    [() => store.update(update), 200, patient('2')],
+    [() => store.update(update), 200, patient('1', [own, foreign])],
+    [() => store.update(update), 201, patient('1')]
   ] as const) {
     gateway.incidents.length = 0
     server.behave(json(status, body))
@@ -134,7 +238,13 @@ t.test('the answer to a write that is not the tenant\'s record is not shown but 
 
 t.test('no word of the datastore reaches the client, and none of it but status and code the log', async t => {
   const { server, gateway, store } = await rig(t)
-  const acts = { read: () => store.read(read), search: () => store.search(search), create: () => store.create(create), update: () => store.update(update), delete: () => store.delete(remove) }
+  const acts = {
+    read: () => store.read(read),
+    search: () => store.search(search),
+    create: () => store.create(create),
+    update: () => store.update(update),
+    delete: () => store.delete(remove)
+  }
   const codes: Record<string, Record<string, string>> = {}
   for (const [name, act] of Object.entries(acts)) {
     codes[name] = {}
@@ -148,12 +258,29 @@ t.test('no word of the datastore reaches the client, and none of it but status a
       t.notMatch(JSON.stringify([shown(failure), failure.cause]), /SECRET|Patient\//, `${name} ${status}`)
     }
   }
-  const rest = { 404: 'BACKEND_ERROR', 405: 'BACKEND_ERROR', 409: 'BACKEND_ERROR', 410: 'BACKEND_ERROR', 412: 'BACKEND_ERROR', 413: 'BACKEND_ERROR', 422: 'BACKEND_ERROR', 400: 'BACKEND_ERROR' }
+  const rest = {
+    404: 'BACKEND_ERROR',
+    405: 'BACKEND_ERROR',
+    409: 'BACKEND_ERROR',
+    410: 'BACKEND_ERROR',
+    412: 'BACKEND_ERROR',
+    413: 'BACKEND_ERROR',
+    422: 'BACKEND_ERROR',
+    400: 'BACKEND_ERROR'
+  }
   t.strictSame(codes, {
     read: { ...rest, 400: 'NOT_FOUND', 404: 'NOT_FOUND', 410: 'NOT_FOUND' },
     search: { ...rest, 400: 'BAD_REQUEST', 405: 'BAD_REQUEST', 422: 'BAD_REQUEST' },
     create: { ...rest, 400: 'VALIDATION_ERROR', 409: 'CONFLICT', 412: 'CONFLICT', 422: 'VALIDATION_ERROR' },
-    update: { ...rest, 400: 'VALIDATION_ERROR', 404: 'NOT_FOUND', 409: 'CONFLICT', 410: 'NOT_FOUND', 412: 'CONFLICT', 422: 'VALIDATION_ERROR' },
+    update: {
+      ...rest,
+      400: 'VALIDATION_ERROR',
+      404: 'NOT_FOUND',
+      409: 'CONFLICT',
+      410: 'NOT_FOUND',
+      412: 'CONFLICT',
+      422: 'VALIDATION_ERROR'
+    },
     delete: { ...rest, 404: 'NOT_FOUND', 409: 'CONFLICT', 410: 'NOT_FOUND', 412: 'PRECONDITION_FAILED' }
   })
   t.strictSame(gateway.incidents, [])
@@ -163,69 +290,118 @@ t.test('half an answer, or one of another kind, is the datastore\'s fault', asyn
   const { server, gateway, store } = await rig(t)
   server.behave(json(200, patient('1')))
   await store.read(read)
-  const half: Behaviour = response => { response.writeHead(gateway.sent.at(-1)!.method === 'POST' ? 201 : 200, { 'content-type': 'application/json' }).end('{"SECRET": "Patient/') }
-  for (const act of [() => store.read(read), () => store.search(search), () => store.create(create), () => store.update(update), () => store.delete(remove)]) {
+  const half: Behaviour = response => {
+    response
+      .writeHead(gateway.sent.at(-1)!.method === 'POST' ? 201 : 200, { 'content-type': 'application/json' })
+      .end('{"SECRET": "Patient/')
+  }
+  for (const act of [
+    () => store.read(read),
+    () => store.search(search),
+    () => store.create(create),
+    () => store.update(update),
+    () => store.delete(remove)
+  ]) {
     server.behave(half)
     const failure = await failureOf(act())
     t.equal(failure.code, 'BACKEND_ERROR')
     t.notMatch(JSON.stringify([shown(failure), failure.cause, String(failure.cause)]), /SECRET/)
   }
-  for (const body of [outcome, patient('1'), { resourceType: 'Bundle', type: 'history' }, { resourceType: 'Bundle', type: 'searchset', entry: {} }, { resourceType: 'Bundle', type: 'searchset', entry: [null] }, null, []]) {
+  for (const body of [
+    outcome,
+    patient('1'),
+    { resourceType: 'Bundle', type: 'history' },
+    { resourceType: 'Bundle', type: 'searchset', entry: {} },
+    { resourceType: 'Bundle', type: 'searchset', entry: [null] },
+    null,
+    []
+  ]) {
     server.behave(json(200, body))
     t.equal((await failureOf(store.search(search))).code, 'BACKEND_ERROR')
     t.equal((await failureOf(store.firstOwned(['Patient/7']))).code, 'BACKEND_ERROR')
   }
 })
 
-t.test('a page link is followed to the configured datastore, kept from the client, and ends as an invalid cursor', async t => {
-  const { server, gateway, store } = await rig(t)
-  const next = (url: string) => ({ total: 3, link: [{ relation: 'self', url: 'http://x' }, { relation: 'next', url }] })
-  server.behave(searchset([patient('1')], next(`${server.url}/fhir?_getpages=TOKEN&_getpagesoffset=1`)))
-  const { cursor } = await store.search(search)
-  t.notMatch(Buffer.from(cursor!, 'base64url').toString('latin1'), /TOKEN/)
-  server.behave(searchset([patient('2'), patient('3', [foreign])], { total: undefined }))
-  t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')], total: 3 })
-  t.equal(server.seen[0]!.url, '/fhir?_getpages=TOKEN&_getpagesoffset=1')
-  t.equal(gateway.incidents.length, 1)
-  server.behave(searchset([patient('2')], { total: undefined }))
-  t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')], total: 3 }, 'the total stays, though this server says it once')
-  server.behave(searchset([patient('1'), patient('3', [foreign])], next('?_getpages=TOKEN')), searchset([patient('1'), patient('3', [foreign])]), searchset([patient('1')], { total: 1 }))
-  t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 }, 'the tenant\'s records are searched for again by their ids')
-  for (const status of [404, 410]) {
-    server.behave(json(status, outcome))
-    t.strictSame(shown(await failureOf(store.search({ ...search, cursor }))), shown(await failureOf(store.search({ ...search, cursor: 'x' }))))
+t.test(
+  'a page link is followed to the configured datastore, kept from the client, and ends as an invalid cursor',
+  async t => {
+    const { server, gateway, store } = await rig(t)
+    const next = (url: string) => ({
+      total: 3,
+      link: [
+        { relation: 'self', url: 'http://x' },
+        { relation: 'next', url }
+      ]
+    })
+    server.behave(searchset([patient('1')], next(`${server.url}/fhir?_getpages=TOKEN&_getpagesoffset=1`)))
+    const { cursor } = await store.search(search)
+    t.notMatch(Buffer.from(cursor!, 'base64url').toString('latin1'), /TOKEN/)
+    server.behave(searchset([patient('2'), patient('3', [foreign])], { total: undefined }))
+    t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')], total: 3 })
+    t.equal(server.seen[0]!.url, '/fhir?_getpages=TOKEN&_getpagesoffset=1')
+    t.equal(gateway.incidents.length, 1)
+    server.behave(searchset([patient('2')], { total: undefined }))
+    t.strictSame(
+      await store.search({ ...search, cursor }),
+      { resources: [patient('2')], total: 3 },
+      'the total stays, though this server says it once'
+    )
+    server.behave(
+      searchset([patient('1'), patient('3', [foreign])], next('?_getpages=TOKEN')),
+      searchset([patient('1'), patient('3', [foreign])]),
+      searchset([patient('1')], { total: 1 })
+    )
+    t.strictSame(
+      await store.search(search),
+      { resources: [patient('1')], total: 1 },
+      "the tenant's records are searched for again by their ids"
+    )
+    for (const status of [404, 410]) {
+      server.behave(json(status, outcome))
+      t.strictSame(
+        shown(await failureOf(store.search({ ...search, cursor }))),
+        shown(await failureOf(store.search({ ...search, cursor: 'x' })))
+      )
+    }
+    for (const url of [
+      'http://127.0.0.1:1/fhir?_getpages=1',
+      `${server.url}/admin`,
+      `${server.url}/fhir/Observation?x`
+    ]) {
+      server.behave(searchset([patient('1')], next(url)))
+      t.equal((await failureOf(store.search(search))).code, 'BACKEND_ERROR')
+    }
   }
-  for (const url of ['http://127.0.0.1:1/fhir?_getpages=1', `${server.url}/admin`, `${server.url}/fhir/Observation?x`]) {
-    server.behave(searchset([patient('1')], next(url)))
-    t.equal((await failureOf(store.search(search))).code, 'BACKEND_ERROR')
-  }
-})
+)
 
-t.test('ownership is remembered from checked answers only, for one datastore, and forgotten with the record', async t => {
-  const { server, gateway, store } = await rig(t)
-  const asksFor = async (candidate: string) => {
+t.test(
+  'ownership is remembered from checked answers only, for one datastore, and forgotten with the record',
+  async t => {
+    const { server, gateway, store } = await rig(t)
+    const asksFor = async (candidate: string) => {
+      server.behave(searchset([]))
+      await store.firstOwned([candidate])
+      return server.seen.length > 0
+    }
+    server.behave(json(200, patient('1', [foreign])))
+    await failureOf(store.read(read))
+    t.equal(await asksFor('Patient/1'), true, 'a foreign record')
+    server.behave(searchset([patient('2'), patient('3', [foreign])]))
+    await store.search(search)
+    t.strictSame([await asksFor('Patient/2'), await asksFor('Patient/3')], [false, true])
     server.behave(searchset([]))
-    await store.firstOwned([candidate])
-    return server.seen.length > 0
+    await gateway.guard('tenant-b').firstOwned(['Patient/2'])
+    t.equal(server.seen.length, 1, 'another tenant')
+    await gateway.guard('tenant-a', { backend: { ...gateway.backend, name: 'other' } }).firstOwned(['Patient/2'])
+    t.equal(server.seen.length, 2, 'another datastore')
+    server.behave(json(410, outcome))
+    await failureOf(store.read({ ...read, id: '2' }))
+    t.equal(await asksFor('Patient/2'), true, 'a record that is gone')
+    server.behave(json(200, patient('4')), json(200, outcome))
+    await store.delete({ ...remove, id: '4' })
+    t.equal(await asksFor('Patient/4'), true, 'a deleted record')
   }
-  server.behave(json(200, patient('1', [foreign])))
-  await failureOf(store.read(read))
-  t.equal(await asksFor('Patient/1'), true, 'a foreign record')
-  server.behave(searchset([patient('2'), patient('3', [foreign])]))
-  await store.search(search)
-  t.strictSame([await asksFor('Patient/2'), await asksFor('Patient/3')], [false, true])
-  server.behave(searchset([]))
-  await gateway.guard('tenant-b').firstOwned(['Patient/2'])
-  t.equal(server.seen.length, 1, 'another tenant')
-  await gateway.guard('tenant-a', { backend: { ...gateway.backend, name: 'other' } }).firstOwned(['Patient/2'])
-  t.equal(server.seen.length, 2, 'another datastore')
-  server.behave(json(410, outcome))
-  await failureOf(store.read({ ...read, id: '2' }))
-  t.equal(await asksFor('Patient/2'), true, 'a record that is gone')
-  server.behave(json(200, patient('4')), json(200, outcome))
-  await store.delete({ ...remove, id: '4' })
-  t.equal(await asksFor('Patient/4'), true, 'a deleted record')
-})
+)
 
 t.test('a look-up believes what it asked for, and only that', async t => {
   const { server, store } = await rig(t)
@@ -237,7 +413,10 @@ t.test('the memory of ownership is bounded', async t => {
   const ownership = ownershipCache({ max: 2 })
   const place = { datastore: 'd', tenant: 'a' }
   for (const record of ['Patient/1', 'Patient/2', 'Patient/3']) ownership.remember(place, record)
-  t.strictSame(['Patient/1', 'Patient/2', 'Patient/3'].map(record => ownership.isKnown(place, record)), [false, true, true])
+  t.strictSame(
+    ['Patient/1', 'Patient/2', 'Patient/3'].map(record => ownership.isKnown(place, record)),
+    [false, true, true]
+  )
 })
 
 t.test('a resource written where another type belongs is a mistake of the gateway, and is not sent', async t => {

@@ -30,8 +30,23 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
     send: request => { sent.push(request); return http.send(request) },
     stream: request => { sent.push({ method: 'GET', path: request.path }); return http.stream(request) }
   })
-  const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: createCursors({ key, now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: (incident: Incident) => { incidents.push(incident) }, onError: () => {} } as const
-  return { backend, sent, incidents, guard: (id, changes) => tenantGuard({ ...parts, tenant: { id, system }, ...changes }) }
+  const parts = {
+    backend,
+    mode: 'test',
+    ownership: ownershipCache({ max: 1000 }),
+    cursors: createCursors({ key, now: () => new Date() }),
+    fhirBase: 'http://gateway.test/v1/fhir',
+    onIncident: (incident: Incident) => {
+      incidents.push(incident)
+    },
+    onError: () => {}
+  } as const
+  return {
+    backend,
+    sent,
+    incidents,
+    guard: (id, changes) => tenantGuard({ ...parts, tenant: { id, system }, ...changes })
+  }
 }
 
 /** A tenant that no other test has. */

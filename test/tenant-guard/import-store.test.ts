@@ -8,9 +8,14 @@ import { importStore } from '../../src/tenant-guard/import/import-store.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { system } from './guarded.js'
 
-interface Entry { readonly resource?: unknown, readonly response: { readonly status: string, readonly location?: string } }
+interface Entry {
+  readonly resource?: unknown
+  readonly response: { readonly status: string; readonly location?: string }
+}
 
-/** The import of tenant `mine` at a datastore that stores what it is sent, and answers to transactions as it is told. */
+/**
+ * The import of tenant `mine` at a datastore that stores what it is sent, and answers to transactions as it is told.
+ */
 function startScene () {
   const sent: BackendRequest[] = []
   const stored = new Map<string, FhirResource>()
@@ -19,23 +24,55 @@ function startScene () {
   const scene = { answerOf: whole as (resource: FhirResource) => Entry, sent, stored, incidents, ownership }
   const send = async (request: BackendRequest): Promise<BackendResponse> => {
     sent.push(request)
-    return { status: 200, headers: {}, body: JSON.stringify(request.method === 'POST' ? transaction(request) : searchset(request)) }
+    return {
+      status: 200,
+      headers: {},
+      body: JSON.stringify(request.method === 'POST' ? transaction(request) : searchset(request))
+    }
   }
   const transaction = ({ body }: BackendRequest) => {
     const { entry } = JSON.parse(String(body)) as { entry: Array<{ resource: FhirResource }> }
     for (const { resource } of entry) if (!stored.has(resource.id!)) stored.set(resource.id!, resource)
-    return { resourceType: 'Bundle', type: 'transaction-response', entry: entry.map(({ resource }) => scene.answerOf(resource)) }
+    return {
+      resourceType: 'Bundle',
+      type: 'transaction-response',
+      entry: entry.map(({ resource }) => scene.answerOf(resource))
+    }
   }
   const searchset = ({ path }: BackendRequest) => {
     const ids = new URLSearchParams(path.slice(path.indexOf('?'))).get('_id')!.split(',')
-    return { resourceType: 'Bundle', type: 'searchset', entry: ids.flatMap(id => stored.has(id) ? [{ search: { mode: 'match' }, resource: stored.get(id) }] : []) }
+    return {
+      resourceType: 'Bundle',
+      type: 'searchset',
+      entry: ids.flatMap(id => (stored.has(id) ? [{ search: { mode: 'match' }, resource: stored.get(id) }] : []))
+    }
   }
   const backend = { name: 'scripted', baseUrl: 'http://datastore.test/fhir', send } as unknown as Backend
-  const store = importStore({ backend, tenant: { id: 'mine', system }, mode: 'test', ownership, cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onError: () => {} })
-  return { ...scene, scene, store, preferred: () => sent.filter(({ method }) => method === 'POST').map(({ headers }) => headers?.prefer), searches: () => sent.filter(({ method }) => method === 'GET').length }
+  const store = importStore({
+    backend,
+    tenant: { id: 'mine', system },
+    mode: 'test',
+    ownership,
+    cursors: createCursors({ key: randomBytes(32), now: () => new Date() }),
+    fhirBase: 'http://gateway.test/v1/fhir',
+    onIncident: incident => {
+      incidents.push(incident)
+    },
+    onError: () => {}
+  })
+  return {
+    ...scene,
+    scene,
+    store,
+    preferred: () => sent.filter(({ method }) => method === 'POST').map(({ headers }) => headers?.prefer),
+    searches: () => sent.filter(({ method }) => method === 'GET').length
+  }
 }
 
-const whole = (resource: FhirResource): Entry => ({ resource, response: { status: '201 Created', location: placeOf(resource) } })
+const whole = (resource: FhirResource): Entry => ({
+  resource,
+  response: { status: '201 Created', location: placeOf(resource) }
+})
 const bare = (resource: FhirResource): Entry => ({ response: { status: '201 Created', location: placeOf(resource) } })
 const placeOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}/_history/1`
 
@@ -46,7 +83,19 @@ test('once a record of a type came back with the tag, an import asks for no more
   t.same(await store.write([patient('i1'), patient('i2')].map(store.stamped)), { written: [undefined, undefined] })
   scene.answerOf = bare
   t.same(await store.write([patient('i3')].map(store.stamped)), { written: [undefined] })
-  t.same(await store.write([patient('i4'), { type: 'Group', id: 'i5', resource: { resourceType: 'Group', id: 'i5', type: 'person', actual: true } as FhirResource }].map(store.stamped)), { written: [undefined, undefined] })
+  t.same(
+    await store.write(
+      [
+        patient('i4'),
+        {
+          type: 'Group',
+          id: 'i5',
+          resource: { resourceType: 'Group', id: 'i5', type: 'person', actual: true } as FhirResource
+        }
+      ].map(store.stamped)
+    ),
+    { written: [undefined, undefined] }
+  )
   t.same(preferred(), ['return=representation', 'return=minimal', 'return=representation'])
   t.equal(searches(), 1, 'the first Group, which did not come back, is read')
 })
@@ -55,9 +104,17 @@ test('what an import changed, and what a datastore says to have made elsewhere, 
   const { store, scene, stored, incidents, searches } = startScene()
   await store.write([patient('i1')].map(store.stamped))
   stored.set('i2', { resourceType: 'Patient', id: 'i2', meta: { tag: [{ system, code: 'other' }] } })
-  scene.answerOf = resource => resource.id === 'i4' ? { response: { status: '201 Created', location: 'Patient/elsewhere/_history/1' } } : { response: { status: '200 OK', location: placeOf(resource) } }
-  const { written } = await store.write([patient('i2'), patient('i3'), patient('i4')].map(store.stamped)) as { written: ReadonlyArray<{ code: string } | undefined> }
-  t.same(written.map(failure => failure?.code), ['INTERNAL_ERROR', undefined, undefined])
+  scene.answerOf = resource =>
+    resource.id === 'i4'
+      ? { response: { status: '201 Created', location: 'Patient/elsewhere/_history/1' } }
+      : { response: { status: '200 OK', location: placeOf(resource) } }
+  const { written } = (await store.write([patient('i2'), patient('i3'), patient('i4')].map(store.stamped))) as {
+    written: ReadonlyArray<{ code: string } | undefined>
+  }
+  t.same(
+    written.map(failure => failure?.code),
+    ['INTERNAL_ERROR', undefined, undefined]
+  )
   t.match(incidents, [{ kind: 'foreign-answer', type: 'Patient', records: 1 }])
   t.equal(searches(), 1)
 })
@@ -66,7 +123,9 @@ test('an entry that tells of no success is none, though the transaction was answ
   const { store, scene } = startScene()
   await store.write([patient('i1')].map(store.stamped))
   scene.answerOf = () => ({ response: { status: '400' } })
-  const { written } = await store.write([patient('i2')].map(store.stamped)) as { written: ReadonlyArray<{ code: string } | undefined> }
+  const { written } = (await store.write([patient('i2')].map(store.stamped))) as {
+    written: ReadonlyArray<{ code: string } | undefined>
+  }
   t.equal(written[0]!.code, 'INTERNAL_ERROR')
 })
 
@@ -74,7 +133,22 @@ test('an import leaves to requests what they know of whose records are, and tell
   const { store, ownership } = startScene()
   const place = { datastore: 'scripted', tenant: 'mine' }
   ownership.remember(place, 'Patient/known')
-  await store.write([patient('i1'), { type: 'Observation', id: 'i2', resource: { resourceType: 'Observation', id: 'i2', status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/known' } } as FhirResource }].map(store.stamped))
+  await store.write(
+    [
+      patient('i1'),
+      {
+        type: 'Observation',
+        id: 'i2',
+        resource: {
+          resourceType: 'Observation',
+          id: 'i2',
+          status: 'final',
+          code: { text: 'x' },
+          subject: { reference: 'Patient/known' }
+        } as FhirResource
+      }
+    ].map(store.stamped)
+  )
   t.equal(ownership.isKnown(place, 'Patient/i1'), false)
   t.equal(ownership.isKnown(place, 'Patient/known'), true)
 })

@@ -7,7 +7,11 @@ import { failureOf, gatewayTo, system } from './guarded.js'
 const own = { system, code: 'tenant-a' }
 const foreign = { system, code: 'tenant-b' }
 const seenAt = new Date('2026-03-14T09:30:00Z')
-const mark = (code = 'today', display: string | undefined = seenAt.toISOString()) => ({ system: `${system}:idempotency`, code, display })
+const mark = (code = 'today', display: string | undefined = seenAt.toISOString()) => ({
+  system: `${system}:idempotency`,
+  code,
+  display
+})
 
 /** A guard of tenant-a in front of a server that answers as it is told. */
 async function rig (t: Test) {
@@ -22,35 +26,64 @@ function record (resourceType: string, id: string, tag: readonly unknown[] = [ow
 }
 
 function searchset (matches: unknown[], included: unknown[] = [], more: object = {}): Behaviour {
-  const entry = [...matches.map(resource => ({ resource, search: { mode: 'match' } })), ...included.map(resource => ({ resource, search: { mode: 'include' } }))]
+  const entry = [
+    ...matches.map(resource => ({ resource, search: { mode: 'match' } })),
+    ...included.map(resource => ({ resource, search: { mode: 'include' } }))
+  ]
   return json(200, { resourceType: 'Bundle', type: 'searchset', total: matches.length, entry, ...more })
 }
 
-const create = { kind: 'create-once', type: 'Patient', resource: { resourceType: 'Patient' }, marks: ['today', 'yesterday'], seenAt, since: new Date('2026-03-13T09:30:00Z') } as const
+const create = {
+  kind: 'create-once',
+  type: 'Patient',
+  resource: { resourceType: 'Patient' },
+  marks: ['today', 'yesterday'],
+  seenAt,
+  since: new Date('2026-03-13T09:30:00Z')
+} as const
 const vread = { kind: 'vread', type: 'Patient', id: '1', version: '1' } as const
 const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', diagnostics: 'HAPI-0000: SECRET' }] }
 
-t.test('a create that happens once is marked and asks for the tenant\'s own record with a mark, whatever marks it came with', async t => {
-  const { server, store } = await rig(t)
-  server.behave(json(201, record('Patient', '7', [own, mark()])))
-  const resource = { resourceType: 'Patient', meta: { tag: [mark('stolen'), foreign, { system: 'http://ward', code: '3' }] } }
-  t.match(await store.createOnce({ ...create, resource }), { isNew: true, record: { id: '7' } })
-  const [{ headers, body }] = server.seen as [typeof server.seen[0]]
-  t.strictSame(JSON.parse(body).meta.tag, [{ system: 'http://ward', code: '3' }, own, mark()])
-  t.strictSame([...new URLSearchParams(headers['if-none-exist'] as string)], [['_tag', `${system}:idempotency|today,${system}:idempotency|yesterday`], ['_tag', `${system}|tenant-a`]])
-  await t.rejects(store.createOnce({ ...create, marks: ['a,b'] }), { message: /a mark has/ })
-})
+t.test(
+  "a create that happens once is marked and asks for the tenant's own record with a mark, whatever marks it came with",
+  async t => {
+    const { server, store } = await rig(t)
+    server.behave(json(201, record('Patient', '7', [own, mark()])))
+    const resource = {
+      resourceType: 'Patient',
+      meta: { tag: [mark('stolen'), foreign, { system: 'http://ward', code: '3' }] }
+    }
+    t.match(await store.createOnce({ ...create, resource }), { isNew: true, record: { id: '7' } })
+    const [{ headers, body }] = server.seen as [(typeof server.seen)[0]]
+    t.strictSame(JSON.parse(body).meta.tag, [{ system: 'http://ward', code: '3' }, own, mark()])
+    t.strictSame(
+      [...new URLSearchParams(headers['if-none-exist'] as string)],
+      [
+        ['_tag', `${system}:idempotency|today,${system}:idempotency|yesterday`],
+        ['_tag', `${system}|tenant-a`]
+      ]
+    )
+    await t.rejects(store.createOnce({ ...create, marks: ['a,b'] }), { message: /a mark has/ })
+  }
+)
 
 t.test('what an earlier request made is shown; what one made long before is not', async t => {
   const { server, store } = await rig(t)
   server.behave(json(200, record('Patient', '7', [own, mark('yesterday', '2026-03-13T10:00:00Z')], '4')))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '7', meta: { versionId: '4' } } })
   t.equal(server.seen.length, 1)
-  server.behave(json(200, record('Patient', '7', [own, mark('yesterday', '2026-03-13T09:00:00Z')])), json(201, record('Patient', '8', [own, mark()])))
+  server.behave(
+    json(200, record('Patient', '7', [own, mark('yesterday', '2026-03-13T09:00:00Z')])),
+    json(201, record('Patient', '8', [own, mark()]))
+  )
   t.match(await store.createOnce(create), { isNew: true, record: { id: '8' } })
   t.notMatch(server.seen[1]!.headers['if-none-exist'], /yesterday/)
   server.behave(json(412, outcome), json(200, record('Patient', '8', [own, mark()])))
-  t.match(await store.createOnce(create), { isNew: false, record: { id: '8' } }, 'one of yesterday stands beside the newer one')
+  t.match(
+    await store.createOnce(create),
+    { isNew: false, record: { id: '8' } },
+    'one of yesterday stands beside the newer one'
+  )
   server.behave(json(200, record('Patient', '9', [own, { ...mark(), display: undefined }])))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '9' } }, 'a server that keeps no display')
 })
@@ -87,9 +120,18 @@ t.test('a version is read of a record that is the tenant\'s now, and was at that
   const refused: Array<[unknown, Behaviour[]]> = [
     ['foreign now', [json(200, record('Patient', '1', [foreign], '2'))]],
     ['deleted now', [json(410, outcome)]],
-    ['foreign then', [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [foreign], '1'))]],
-    ['both then', [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own, foreign], '1'))]],
-    ['another version', [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own], '2'))]],
+    [
+      'foreign then',
+      [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [foreign], '1'))]
+    ],
+    [
+      'both then',
+      [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own, foreign], '1'))]
+    ],
+    [
+      'another version',
+      [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own], '2'))]
+    ],
     ['another record', [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '3', [own], '1'))]],
     ['no such version', [json(200, record('Patient', '1', [own], '2')), json(404, outcome)]]
   ]
@@ -111,15 +153,33 @@ const related = { kind: 'read-related', type: 'Patient', id: '1', includes: [bac
 t.test('only what carries the tenant\'s tag alone comes along, once, and the rest without a word', async t => {
   const { server, gateway, store } = await rig(t)
   const visit = record('Encounter', '2')
-  const strangers = [record('Encounter', '3', [foreign]), record('Encounter', '4', [own, foreign]), record('Encounter', '5', []), record('Subscription', '6'), record('Nonsense', '7'), record('Encounter', '../8'), null, 'x', record('Patient', '1')]
+  const strangers = [
+    record('Encounter', '3', [foreign]),
+    record('Encounter', '4', [own, foreign]),
+    record('Encounter', '5', []),
+    record('Subscription', '6'),
+    record('Nonsense', '7'),
+    record('Encounter', '../8'),
+    null,
+    'x',
+    record('Patient', '1')
+  ]
   server.behave(searchset([record('Patient', '1')], [visit, visit, ...strangers]))
   const answer = await store.readRelated(related)
   t.strictSame(answer.related, [visit])
   t.equal(answer.cutTypes.size, 0)
   t.strictSame(gateway.incidents, [])
-  t.equal(server.seen[0]!.url, '/fhir/Patient?_id=1&_tag=urn%3Aclinigate%3Atenant%7Ctenant-a&_count=1&_total=accurate&_revinclude=Encounter%3Apatient')
+  t.equal(
+    server.seen[0]!.url,
+    '/fhir/Patient?_id=1&_tag=urn%3Aclinigate%3Atenant%7Ctenant-a&_count=1&_total=accurate&_revinclude=Encounter%3Apatient'
+  )
   t.equal(server.seen[0]!.headers['cache-control'], 'no-cache')
-  for (const match of [record('Patient', '1', [foreign]), record('Patient', '1', [own, foreign]), record('Patient', '9'), record('Encounter', '1')]) {
+  for (const match of [
+    record('Patient', '1', [foreign]),
+    record('Patient', '1', [own, foreign]),
+    record('Patient', '9'),
+    record('Encounter', '1')
+  ]) {
     server.behave(searchset([match], [visit]))
     t.equal((await failureOf(store.readRelated(related))).code, 'NOT_FOUND')
   }
@@ -127,24 +187,48 @@ t.test('only what carries the tenant\'s tag alone comes along, once, and the res
 
 t.test('the types of which more may be there are named', async t => {
   const { server, store } = await rig(t)
-  const many = (type: string, count: number, tag = [own]) => Array.from({ length: count }, (_, at) => record(type, `${type}${at}`, tag))
+  const many = (type: string, count: number, tag = [own]) =>
+    Array.from({ length: count }, (_, at) => record(type, `${type}${at}`, tag))
   const includes: Include[] = [back, { ...back, type: 'Observation' }]
   const cut = async (behaviour: Behaviour) => {
     server.behave(behaviour)
     return [...(await store.readRelated({ ...related, includes })).cutTypes]
   }
-  t.strictSame(await cut(searchset([record('Patient', '1')], [...many('Encounter', 999), ...many('Observation', 1_000)])), ['Observation'])
-  t.strictSame(await cut(searchset([record('Patient', '1')], many('Encounter', 1_000, [foreign]))), ['Encounter'], 'others\' records take the room of own ones')
+  t.strictSame(
+    await cut(searchset([record('Patient', '1')], [...many('Encounter', 999), ...many('Observation', 1_000)])),
+    ['Observation']
+  )
+  t.strictSame(
+    await cut(searchset([record('Patient', '1')], many('Encounter', 1_000, [foreign]))),
+    ['Encounter'],
+    "others' records take the room of own ones"
+  )
   const note = { resource: outcome, search: { mode: 'outcome' } }
-  t.strictSame(await cut(json(200, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource: record('Patient', '1') }, note] })), ['Encounter', 'Observation'])
-  t.strictSame(await cut(searchset([record('Patient', '1')], [], { link: [{ relation: 'related', url: 'http://x' }] })), ['Encounter', 'Observation'])
+  t.strictSame(
+    await cut(
+      json(200, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource: record('Patient', '1') }, note] })
+    ),
+    ['Encounter', 'Observation']
+  )
+  t.strictSame(
+    await cut(searchset([record('Patient', '1')], [], { link: [{ relation: 'related', url: 'http://x' }] })),
+    ['Encounter', 'Observation']
+  )
 })
 
 t.test('no other way than a reference of R4 is followed', async t => {
   const { server, store } = await rig(t)
   const misuses: Array<Partial<Record<keyof Include, string>>> = [
-    { parameter: '*' }, { parameter: 'status' }, { parameter: 'patient:iterate' }, { parameter: 'patient&_tag=x' }, { parameter: 'constructor' }, { type: 'Subscription' }, { type: '*' },
-    { type: 'Resource' }, { direction: 'include' }, { direction: 'include', type: 'Patient', parameter: 'link', target: 'ValueSet' }
+    { parameter: '*' },
+    { parameter: 'status' },
+    { parameter: 'patient:iterate' },
+    { parameter: 'patient&_tag=x' },
+    { parameter: 'constructor' },
+    { type: 'Subscription' },
+    { type: '*' },
+    { type: 'Resource' },
+    { direction: 'include' },
+    { direction: 'include', type: 'Patient', parameter: 'link', target: 'ValueSet' }
   ]
   for (const misuse of misuses) {
     const failure = await failureOf(store.readRelated({ ...related, includes: [{ ...back, ...misuse } as Include] }))

@@ -17,7 +17,10 @@ export const batchSystem = 'urn:test:batch'
 export interface Existing extends FhirServer {
   readonly batch: string
   /** Stores a record with these tags beside the batch's. */
-  readonly plant: (resource: FhirResource, ...tags: ReadonlyArray<readonly [system: string, code: string]>) => Promise<StoredResource>
+  readonly plant: (
+    resource: FhirResource,
+    ...tags: ReadonlyArray<readonly [system: string, code: string]>
+  ) => Promise<StoredResource>
   /** Stores many, in transactions of 500; in the order of their storing. */
   readonly plantAll: (resources: readonly FhirResource[]) => Promise<void>
   /** The search for all that was planted of a type. */
@@ -29,8 +32,17 @@ export function existing (url: string): Existing {
   const server = fhirServer(url)
   const batch = randomUUID()
   const search = (type: string): string => `${type}?_tag=${encodeURIComponent(`${batchSystem}|${batch}`)}`
-  const tagged = (resource: FhirResource, tags: ReadonlyArray<readonly [string, string]> = []): FhirResource =>
-    ({ ...resource, meta: { ...resource.meta, tag: [{ system: batchSystem, code: batch }, ...resource.meta?.tag ?? [], ...tags.map(([system, code]) => ({ system, code }))] } })
+  const tagged = (resource: FhirResource, tags: ReadonlyArray<readonly [string, string]> = []): FhirResource => ({
+    ...resource,
+    meta: {
+      ...resource.meta,
+      tag: [
+        { system: batchSystem, code: batch },
+        ...(resource.meta?.tag ?? []),
+        ...tags.map(([system, code]) => ({ system, code }))
+      ]
+    }
+  })
   return {
     ...server,
     batch,
@@ -42,7 +54,9 @@ export function existing (url: string): Existing {
     },
     async plantAll (resources) {
       for (let at = 0; at < resources.length; at += 500) {
-        const entry = resources.slice(at, at + 500).map(resource => ({ resource: tagged(resource), request: { method: 'POST', url: resource.resourceType } }))
+        const entry = resources
+          .slice(at, at + 500)
+          .map(resource => ({ resource: tagged(resource), request: { method: 'POST', url: resource.resourceType } }))
         const { status, body } = await server.send('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
         if (status !== 200) throw new Error(`not stored: ${status} ${JSON.stringify(body)}`)
       }
@@ -61,26 +75,54 @@ export function existing (url: string): Existing {
 }
 
 /** What an audit of these types says, a line for each finding. */
-export async function auditOf (backend: Backend, types: readonly string[], more: { pageSize?: number, onProgress?: () => void } = {}): Promise<string[]> {
+export async function auditOf (
+  backend: Backend,
+  types: readonly string[],
+  more: { pageSize?: number; onProgress?: () => void } = {}
+): Promise<string[]> {
   const ledger = new ScanIndex()
   await audit({ backend, tenantSystem, types, ledger, ...more })
-  const lines = [...ledger.records(['no-tag', 'several-tags', 'unclear-tag'])].map(({ state, type, id }) => `${state} ${type}/${id}`)
-  lines.push(...[...ledger.faults()].map(({ finding, source, path, target = '-', tenantId, targetTenantId = '-' }) => `${finding} ${source} ${path} ${target} ${tenantId} ${targetTenantId}`))
+  const lines = [...ledger.records(['no-tag', 'several-tags', 'unclear-tag'])].map(
+    ({ state, type, id }) => `${state} ${type}/${id}`
+  )
+  lines.push(
+    ...[...ledger.faults()].map(
+      ({ finding, source, path, target = '-', tenantId, targetTenantId = '-' }) =>
+        `${finding} ${source} ${path} ${target} ${tenantId} ${targetTenantId}`
+    )
+  )
   ledger.close()
   return lines
 }
 
 /** Adopts what a search finds, and says what became of each record. */
-export async function adoptOf (backend: Backend, tenantId: string, search: string, more: Partial<AdoptParts> = {}): Promise<{ states: Record<string, string>, faults: string[] }> {
+export async function adoptOf (
+  backend: Backend,
+  tenantId: string,
+  search: string,
+  more: Partial<AdoptParts> = {}
+): Promise<{ states: Record<string, string>; faults: string[] }> {
   const ledger = new ScanIndex()
-  await adopt({ backend, tenant: { id: tenantId, system: tenantSystem }, criteria: [readCriteria(search)], isDryRun: false, parallel: 4, ledger, ...more })
+  await adopt({
+    backend,
+    tenant: { id: tenantId, system: tenantSystem },
+    criteria: [readCriteria(search)],
+    isDryRun: false,
+    parallel: 4,
+    ledger,
+    ...more
+  })
   const everyState = [...new Set(ledger.recordCounts().map(({ state }) => state))]
-  const states = Object.fromEntries([...ledger.records(everyState)].map(({ type, id, state }: ScannedRecord) => [`${type}/${id}`, state]))
+  const states = Object.fromEntries(
+    [...ledger.records(everyState)].map(({ type, id, state }: ScannedRecord) => [`${type}/${id}`, state])
+  )
   const faults = [...ledger.faults()].map(({ finding, source, target = '-' }) => `${finding} ${source} ${target}`)
   ledger.close()
   return { states, faults }
 }
 
-export const operatorsBackend = (url: string): HttpBackend => new HttpBackend({ name: 'datastore', baseUrl: url, retryPauseMs: 1 })
+export const operatorsBackend = (url: string): HttpBackend =>
+  new HttpBackend({ name: 'datastore', baseUrl: url, retryPauseMs: 1 })
 
-export const tagsOf = ({ meta }: StoredResource): string[] => (meta.tag ?? []).map(({ system, code }) => `${system}|${code}`).sort()
+export const tagsOf = ({ meta }: StoredResource): string[] =>
+  (meta.tag ?? []).map(({ system, code }) => `${system}|${code}`).sort()

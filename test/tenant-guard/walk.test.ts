@@ -20,13 +20,26 @@ async function faulty (t: Test): Promise<{ server: FaultyServer, backend: HttpBa
   return { server, backend }
 }
 
-const record = (id: string, lastUpdated: string): object => ({ resourceType: 'Patient', id, meta: { lastUpdated, versionId: '1' } })
-const page = (records: readonly object[], next?: string): object =>
-  ({ resourceType: 'Bundle', type: 'searchset', link: next === undefined ? [] : [{ relation: 'next', url: next }], entry: records.map(resource => ({ resource })) })
+const record = (id: string, lastUpdated: string): object => ({
+  resourceType: 'Patient',
+  id,
+  meta: { lastUpdated, versionId: '1' }
+})
+const page = (records: readonly object[], next?: string): object => ({
+  resourceType: 'Bundle',
+  type: 'searchset',
+  link: next === undefined ? [] : [{ relation: 'next', url: next }],
+  entry: records.map(resource => ({ resource }))
+})
 
 async function idsOf (backend: HttpBackend, pageSize?: number): Promise<string[]> {
   const ids: string[] = []
-  for await (const records of scanAll({ send: request => backend.send(request), baseUrl: backend.baseUrl, type: 'Patient', pageSize })) ids.push(...records.map(({ id }: StoredResource) => id))
+  for await (const records of scanAll({
+    send: request => backend.send(request),
+    baseUrl: backend.baseUrl,
+    type: 'Patient',
+    pageSize
+  })) { ids.push(...records.map(({ id }: StoredResource) => id)) }
   return ids
 }
 
@@ -34,8 +47,15 @@ t.test('a walk goes over an instant by itself, and on after it', async t => {
   const { server, backend } = await faulty(t)
   const [one, two, three] = ['2030-01-01T00:00:00.001+00:00', '2030-01-01T00:00:00.002Z', '2030-01-01T00:00:00.003Z']
   server.behave(
-    json(200, page([record('a', one), record('b', two)])), json(200, page([record('b', two), record('c', two)])), json(200, page([record('b', two)], `${server.url}?page=2`)), json(200, page([record('c', two)])),
-    json(200, page([record('d', three)])), json(200, page([record('d', three)])), json(200, page([record('d', three)])), json(200, page([])))
+    json(200, page([record('a', one), record('b', two)])),
+    json(200, page([record('b', two), record('c', two)])),
+    json(200, page([record('b', two)], `${server.url}?page=2`)),
+    json(200, page([record('c', two)])),
+    json(200, page([record('d', three)])),
+    json(200, page([record('d', three)])),
+    json(200, page([record('d', three)])),
+    json(200, page([]))
+  )
   t.same(await idsOf(backend, 2), ['a', 'b', 'c', 'd'])
   t.match(server.seen.map(({ url }) => decodeURIComponent(url)), [
     /^\/Patient\?_sort=_lastUpdated&_count=2&_total=none$/,
@@ -69,10 +89,16 @@ t.test('records too large for a page of many are met in smaller pages', async t 
   const backend = new HttpBackend({ name: 'small', baseUrl: sandbox.url, maxResponseBytes: 65_536 })
   t.teardown(async () => { await backend.close(); await sandbox.close() })
   const server = existing(sandbox.url)
-  await server.plantAll(Array.from({ length: 30 }, () => ({ resourceType: 'Patient', name: [{ family: 'x'.repeat(20_000) }] })))
+  await server.plantAll(
+    Array.from({ length: 30 }, () => ({ resourceType: 'Patient', name: [{ family: 'x'.repeat(20_000) }] }))
+  )
   t.equal((await idsOf(backend)).length, 30)
   await server.plant({ resourceType: 'Patient', name: [{ family: 'x'.repeat(70_000) }] })
-  t.equal((await failureOf(idsOf(backend))).code, 'BACKEND_ERROR', 'and one that is too large by itself is an error, not passed over')
+  t.equal(
+    (await failureOf(idsOf(backend))).code,
+    'BACKEND_ERROR',
+    'and one that is too large by itself is an error, not passed over'
+  )
 })
 
 t.test('a busy datastore is given the time that it names, and less to do', async t => {
@@ -81,7 +107,12 @@ t.test('a busy datastore is given the time that it names, and less to do', async
   let busy = 0
   const send = withRetry(backend, { pause: async ms => { waits.push(ms) }, onBusy: () => { busy++ } })
   const put = { method: 'PUT', path: 'Patient/1', body: '{}' } as const
-  server.behave(json(429, {}, { 'retry-after': '7' }), json(503, {}, { 'retry-after': '3000' }), json(503, {}), json(200, {}))
+  server.behave(
+    json(429, {}, { 'retry-after': '7' }),
+    json(503, {}, { 'retry-after': '3000' }),
+    json(503, {}),
+    json(200, {})
+  )
   t.equal((await send(put)).status, 200)
   t.same([waits, busy], [[7_000, 60_000, 5_000], 3])
   server.behave(json(503, {}))
@@ -116,7 +147,12 @@ t.test('writes are fewer at a time after a datastore was busy', async t => {
   const most: number[] = []
   server.behave((response, request) => {
     const isWrite = request.method === 'PUT'
-    if (!isWrite) return json(200, /_lastUpdated=gt/.test(decodeURIComponent(request.url!)) ? page([]) : { ...page(all), total: 40 })(response, request)
+    if (!isWrite) {
+      return json(
+        200,
+        /_lastUpdated=gt/.test(decodeURIComponent(request.url!)) ? page([]) : { ...page(all), total: 40 }
+      )(response, request)
+    }
     most.push(++writing)
     const answer = (): void => {
       // None before as many are there as come at a time.
@@ -127,7 +163,12 @@ t.test('writes are fewer at a time after a datastore was busy', async t => {
       writing--
       const id = request.url!.split('/').at(-1)!
       if (puts++ === 15) json(503, {}, { 'retry-after': '1' })(response, request)
-      else json(200, { ...record(id, ''), meta: { versionId: '2', tag: [{ system: tenantSystem, code: 't' }] } })(response, request)
+      else {
+        json(200, { ...record(id, ''), meta: { versionId: '2', tag: [{ system: tenantSystem, code: 't' }] } })(
+          response,
+          request
+        )
+      }
     }
     setTimeout(answer, 5)
   })
@@ -146,7 +187,19 @@ t.test('what a datastore does not do as it should is a reason, and never a silen
     [/refused it \(422\)/, stored, 422, {}],
     [/refused it \(400 HAPI-1094\)/, stored, 400, { diagnostics: 'HAPI-1094: Patient/secret not found' }],
     [/changed by others again and again/, stored, 409, {}],
-    [/a part of it only/, { ...stored, meta: { versionId: '1', lastUpdated: '2030-01-01T00:00:00.001Z', tag: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }] } }, 200, {}],
+    [
+      /a part of it only/,
+      {
+        ...stored,
+        meta: {
+          versionId: '1',
+          lastUpdated: '2030-01-01T00:00:00.001Z',
+          tag: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }]
+        }
+      },
+      200,
+      {}
+    ],
     [/no version/, { ...stored, meta: { lastUpdated: '2030-01-01T00:00:00.001Z' } }, 200, {}],
     [/the datastore failed/, stored, 500, {}]
   ]
@@ -163,25 +216,74 @@ t.test('what a datastore does not do as it should is a reason, and never a silen
 
 t.test('a file of a server\'s native export is nobody\'s, and stays so', async t => {
   const { server, backend } = await faulty(t)
-  const file = { resourceType: 'Binary', id: 'f', meta: { versionId: '1', lastUpdated: '2030-01-01T00:00:00.001Z', extension: [{ url: 'https://hapifhir.org/NamingSystem/bulk-export-job-id', valueString: 'j' }] } }
-  server.behave((response, request) => json(200, /_lastUpdated=gt/.test(decodeURIComponent(request.url!)) ? page([]) : page([file]))(response, request))
+  const file = {
+    resourceType: 'Binary',
+    id: 'f',
+    meta: {
+      versionId: '1',
+      lastUpdated: '2030-01-01T00:00:00.001Z',
+      extension: [{ url: 'https://hapifhir.org/NamingSystem/bulk-export-job-id', valueString: 'j' }]
+    }
+  }
+  server.behave((response, request) =>
+    json(200, /_lastUpdated=gt/.test(decodeURIComponent(request.url!)) ? page([]) : page([file]))(response, request)
+  )
   t.same((await adoptOf(backend, 't', 'Binary?_id=f')).states, { 'Binary/f': 'export-file' })
   t.same(server.seen.filter(({ method }) => method !== 'GET'), [])
 })
 
 t.test('the owner of a record is read from its tags alone, and only one clear tag counts', async t => {
-  const ownerKind = (tag: unknown): string => ownerOf({ resourceType: 'Patient', meta: { tag } as Meta }, tenantSystem).kind
+  const ownerKind = (tag: unknown): string =>
+    ownerOf({ resourceType: 'Patient', meta: { tag } as Meta }, tenantSystem).kind
   const own = { system: tenantSystem, code: 'a' }
-  t.same([undefined, [], [{ system: `${tenantSystem}:idempotency`, code: 'a' }], [{ code: 'a' }], [null]].map(ownerKind), ['none', 'none', 'none', 'none', 'none'])
+  t.same(
+    [undefined, [], [{ system: `${tenantSystem}:idempotency`, code: 'a' }], [{ code: 'a' }], [null]].map(ownerKind),
+    ['none', 'none', 'none', 'none', 'none']
+  )
   t.same([[own], [{ ...own, version: '1' }]].map(ownerKind), ['one', 'one'])
-  t.same([[own, own], [own, { ...own, code: 'b' }], [own, { ...own, system: ` ${tenantSystem}` }]].map(ownerKind), ['several', 'several', 'several'])
-  t.same([[{ ...own, system: `${tenantSystem} ` }], [{ system: tenantSystem }], [{ ...own, code: '' }], 'x', { 0: own }].map(ownerKind), ['unclear', 'unclear', 'unclear', 'unclear', 'unclear'])
+  t.same(
+    [
+      [own, own],
+      [own, { ...own, code: 'b' }],
+      [own, { ...own, system: ` ${tenantSystem}` }]
+    ].map(ownerKind),
+    ['several', 'several', 'several']
+  )
+  t.same(
+    [[{ ...own, system: `${tenantSystem} ` }], [{ system: tenantSystem }], [{ ...own, code: '' }], 'x', { 0: own }].map(
+      ownerKind
+    ),
+    ['unclear', 'unclear', 'unclear', 'unclear', 'unclear']
+  )
 })
 
 t.test('a search that a server might pass over in part is refused', async t => {
-  t.same(readCriteria('Patient?organization=Organization/1&name:exact=a%26b'), { type: 'Patient', criteria: [['organization', 'Organization/1'], ['name:exact', 'a&b']] })
-  t.same(readCriteria('Observation?_has:Provenance:target:agent=Organization/1&subject:Patient.name=x').criteria.length, 2)
-  const refused = ['', 'Patient', 'Patient?', 'Pateint?name=x', 'ValueSet?name=x', 'Patient?name=', 'Patient?name=,', 'Patient?name=x&_count=1', 'Patient?_lastUpdated=ge2020', 'Patient?_nmae=x', 'Patient?_summary=true', 'Patient?name=x?y=z', 'Patient? name=x']
+  t.same(readCriteria('Patient?organization=Organization/1&name:exact=a%26b'), {
+    type: 'Patient',
+    criteria: [
+      ['organization', 'Organization/1'],
+      ['name:exact', 'a&b']
+    ]
+  })
+  t.same(
+    readCriteria('Observation?_has:Provenance:target:agent=Organization/1&subject:Patient.name=x').criteria.length,
+    2
+  )
+  const refused = [
+    '',
+    'Patient',
+    'Patient?',
+    'Pateint?name=x',
+    'ValueSet?name=x',
+    'Patient?name=',
+    'Patient?name=,',
+    'Patient?name=x&_count=1',
+    'Patient?_lastUpdated=ge2020',
+    'Patient?_nmae=x',
+    'Patient?_summary=true',
+    'Patient?name=x?y=z',
+    'Patient? name=x'
+  ]
   const outcomeOf = (search: string): unknown => {
     try {
       return readCriteria(search)
@@ -192,24 +294,39 @@ t.test('a search that a server might pass over in part is refused', async t => {
   for (const search of refused) t.ok(outcomeOf(search) instanceof CriteriaRefused, search)
 })
 
-t.test('a ledger forgets a doubt when the target turns out to be the same tenant\'s, or the record was met anew', async t => {
-  const ledger = new ScanIndex()
-  t.teardown(() => ledger.close())
-  const note = (id: string, tenantId: string | undefined, ...targets: string[]): void => ledger.note({ type: 'Observation', id, tenantId, state: 'owned' }, targets.map(target => ({ path: 'Observation.subject', target })))
-  note('1', 'a', 'Patient/1', 'Patient/2')
-  note('2', 'a', 'Patient/3')
-  note('2', 'a')
-  ledger.note({ type: 'Patient', id: '1', tenantId: 'a', state: 'owned' })
-  ledger.note({ type: 'Patient', id: '2', tenantId: 'b', state: 'owned' })
-  note('3', 'a', 'Patient/1')
-  t.same([...ledger.suspects(1)].flat().map(({ source, target }) => `${source} ${target}`), ['Observation/1 Patient/2'])
-  t.same(ledger.recordCounts(), [{ type: 'Observation', state: 'owned', count: 3 }, { type: 'Patient', state: 'owned', count: 2 }])
-})
+t.test(
+  "a ledger forgets a doubt when the target turns out to be the same tenant's, or the record was met anew",
+  async t => {
+    const ledger = new ScanIndex()
+    t.teardown(() => ledger.close())
+    const note = (id: string, tenantId: string | undefined, ...targets: string[]): void =>
+      ledger.note(
+        { type: 'Observation', id, tenantId, state: 'owned' },
+        targets.map(target => ({ path: 'Observation.subject', target }))
+      )
+    note('1', 'a', 'Patient/1', 'Patient/2')
+    note('2', 'a', 'Patient/3')
+    note('2', 'a')
+    ledger.note({ type: 'Patient', id: '1', tenantId: 'a', state: 'owned' })
+    ledger.note({ type: 'Patient', id: '2', tenantId: 'b', state: 'owned' })
+    note('3', 'a', 'Patient/1')
+    t.same(
+      [...ledger.suspects(1)].flat().map(({ source, target }) => `${source} ${target}`),
+      ['Observation/1 Patient/2']
+    )
+    t.same(ledger.recordCounts(), [
+      { type: 'Observation', state: 'owned', count: 3 },
+      { type: 'Patient', state: 'owned', count: 2 }
+    ])
+  }
+)
 
 t.test('no route can reach the operator\'s scan, which no tag restricts', async t => {
   const sources = readSources(join(import.meta.dirname, '..', '..', 'src'))
   const walkers = /^operator\/ownership-scan\//
-  const users = sources.filter(({ path, imports }) => !walkers.test(path) && imports.some(imported => walkers.test(imported.path)))
+  const users = sources.filter(
+    ({ path, imports }) => !walkers.test(path) && imports.some(imported => walkers.test(imported.path))
+  )
   t.ok(users.length > 0)
   t.same(users.filter(({ path }) => !path.startsWith('operator/cli/')).map(({ path }) => path), [])
 })

@@ -20,11 +20,17 @@ export interface Report {
   readonly updatedVersion: string
   /** Status of the same update once more. */
   readonly staleStatus: number
-  /** Gender after a JSON Patch of it to `other`; null where the client has no JSON Patch, and the gender is updated instead. */
+  /**
+   * Gender after a JSON Patch of it to `other`; null where the client has no JSON Patch, and the gender is updated
+   * instead.
+   */
   readonly patchedGender: string | null
   /** Versions in the history, newest first. */
   readonly historyVersions: readonly string[]
-  /** First words of the status of each entry of a transaction: 45 Patients Many, and an Observation whose subject is the urn of the first. */
+  /**
+   * First words of the status of each entry of a transaction: 45 Patients Many, and an Observation whose subject is the
+   * urn of the first.
+   */
   readonly writtenStatuses: readonly string[]
   /** Whether the subject of the Observation is the first of the Patients. */
   readonly isSubjectFirst: boolean
@@ -34,13 +40,31 @@ export interface Report {
   readonly deletedStatus: number
 }
 
-/** Runs a client that others wrote against a gateway process before the real FHIR server: all that it does must go as in any other R4 server. */
-export async function testClient (title: string, { run, hasPatch = true, skip }: { readonly run: (place: Place, t: Test) => Promise<Report>, readonly hasPatch?: boolean, readonly skip?: string | false | undefined }): Promise<void> {
+/**
+ * Runs a client that others wrote against a gateway process before the real FHIR server: all that it does must go as in
+ * any other R4 server.
+ */
+export async function testClient (
+  title: string,
+  {
+    run,
+    hasPatch = true,
+    skip
+  }: {
+    readonly run: (place: Place, t: Test) => Promise<Report>
+    readonly hasPatch?: boolean
+    readonly skip?: string | false | undefined
+  }
+): Promise<void> {
   // Building the program and starting Java or Python take their time on a machine that does much else.
   t.setTimeout(480_000)
   await t.test(title, { skip: skip ?? false, timeout: 480_000 }, async t => {
     // It must know its port beforehand, since its links have it.
-    const gateway = await startBuiltGateway({ dist: dirname(buildMain()), fhirUrl: realBackend().url, port: await freePort() })
+    const gateway = await startBuiltGateway({
+      dist: dirname(buildMain()),
+      fhirUrl: realBackend().url,
+      port: await freePort()
+    })
     t.after(gateway.stop)
     const report = await run({ base: `${gateway.url}/v1/fhir`, key: gateway.key }, t)
     t.strictSame(report, {

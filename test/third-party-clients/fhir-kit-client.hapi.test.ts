@@ -11,19 +11,51 @@ async function run ({ base, key }: Place): Promise<Report> {
   const created: any = await client.create({ resourceType: 'Patient', body })
   const record = { resourceType: 'Patient', id: created.id }
   const read: any = await client.read(record)
-  const again = await client.create({ resourceType: 'Patient', body, options: { headers: { 'If-None-Exist': `identifier=http://mrn|${identifier[0]!.value}` } } })
-  const update = (): Promise<any> => client.update({ ...record, body: { ...body, id: created.id, active: true }, options: { headers: { 'If-Match': 'W/"1"' } } })
+  const again = await client.create({
+    resourceType: 'Patient',
+    body,
+    options: { headers: { 'If-None-Exist': `identifier=http://mrn|${identifier[0]!.value}` } }
+  })
+  const update = (): Promise<any> =>
+    client.update({
+      ...record,
+      body: { ...body, id: created.id, active: true },
+      options: { headers: { 'If-Match': 'W/"1"' } }
+    })
   const updated = await update()
   const staleStatus = await statusOf(update())
-  const patched: any = await client.patch({ ...record, jsonPatch: [{ op: 'replace', path: '/gender', value: 'other' }] })
+  const patched: any = await client.patch({
+    ...record,
+    jsonPatch: [{ op: 'replace', path: '/gender', value: 'other' }]
+  })
   const history: any = await client.history(record)
-  const many = Array.from({ length: 45 }, (_, i) => ({ fullUrl: `urn:uuid:${randomUUID()}`, resource: { resourceType: 'Patient', name: [{ family: 'Many', given: [`${i}`] }] }, request: { method: 'POST', url: 'Patient' } }))
-  const about = { resource: { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: many[0]!.fullUrl } }, request: { method: 'POST', url: 'Observation' } }
-  const written: any = await client.transaction({ body: { resourceType: 'Bundle', type: 'transaction', entry: [about, ...many] } as any })
-  const [observation, first] = written.entry.map(({ response }: any) => response.location.replace(`${base}/`, '').replace(/\/_history\/.*/, ''))
+  const many = Array.from({ length: 45 }, (_, i) => ({
+    fullUrl: `urn:uuid:${randomUUID()}`,
+    resource: { resourceType: 'Patient', name: [{ family: 'Many', given: [`${i}`] }] },
+    request: { method: 'POST', url: 'Patient' }
+  }))
+  const about = {
+    resource: {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'x' },
+      subject: { reference: many[0]!.fullUrl }
+    },
+    request: { method: 'POST', url: 'Observation' }
+  }
+  const written: any = await client.transaction({
+    body: { resourceType: 'Bundle', type: 'transaction', entry: [about, ...many] } as any
+  })
+  const [observation, first] = written.entry.map(({ response }: any) =>
+    response.location.replace(`${base}/`, '').replace(/\/_history\/.*/, '')
+  )
   const { subject }: any = await client.read({ resourceType: 'Observation', id: observation.split('/')[1] })
   const ids = new Set<string>()
-  for (let page: any = await client.search({ resourceType: 'Patient', searchParams: { family: 'Many', _count: 10 } }); page !== undefined; page = await client.nextPage({ bundle: page })) {
+  for (
+    let page: any = await client.search({ resourceType: 'Patient', searchParams: { family: 'Many', _count: 10 } });
+    page !== undefined;
+    page = await client.nextPage({ bundle: page })
+  ) {
     for (const { resource } of page.entry) ids.add(resource.id)
   }
   await client.delete(record)

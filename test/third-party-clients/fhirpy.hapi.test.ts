@@ -12,7 +12,11 @@ await testClient('fhirpy works with the gateway as with any R4 server', {
   hasPatch: false,
   skip: programs === undefined && said.join(' '),
   run: async ({ base, key }) => {
-    const { stdout } = await promisify(execFile)(join(programs!, 'python'), [join(import.meta.dirname, 'fhirpy_client.py'), base, key], { timeout: 240_000 })
+    const { stdout } = await promisify(execFile)(
+      join(programs!, 'python'),
+      [join(import.meta.dirname, 'fhirpy_client.py'), base, key],
+      { timeout: 240_000 }
+    )
     return JSON.parse(stdout)
   }
 })

@@ -10,7 +10,19 @@ await testClient('HAPI\'s Java client works with the gateway as with any R4 serv
   skip: !existsSync(jars) && 'the client is among the jars that npm run hapi fetches, and they are not here',
   run: async ({ base, key }) => {
     // Java compiles the one file itself.
-    const { stdout } = await promisify(execFile)('java', ['-XX:TieredStopAtLevel=1', '-Xmx512m', '-cp', join(jars, '*'), join(import.meta.dirname, 'HapiClient.java'), base, key], { timeout: 240_000 })
+    const { stdout } = await promisify(execFile)(
+      'java',
+      [
+        '-XX:TieredStopAtLevel=1',
+        '-Xmx512m',
+        '-cp',
+        join(jars, '*'),
+        join(import.meta.dirname, 'HapiClient.java'),
+        base,
+        key
+      ],
+      { timeout: 240_000 }
+    )
     return JSON.parse(stdout.trim().split('\n').at(-1)!)
   }
 })

@@ -8,18 +8,32 @@ import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { clientOf } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
-interface Span { readonly name: string, readonly traceId: string, readonly spanId: string, readonly parentSpanId?: string, readonly attributes: ReadonlyArray<{ readonly key: string }> }
+interface Span {
+  readonly name: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly attributes: ReadonlyArray<{ readonly key: string }>
+}
 
 /** A collector on loopback that keeps what it was sent. */
-async function startCollector (t: Test): Promise<{ readonly url: string, readonly bodies: string[], readonly spans: () => Span[] }> {
+async function startCollector (
+  t: Test
+): Promise<{ readonly url: string; readonly bodies: string[]; readonly spans: () => Span[] }> {
   const bodies: string[] = []
   const server = createServer(async (request, response) => {
     bodies.push(await text(request))
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.after(() => { server.close(); server.closeAllConnections() })
-  const spans = () => bodies.flatMap(body => JSON.parse(body).resourceSpans.flatMap((one: any) => one.scopeSpans.flatMap((scope: any) => scope.spans)))
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const spans = () =>
+    bodies.flatMap(body =>
+      JSON.parse(body).resourceSpans.flatMap((one: any) => one.scopeSpans.flatMap((scope: any) => scope.spans))
+    )
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, spans }
 }
 
@@ -28,15 +42,30 @@ test('a trace goes from the client through the gateway to the datastore, by the 
   const before = { ...process.env }
   // The exporter reads them by itself.
   Object.assign(process.env, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-  t.after(() => { process.env = before })
+  t.after(() => {
+    process.env = before
+  })
   const datastore = await startFaultyServer()
   t.after(() => datastore.close())
   datastore.answerProbes()
-  const gateway = await startGateway(t, { fhirUrl: datastore.url, environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+  const gateway = await startGateway(t, {
+    fhirUrl: datastore.url,
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+  })
   const client = await clientOf(gateway)
-  datastore.behave(json(200, { resourceType: 'Patient', id: 'secret-id', meta: { versionId: '1', tag: [{ system: 'urn:clinigate:tenant', code: client.tenantId }] } }))
+  datastore.behave(
+    json(200, {
+      resourceType: 'Patient',
+      id: 'secret-id',
+      meta: { versionId: '1', tag: [{ system: 'urn:clinigate:tenant', code: client.tenantId }] }
+    })
+  )
   const traceId = '0af7651916cd43dd8448eb211c80319c'
-  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: 'patient=Byron', tracestate: 'vendor=Byron' }
+  const headers = {
+    traceparent: `00-${traceId}-b7ad6b7169203331-01`,
+    baggage: 'patient=Byron',
+    tracestate: 'vendor=Byron'
+  }
   const { status } = await client.send('GET', 'patients/secret-id', undefined, headers)
   t.equal(status, 200)
   datastore.behave(json(500, {}))
@@ -48,11 +77,22 @@ test('a trace goes from the client through the gateway to the datastore, by the 
   await gateway.close()
   const spans = collector.spans()
   const request = spans.find(({ name }) => name === 'GET /v1/patients/:id')
-  const exchange = spans.find(({ name, spanId }) => name === 'GET test' && requested!.headers.traceparent!.includes(spanId))
+  const exchange = spans.find(
+    ({ name, spanId }) => name === 'GET test' && requested!.headers.traceparent!.includes(spanId)
+  )
   t.equal(request?.traceId, traceId)
   t.equal(exchange?.traceId, traceId)
-  t.ok(spans.some(({ name }) => name === 'GET none'), 'a path that leads nowhere is not named')
-  t.same([...new Set(spans.flatMap(({ attributes }) => attributes.map(({ key }) => key)))].sort(), ['clinigate.datastore', 'error.type', 'http.request.method', 'http.response.status_code', 'http.route'])
+  t.ok(
+    spans.some(({ name }) => name === 'GET none'),
+    'a path that leads nowhere is not named'
+  )
+  t.same([...new Set(spans.flatMap(({ attributes }) => attributes.map(({ key }) => key)))].sort(), [
+    'clinigate.datastore',
+    'error.type',
+    'http.request.method',
+    'http.response.status_code',
+    'http.route'
+  ])
   t.notMatch(collector.bodies.join(''), /secret-id|byron|svc_test/i)
 })
 
@@ -61,7 +101,9 @@ test('without the variables of OpenTelemetry nothing is traced, and a datastore 
   t.after(() => datastore.close())
   datastore.answerProbes()
   const client = await clientOf(await startGateway(t, { fhirUrl: datastore.url }))
-  await client.send('GET', 'patients/1', undefined, { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' })
+  await client.send('GET', 'patients/1', undefined, {
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  })
   t.equal(datastore.seen[0]!.headers.traceparent, undefined)
 })
 

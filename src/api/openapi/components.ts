@@ -17,7 +17,9 @@ export class Components {
     this.#sources.set(name, sources.add(source))
     const known = this.#schemas.get(name)
     const made = make()
-    if (known !== undefined && !isSame(known, made)) throw new Error(`two schemas of the OpenAPI document are named ${name}`)
+    if (known !== undefined && !isSame(known, made)) {
+      throw new Error(`two schemas of the OpenAPI document are named ${name}`)
+    }
     this.#schemas.set(name, made)
     return referTo(name)
   }

@@ -1,4 +1,9 @@
-import { envelopeSchemas, headerComponents, sharedResponses, type JsonSchema } from '../../envelope/openapi-responses.js'
+import {
+  envelopeSchemas,
+  headerComponents,
+  sharedResponses,
+  type JsonSchema
+} from '../../envelope/openapi-responses.js'
 import { catalog, type FailureCode } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
@@ -14,23 +19,29 @@ import { servicePaths, serviceTag } from './service-paths.js'
 /** What the document says of where it is served. */
 interface DocumentFacts { readonly version: string, readonly url: string }
 
-/** The OpenAPI 3.1 document of the simple resources, derived from their declarations: https://spec.openapis.org/oas/v3.1.1 */
+/**
+ * The OpenAPI 3.1 document of the simple resources, derived from their declarations:
+ * https://spec.openapis.org/oas/v3.1.1
+ */
 export function openApiDocument (mappings: readonly Mapping[], { version, url }: DocumentFacts): JsonSchema {
   const parameters = sharedParameters(mappings)
   return {
     openapi: '3.1.1',
-    info: {
-      title: 'clinigate',
-      version,
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      description
-    },
+    info: { title: 'clinigate', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
     servers: [{ url }],
     security: [{ key: [] }],
     tags: [...mappings.map(tagOf), bulkTag, serviceTag],
-    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), bulkPaths, importPaths, servicePaths),
+    paths: Object.assign(
+      {},
+      ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })),
+      bulkPaths,
+      importPaths,
+      servicePaths
+    ),
     components: {
-      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
+      securitySchemes: {
+        key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' }
+      },
       headers: headerComponents,
       parameters,
       responses: sharedResponses(documented),
@@ -49,29 +60,50 @@ In a \`PATCH\` by merge, a field with its current value is not a change, so a re
 
 The machine-readable version of this page is [openapi.json](/openapi.json).`
 
-/** A path that is not in the document fails otherwise than those that are, and some codes are those of raw FHIR alone. */
-const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED' && code !== 'NOT_IMPLEMENTED'))
+/**
+ * A path that is not in the document fails otherwise than those that are, and some codes are those of raw FHIR alone.
+ */
+const documented = new Set(
+  (Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED' && code !== 'NOT_IMPLEMENTED')
+)
 
 function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   const components = new Components()
-  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, ...bulkSchemas, PatchOperation: patchOperation, Patch: patch, Bundle: bundle })) components.named(name, schema, () => schema)
+  for (const [name, schema] of Object.entries({
+    ...envelopeSchemas,
+    ...filterSchemas,
+    ...bulkSchemas,
+    PatchOperation: patchOperation,
+    Patch: patch,
+    Bundle: bundle
+  })) { components.named(name, schema, () => schema) }
   for (const mapping of mappings) addResourceSchemas(mapping, components)
   return components.all()
 }
 
 /** The resource's page: the simple form beside the FHIR that it becomes. */
 function tagOf (mapping: Mapping): JsonSchema {
-  const block = (value: unknown): string => `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
+  const block = (value: unknown): string =>
+    `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
   return {
     name: mapping.path,
-    description: [mapping.about, '**What you send**', block(exampleOf(mapping)), `**The resulting FHIR ${mapping.type}**`, block(exampleFhir(mapping))].join('\n\n')
+    description: [
+      mapping.about,
+      '**What you send**',
+      block(exampleOf(mapping)),
+      `**The resulting FHIR ${mapping.type}**`,
+      block(exampleFhir(mapping))
+    ].join('\n\n')
   }
 }
 
 const pointer: JsonSchema = { type: 'string', pattern: '^/' }
 
-const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema =>
-  ({ type: 'object', properties: { op: { type: 'string', enum: op }, path: pointer, ...needed }, required: ['op', 'path', ...Object.keys(needed)] })
+const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema => ({
+  type: 'object',
+  properties: { op: { type: 'string', enum: op }, path: pointer, ...needed },
+  required: ['op', 'path', ...Object.keys(needed)]
+})
 
 const patchOperation: JsonSchema = {
   description: 'One JSON Patch operation (RFC 6902) on the simple form.',

@@ -1,4 +1,6 @@
-/** Examples of what is sent and shown, made from the declarations, the same at every call; the tests send all of them. */
+/**
+ * Examples of what is sent and shown, made from the declarations, the same at every call; the tests send all of them.
+ */
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import type { Element, CreateContext } from '../../mappings/core/element.js'
 import type { Filter } from '../../mappings/core/filter.js'
@@ -10,7 +12,11 @@ type Simple = Readonly<Record<string, unknown>>
 const time = '2026-03-14T09:30:00.000Z'
 
 /** The request that the examples belong to. */
-export const exampleContext: CreateContext = { now: time, keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }
+export const exampleContext: CreateContext = {
+  now: time,
+  keyName: 'intake service',
+  newUrl: () => 'https://example.org/canonical/1'
+}
 
 /** How many optional fields an example shows beside the required ones, so that it stays readable. */
 const optionalFields = 6
@@ -23,7 +29,11 @@ export function exampleOf (mapping: Mapping): Simple {
     const more = { ...body, ...valuesOf(mapping, [name]) }
     return Object.keys(body).length < most && isValid(mapping, fhirOf(mapping, more)) ? more : body
   }, least)
-  return Object.fromEntries(Object.keys(mapping.fields).filter(name => Object.hasOwn(body, name)).map(name => [name, body[name]]))
+  return Object.fromEntries(
+    Object.keys(mapping.fields)
+      .filter(name => Object.hasOwn(body, name))
+      .map(name => [name, body[name]])
+  )
 }
 
 /** A merge that sets one field of the example and removes another. */
@@ -32,33 +42,45 @@ export function exampleChange (mapping: Mapping): Simple {
   const goes = (change: Simple): boolean => isValid(mapping, mapping.patch(before, change))
   const names = optional(mapping.fields)
   const set = [...names, ...required(mapping.fields)].map(name => valuesOf(mapping, [name])).find(goes) ?? {}
-  const removed = names.filter(name => !Object.hasOwn(set, name)).find(name => Object.hasOwn(exampleOf(mapping), name) && goes({ ...set, [name]: null }))
+  const removed = names
+    .filter(name => !Object.hasOwn(set, name))
+    .find(name => Object.hasOwn(exampleOf(mapping), name) && goes({ ...set, [name]: null }))
   return removed === undefined ? set : { ...set, [removed]: null }
 }
 
 /** The same as a JSON Patch, without the removal: what is not there cannot be removed. */
 export function examplePatch (mapping: Mapping): readonly Simple[] {
-  return Object.entries(exampleChange(mapping)).slice(0, 1).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }))
+  return Object.entries(exampleChange(mapping))
+    .slice(0, 1)
+    .map(([name, value]) => ({ op: 'add', path: `/${name}`, value }))
 }
 
 /** The FHIR resource that the example becomes. */
 export const exampleFhir = (mapping: Mapping): FhirResource => fhirOf(mapping, exampleOf(mapping))
 
-const fhirOf = (mapping: Mapping, body: Simple): FhirResource => mapping.toFhir(mapping.withDefaults(body, exampleContext))
+const fhirOf = (mapping: Mapping, body: Simple): FhirResource =>
+  mapping.toFhir(mapping.withDefaults(body, exampleContext))
 
 const isValid = ({ rules }: Mapping, resource: FhirElement): boolean => rules.every(rule => rule.holds(resource))
 
-const valuesOf = ({ fields }: Mapping, names: readonly string[]): Simple => Object.fromEntries(names.map(name => [name, fieldValue(name, fields[name]!)]))
+const valuesOf = ({ fields }: Mapping, names: readonly string[]): Simple =>
+  Object.fromEntries(names.map(name => [name, fieldValue(name, fields[name]!)]))
 
 /** The example as a client reads it after its creation. */
 export function exampleResponse (mapping: Mapping): Simple {
-  return { ...mapping.present({ ...exampleFhir(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } }) }
+  return {
+    ...mapping.present({ ...exampleFhir(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } })
+  }
 }
 
 /** A search by some filters: the first ones that find by what people know. */
 export function exampleSearch (mapping: Mapping): Simple {
   const names = Object.keys(mapping.filters).filter(name => name !== 'identifier').slice(0, 2)
-  return { ...Object.fromEntries(names.map(name => [name, exampleFilter(mapping, name)])), sort: '-updatedSince', count: 10 }
+  return {
+    ...Object.fromEntries(names.map(name => [name, exampleFilter(mapping, name)])),
+    sort: '-updatedSince',
+    count: 10
+  }
 }
 
 /** A value of a filter, one of several where it takes several. */
@@ -70,19 +92,37 @@ export function exampleFilter ({ fields, filters }: Mapping, name: string): unkn
 }
 
 const filterSamples: Partial<Record<Filter['kind'], unknown>> = {
-  boolean: true, date: '2026-03-14', from: '2026-03-01', until: '2026-03-31', quantity: 'gt5', number: 'gt5', uri: 'https://example.org/it'
+  boolean: true,
+  date: '2026-03-14',
+  from: '2026-03-01',
+  until: '2026-03-31',
+  quantity: 'gt5',
+  number: 'gt5',
+  uri: 'https://example.org/it'
 }
 
 /** The fields without which nothing is created; of one choice the first. */
 function required (fields: Mapping['fields']): string[] {
   const needed = Object.entries(fields).filter(([, { options }]) => options.required === true)
-  return needed.filter(([, { options }], index) => options.choice === undefined || needed.findIndex(([, other]) => other.options.choice === options.choice) === index).map(([name]) => name)
+  return needed
+    .filter(
+      ([, { options }], index) =>
+        options.choice === undefined ||
+        needed.findIndex(([, other]) => other.options.choice === options.choice) === index
+    )
+    .map(([name]) => name)
 }
 
 /** The fields that may be left out and that are easily read. */
 function optional (fields: Mapping['fields']): string[] {
   return Object.entries(fields)
-    .filter(([, element]) => isWritable(element) && element.options.required !== true && element.options.choice === undefined && isPlain(element.schema))
+    .filter(
+      ([, element]) =>
+        isWritable(element) &&
+        element.options.required !== true &&
+        element.options.choice === undefined &&
+        isPlain(element.schema)
+    )
     .map(([name]) => name)
 }
 
@@ -122,13 +162,20 @@ const texts: Readonly<Record<string, string>> = {
 /** `lotNumber` → `lot number`. */
 const text = (name: string): string => name.replace(/[A-Z]/g, capital => ` ${capital.toLowerCase()}`)
 
-const fieldValue = (name: string, { schema, options }: Element): unknown => options.canonicalOf === undefined ? valueOf(name, schema) : samples['uri-reference']
+const fieldValue = (name: string, { schema, options }: Element): unknown =>
+  options.canonicalOf === undefined ? valueOf(name, schema) : samples['uri-reference']
 
-function valueOf (name: string, schema: Schema, definitions: Readonly<Record<string, Schema>> = schema.$defs ?? {}): unknown {
+function valueOf (
+  name: string,
+  schema: Schema,
+  definitions: Readonly<Record<string, Schema>> = schema.$defs ?? {}
+): unknown {
   if (schema.examples?.[0] !== undefined) return schema.examples[0]
   if (schema.$ref !== undefined) return valueOf(name, definitions[schema.$ref.replace('#/$defs/', '')]!, definitions)
   if (schema.enum !== undefined) return schema.enum[0]
-  if (schema['x-references'] !== undefined) return schema['x-references'].includes('any') ? `${schema['x-references'][0]}/1` : '1'
+  if (schema['x-references'] !== undefined) {
+    return schema['x-references'].includes('any') ? `${schema['x-references'][0]}/1` : '1'
+  }
   if (schema.type === 'array') return [valueOf(name, schema.items!, definitions)]
   if (schema.type === 'object') return objectOf(schema, definitions)
   if (schema.anyOf !== undefined) return valueOf(name, schema.anyOf[0]!, definitions)

@@ -1,14 +1,35 @@
 import { plainTypes } from '../../envelope/body.js'
-import { responsesOf, commonFailures, failuresOf, inTypes, referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
+import {
+  responsesOf,
+  commonFailures,
+  failuresOf,
+  inTypes,
+  referTo,
+  type JsonSchema
+} from '../../envelope/openapi-responses.js'
 import { jobIdForm } from '../../jobs/model/job.js'
 import { bulkTag } from './bulk-paths.js'
 
 const tags = [bulkTag.name]
-const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: jobIdForm } }
-const resourceType: JsonSchema = { ...referTo('BulkResource'), description: 'The resource of lines without `resourceType`.', examples: ['patients'] }
+const jobId: JsonSchema = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  description: 'The id of the job.',
+  schema: { type: 'string', pattern: jobIdForm }
+}
+const resourceType: JsonSchema = {
+  ...referTo('BulkResource'),
+  description: 'The resource of lines without `resourceType`.',
+  examples: ['patients']
+}
 const dryRun: JsonSchema = { type: 'boolean', default: false, description: 'Check everything without writing.' }
 const lines: JsonSchema = { schema: { type: 'string', description: 'One record per line.' } }
-const ndjson: JsonSchema = { 'application/fhir+ndjson': lines, 'application/x-ndjson': lines, 'application/ndjson': lines }
+const ndjson: JsonSchema = {
+  'application/fhir+ndjson': lines,
+  'application/x-ndjson': lines,
+  'application/ndjson': lines
+}
 
 const importBody: JsonSchema = {
   type: 'object',
@@ -19,8 +40,13 @@ const importBody: JsonSchema = {
       type: 'array',
       minItems: 1,
       maxItems: 1_000,
-      description: 'Instead of `data`: URLs to fetch the lines from, on hosts that the gateway\'s operator allows.',
-      items: { type: 'object', properties: { resourceType, url: { type: 'string', description: 'Must begin with `https://`.' } }, required: ['url'], additionalProperties: false }
+      description: "Instead of `data`: URLs to fetch the lines from, on hosts that the gateway's operator allows.",
+      items: {
+        type: 'object',
+        properties: { resourceType, url: { type: 'string', description: 'Must begin with `https://`.' } },
+        required: ['url'],
+        additionalProperties: false
+      }
     },
     dryRun
   },
@@ -50,11 +76,22 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Import records',
       description,
       parameters: [
-        { name: 'resourceType', in: 'query', description: 'As in the JSON body, which takes precedence.', schema: resourceType },
+        {
+          name: 'resourceType',
+          in: 'query',
+          description: 'As in the JSON body, which takes precedence.',
+          schema: resourceType
+        },
         { name: 'dryRun', in: 'query', description: 'As in the JSON body, which takes precedence.', schema: dryRun }
       ],
       requestBody: { required: true, content: { ...inTypes(plainTypes, { schema: importBody }), ...ndjson } },
-      responses: responsesOf({ status: 202, description: 'The import has started.', data: begun }, [...commonFailures, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
+      responses: responsesOf({ status: 202, description: 'The import has started.', data: begun }, [
+        ...commonFailures,
+        'INVALID_JSON',
+        'PAYLOAD_TOO_LARGE',
+        'UNSUPPORTED_MEDIA_TYPE',
+        'VALIDATION_ERROR'
+      ])
     }
   },
   '/v1/bulk/jobs/{id}/results': {
@@ -62,9 +99,13 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'readBulkResults',
       tags,
       summary: 'Read the results of an import',
-      description: 'One result for each input line, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record\'s `id` or `code`, `message` and `field`. Lines that are still pending when the job has ended were not imported.',
+      description:
+        "One result for each input line, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record's `id` or `code`, `message` and `field`. Lines that are still pending when the job has ended were not imported.",
       parameters: [jobId],
-      responses: { 200: { description: 'The results so far.', content: ndjson }, ...failuresOf([...commonFailures, 'NOT_FOUND']) }
+      responses: {
+        200: { description: 'The results so far.', content: ndjson },
+        ...failuresOf([...commonFailures, 'NOT_FOUND'])
+      }
     }
   }
 }

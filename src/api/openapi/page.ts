@@ -1,9 +1,19 @@
 /** Nothing of another host and no inline script; the pages' library sets styles inline. */
 export const securityPolicy = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "img-src 'self' data:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'"
 ].join('; ')
 
-/** Where a resource is open, the simple form stands beside the FHIR that it becomes; of failures only their words are shown. */
+/**
+ * Where a resource is open, the simple form stands beside the FHIR that it becomes; of failures only their words are
+ * shown.
+ */
 export const pageStyle = `
 .swagger-ui .info { margin: 30px 0; }
 .swagger-ui .info .link, .swagger-ui .response-col_links { display: none; }

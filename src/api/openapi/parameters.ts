@@ -26,7 +26,13 @@ export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
 
 /** Parameters of every resource. */
 const common: Readonly<Record<string, JsonSchema>> = {
-  RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${idPattern}$` } },
+  RecordId: {
+    name: 'id',
+    in: 'path',
+    required: true,
+    description: 'The id of the record.',
+    schema: { type: 'string', pattern: `^${idPattern}$` }
+  },
   IdempotencyKey: {
     name: idempotencyKey.header,
     in: 'header',
@@ -34,39 +40,83 @@ const common: Readonly<Record<string, JsonSchema>> = {
     schema: { type: 'string', pattern: idempotencyKey.form }
   },
   Includes: {
-    name: '_include', in: 'query', description: 'References of this record to follow, as in FHIR: `Type:parameter`. The response is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
+    name: '_include',
+    in: 'query',
+    description: 'References of this record to follow, as in FHIR: `Type:parameter`. The response is a Bundle.',
+    schema: listOf({ type: 'string', pattern: `^${path}$` })
   },
   Revincludes: {
-    name: '_revinclude', in: 'query', description: 'Records that refer to this one, as in FHIR: `Type:parameter`. The response is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
+    name: '_revinclude',
+    in: 'query',
+    description: 'Records that refer to this one, as in FHIR: `Type:parameter`. The response is a Bundle.',
+    schema: listOf({ type: 'string', pattern: `^${path}$` })
   },
-  Count: { name: 'count', in: 'query', description: 'Maximum number of records on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
-  Cursor: { name: 'cursor', in: 'query', description: 'The cursor from the previous page. Keep the other parameters the same.', schema: { type: 'string', minLength: 1 } },
-  UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Records stored at this time or later.', schema: referTo('FilterMoment') },
+  Count: {
+    name: 'count',
+    in: 'query',
+    description: 'Maximum number of records on a page.',
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 }
+  },
+  Cursor: {
+    name: 'cursor',
+    in: 'query',
+    description: 'The cursor from the previous page. Keep the other parameters the same.',
+    schema: { type: 'string', minLength: 1 }
+  },
+  UpdatedSince: {
+    name: 'updatedSince',
+    in: 'query',
+    description: 'Records stored at this time or later.',
+    schema: referTo('FilterMoment')
+  },
   Ids: { name: 'id', in: 'query', description: 'Records with these ids.', ...joined, schema: referTo('FilterIds') },
-  IfMatch: { name: 'If-Match', in: 'header', description: 'The ETag of the expected version, such as `W/"1"`. If the record has a different version, nothing changes and the response is 412.', schema: entityTags },
-  IfNoneMatch: { name: 'If-None-Match', in: 'header', description: 'The ETag of the version that you have, such as `W/"1"`. If the record still has this version, the response is 304 without a body.', schema: entityTags }
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    description:
+      'The ETag of the expected version, such as `W/"1"`. If the record has a different version, nothing changes and the response is 412.',
+    schema: entityTags
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    description:
+      'The ETag of the version that you have, such as `W/"1"`. If the record still has this version, the response is 304 without a body.',
+    schema: entityTags
+  }
 }
 
 /** A reference to one of the {@link sharedParameters}. */
 export const parameter = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` })
 
-/** The parameters to which operations refer: those of every resource, and by its name the filter that most resources have alike. */
+/**
+ * The parameters to which operations refer: those of every resource, and by its name the filter that most resources
+ * have alike.
+ */
 export function sharedParameters (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   const uses = new Map<string, number>()
-  for (const text of mappings.flatMap(filtersOf).map(filter => JSON.stringify(filter))) uses.set(text, (uses.get(text) ?? 0) + 1)
-  const often = [...uses].filter(([, count]) => count > 1).sort(([, a], [, b]) => a - b).map(([text]) => JSON.parse(text) as JsonSchema)
+  for (const text of mappings.flatMap(filtersOf).map(filter => JSON.stringify(filter))) {
+    uses.set(text, (uses.get(text) ?? 0) + 1)
+  }
+  const often = [...uses]
+    .filter(([, count]) => count > 1)
+    .sort(([, a], [, b]) => a - b)
+    .map(([text]) => JSON.parse(text) as JsonSchema)
   return { ...common, ...Object.fromEntries(often.map(filter => [componentOf(filter), filter])) }
 }
 
 /** The parameters of a search: the resource's filters, and those that every search has. */
 export function searchParameters (mapping: Mapping, shared: Readonly<Record<string, JsonSchema>>): JsonSchema[] {
-  const filters = filtersOf(mapping).map(filter => JSON.stringify(shared[componentOf(filter)]) === JSON.stringify(filter) ? parameter(componentOf(filter)) : filter)
+  const filters = filtersOf(mapping).map(filter =>
+    JSON.stringify(shared[componentOf(filter)]) === JSON.stringify(filter) ? parameter(componentOf(filter)) : filter
+  )
   return [...filters, sortOf(mapping), ...['UpdatedSince', 'Ids', 'Count', 'Cursor'].map(parameter)]
 }
 
 const componentOf = ({ name }: JsonSchema): string => `filter.${String(name).replace(':', '.')}`
 
-const filtersOf = (mapping: Mapping): JsonSchema[] => Object.entries(mapping.filters).flatMap(([name, filter]) => parametersOf(mapping, name, filter))
+const filtersOf = (mapping: Mapping): JsonSchema[] =>
+  Object.entries(mapping.filters).flatMap(([name, filter]) => parametersOf(mapping, name, filter))
 
 function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
   const codes = codesOf(mapping, name)
@@ -74,12 +124,24 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
   const one = {
     name,
     in: 'query',
-    description: [meanings[filter.kind], ...codes.length > 0 ? [`Known codes: ${codes.join(', ')}.`] : [], ...rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : []].join(' '),
-    ...!singleValueKinds.has(filter.kind) && filter.kind !== 'boolean' && joined,
+    description: [
+      meanings[filter.kind],
+      ...(codes.length > 0 ? [`Known codes: ${codes.join(', ')}.`] : []),
+      ...(rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : [])
+    ].join(' '),
+    ...(!singleValueKinds.has(filter.kind) && filter.kind !== 'boolean' && joined),
     schema: schemaOf(filter)
   }
   if (!filter.hasText) return [one]
-  return [one, { name: `${name}:text`, in: 'query', description: 'Start of its text or of a display, case-insensitive.', schema: referTo('FilterText') }]
+  return [
+    one,
+    {
+      name: `${name}:text`,
+      in: 'query',
+      description: 'Start of its text or of a display, case-insensitive.',
+      schema: referTo('FilterText')
+    }
+  ]
 }
 
 /** The groups whose records come along with one that is read, each in a list under its name. */
@@ -107,7 +169,9 @@ const meanings: Readonly<Record<Filter['kind'], string>> = {
 }
 
 function schemaOf ({ kind, types = [], canonicalOf, codes, aliases = {} }: Filter): JsonSchema {
-  if (codes !== undefined) return listOf({ type: 'string', pattern: `^(?:${[...codes, ...Object.keys(aliases)].join('|')}|${ofSystem})$` })
+  if (codes !== undefined) {
+    return listOf({ type: 'string', pattern: `^(?:${[...codes, ...Object.keys(aliases)].join('|')}|${ofSystem})$` })
+  }
   if (kind === 'reference') return referencesTo(types, canonicalOf !== undefined)
   return schemas[kind]
 }

@@ -17,7 +17,10 @@ export function addResourceSchemas (mapping: Mapping, components: Components): v
 }
 
 function shown (mapping: Mapping, components: Components): JsonSchema {
-  const identity = { ...identityOf(components), resourceType: { type: 'string', const: mapping.type, description: 'The FHIR R4 type behind this resource.' } }
+  const identity = {
+    ...identityOf(components),
+    resourceType: { type: 'string', const: mapping.type, description: 'The FHIR R4 type behind this resource.' }
+  }
   return {
     type: 'object',
     description: mapping.about,
@@ -32,7 +35,9 @@ function created (mapping: Mapping, components: Components): JsonSchema {
   return {
     type: 'object',
     description: [mapping.about, ...rivalsOf(mapping), ...ordersOf(mapping)].join(' '),
-    properties: Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, withDefault(mapping, name, schema)])),
+    properties: Object.fromEntries(
+      Object.entries(fields).map(([name, schema]) => [name, withDefault(mapping, name, schema)])
+    ),
     ...requirementsOf(mapping),
     additionalProperties: false,
     examples: [exampleOf(mapping)]
@@ -44,7 +49,9 @@ function changed (mapping: Mapping, components: Components): JsonSchema {
   return {
     type: 'object',
     description: 'The fields to change, as a merge (RFC 7396); null removes a field.',
-    properties: Object.fromEntries(fields.map(([name, schema]) => [name, isAlwaysThere(mapping, name) ? schema : nullable(schema)])),
+    properties: Object.fromEntries(
+      fields.map(([name, schema]) => [name, isAlwaysThere(mapping, name) ? schema : nullable(schema)])
+    ),
     additionalProperties: false,
     examples: [exampleChange(mapping)]
   }
@@ -54,9 +61,14 @@ const suffixes: Readonly<Record<SchemaVariant, string>> = { shown: '', sent: 'Cr
 
 function fieldsOf (mapping: Mapping, form: SchemaVariant, components: Components): Record<string, JsonSchema> {
   const noun = displayName(mapping)
-  return Object.fromEntries(Object.entries(mapping.fields)
-    .filter(([, { options }]) => form === 'shown' || options.readOnly !== true)
-    .map(([name, { schema }]) => [name, toOpenApiSchema(schema, { form, noun, name: `${noun}${suffixes[form]}.${name}`, components })]))
+  return Object.fromEntries(
+    Object.entries(mapping.fields)
+      .filter(([, { options }]) => form === 'shown' || options.readOnly !== true)
+      .map(([name, { schema }]) => [
+        name,
+        toOpenApiSchema(schema, { form, noun, name: `${noun}${suffixes[form]}.${name}`, components })
+      ])
+  )
 }
 
 type Identity = Exclude<(typeof identityFields)[number], 'resourceType'>
@@ -64,41 +76,63 @@ type Identity = Exclude<(typeof identityFields)[number], 'resourceType'>
 const identity: Readonly<Record<Identity, JsonSchema>> = {
   id: { type: 'string', description: 'Assigned by the server and never reused.' },
   versionId: { type: 'string', description: 'Changes with every update; also in the ETag.' },
-  createdAt: { type: 'string', format: 'date-time', description: 'Only present if the record was never changed, because the datastore does not report the creation time of a changed record.' },
+  createdAt: {
+    type: 'string',
+    format: 'date-time',
+    description:
+      'Only present if the record was never changed, because the datastore does not report the creation time of a changed record.'
+  },
   updatedAt: { type: 'string', format: 'date-time', description: 'When this version was stored.' }
 }
 
 const identityOf = (components: Components): Record<string, JsonSchema> =>
-  Object.fromEntries(Object.entries(identity).map(([name, schema]) => [name, components.named(`${name[0]!.toUpperCase()}${name.slice(1)}`, schema, () => schema)]))
+  Object.fromEntries(
+    Object.entries(identity).map(([name, schema]) => [
+      name,
+      components.named(`${name[0]!.toUpperCase()}${name.slice(1)}`, schema, () => schema)
+    ])
+  )
 
 /** Of a choice with a required field any one satisfies it. */
 function requirementsOf ({ fields }: Mapping): JsonSchema {
-  const required = Object.entries(fields).filter(([, { options }]) => options.required === true && options.default === undefined)
+  const required = Object.entries(fields).filter(
+    ([, { options }]) => options.required === true && options.default === undefined
+  )
   const always = required.filter(([, { options }]) => options.choice === undefined).map(([name]) => name)
   const choices = [...new Set(required.flatMap(([, { options }]) => options.choice ?? []))]
   const allOf = choices.map(choice => ({ anyOf: namesOf(fields, choice).map(name => ({ required: [name] })) }))
   return { ...always.length > 0 && { required: always }, ...allOf.length > 0 && { allOf } }
 }
 
-const namesOf = (fields: Mapping['fields'], choice: string): string[] => Object.keys(fields).filter(name => fields[name]!.options.choice === choice)
+const namesOf = (fields: Mapping['fields'], choice: string): string[] =>
+  Object.keys(fields).filter(name => fields[name]!.options.choice === choice)
 
 /** Says which fields exclude each other. */
 function rivalsOf ({ fields }: Mapping): string[] {
   const choices = [...new Set(Object.values(fields).flatMap(({ options }) => options.choice ?? []))]
-  return choices.map(choice => namesOf(fields, choice)).filter(names => names.length > 1).map(names => `At most one of ${names.join(', ')}.`)
+  return choices
+    .map(choice => namesOf(fields, choice))
+    .filter(names => names.length > 1)
+    .map(names => `At most one of ${names.join(', ')}.`)
 }
 
 /** Says which times must not be before others. */
 const ordersOf = ({ fields }: Mapping): string[] => orderRules(fields).map(({ message }) => `${message}.`)
 
-const isAlwaysThere = ({ fields }: Mapping, name: string): boolean => fields[name]!.options.required === true && fields[name]!.options.choice === undefined
+const isAlwaysThere = ({ fields }: Mapping, name: string): boolean =>
+  fields[name]!.options.required === true && fields[name]!.options.choice === undefined
 
 function withDefault ({ fields }: Mapping, name: string, schema: JsonSchema): JsonSchema {
   const value = fields[name]!.options.default
   if (value === undefined) return schema
   if (typeof value !== 'function') return { ...schema, default: value }
   const text = createContexts.get(value)
-  return text === undefined ? schema : { ...schema, description: [schema.description, text].filter(part => part !== undefined).join(' ') }
+  return text === undefined
+    ? schema
+    : { ...schema, description: [schema.description, text].filter(part => part !== undefined).join(' ') }
 }
 
-const createContexts = new Map<unknown, string>([[now, 'If absent, the time of the request.'], [newUrl, 'If absent, a new URL.']])
+const createContexts = new Map<unknown, string>([
+  [now, 'If absent, the time of the request.'],
+  [newUrl, 'If absent, a new URL.']
+])

@@ -11,24 +11,44 @@ export interface DocumentationOptions {
   readonly document: () => JsonSchema
 }
 
-/** `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page asks another host. */
+/**
+ * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page asks another
+ * host.
+ */
 export async function documentation (scope: FastifyInstance, { document }: DocumentationOptions): Promise<void> {
   const served = new ServedDocument(document)
   scope.get('/openapi.json', async (request, reply) => await served.send(request, reply))
   // The pages need the plugin that would describe routes; this document comes from the declarations.
-  await scope.register(swagger, { mode: 'static', specification: { document: { openapi: '3.1.1', info: { title: 'clinigate', version: '' }, paths: {} } } })
+  await scope.register(swagger, {
+    mode: 'static',
+    specification: { document: { openapi: '3.1.1', info: { title: 'clinigate', version: '' }, paths: {} } }
+  })
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: securityPolicy,
     uiConfig: {
-      layout: 'BaseLayout', docExpansion: 'none', filter: true, tagsSorter: 'alpha', deepLinking: true, displayRequestDuration: true, defaultModelsExpandDepth: -1, persistAuthorization: false
+      layout: 'BaseLayout',
+      docExpansion: 'none',
+      filter: true,
+      tagsSorter: 'alpha',
+      deepLinking: true,
+      displayRequestDuration: true,
+      defaultModelsExpandDepth: -1,
+      persistAuthorization: false
     },
-    theme: { title: 'clinigate', css: [{ filename: 'page.css', content: pageStyle }], js: [{ filename: 'page.js', content: pageScript }] },
+    theme: {
+      title: 'clinigate',
+      css: [{ filename: 'page.css', content: pageStyle }],
+      js: [{ filename: 'page.js', content: pageScript }]
+    },
     uiHooks: { onRequest: async (request, reply) => await sendInstead(request, reply, served) }
   })
 }
 
-/** The pages' own routes for the document: one goes out as it does everywhere; the other would make YAML of it at every request. */
+/**
+ * The pages' own routes for the document: one goes out as it does everywhere; the other would make YAML of it at every
+ * request.
+ */
 async function sendInstead (request: FastifyRequest, reply: FastifyReply, served: ServedDocument): Promise<void> {
   const { url } = request.routeOptions
   if (url === '/docs/yaml') throw new Failure('NOT_FOUND')

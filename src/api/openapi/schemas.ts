@@ -21,12 +21,24 @@ interface SchemaUse {
 
 /** The schema of a field as a client reads it. What has a name of its own stands among the components. */
 export function toOpenApiSchema (schema: Schema, use: SchemaUse): JsonSchema {
-  if (use.form === 'merged' && !isMerged(schema)) return toOpenApiSchema(schema, { ...use, form: 'sent', name: use.name.replace('Change', 'Create') })
-  const { description, examples, ...own } = use.form === 'shown' ? { ...schema['x-shown'] ?? schema, $defs: schema.$defs, description: schema.description } : schema
-  const around = { ...description !== undefined && { description }, ...examples !== undefined && use.form !== 'shown' && { examples } }
+  if (use.form === 'merged' && !isMerged(schema)) {
+    return toOpenApiSchema(schema, { ...use, form: 'sent', name: use.name.replace('Change', 'Create') })
+  }
+  const { description, examples, ...own } =
+    use.form === 'shown'
+      ? { ...(schema['x-shown'] ?? schema), $defs: schema.$defs, description: schema.description }
+      : schema
+  const around = {
+    ...(description !== undefined && { description }),
+    ...(examples !== undefined && use.form !== 'shown' && { examples })
+  }
   const inner = withDefinitions(own, use)
   if (inner.$ref !== undefined) return { ...inner, ...around }
-  return { ...inner, ...around, ...isString(inner.description) && isString(description) && { description: `${description} ${inner.description}` } }
+  return {
+    ...inner,
+    ...around,
+    ...(isString(inner.description) && isString(description) && { description: `${description} ${inner.description}` })
+  }
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string'
@@ -41,7 +53,9 @@ function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
 
 function withDefinitions ({ $defs = {}, ...schema }: Schema, use: SchemaUse): JsonSchema {
   const nameOf = (definition: string): string => use.noun + definition + suffixes[use.form]
-  for (const [name, definition] of Object.entries($defs)) use.components.named(nameOf(name), definition, () => bodyOf(definition, { ...use, name: nameOf(name) }))
+  for (const [name, definition] of Object.entries($defs)) {
+    use.components.named(nameOf(name), definition, () => bodyOf(definition, { ...use, name: nameOf(name) }))
+  }
   if (schema.$ref !== undefined) return referTo(nameOf(schema.$ref.replace('#/$defs/', '')))
   return named(schema, use)
 }
@@ -51,7 +65,9 @@ function named ({ title, ...schema }: Schema, use: SchemaUse): JsonSchema {
   if (title !== undefined) {
     // Lengths do not bind what is shown.
     const datatype = (form === 'shown' ? title.replace(/\d+$/, '') : title) + suffixes[form]
-    return components.named(datatype, schema.properties ?? schema.anyOf, () => bodyOf(schema, { ...use, name: datatype }))
+    return components.named(datatype, schema.properties ?? schema.anyOf, () =>
+      bodyOf(schema, { ...use, name: datatype })
+    )
   }
   const body = bodyOf(schema, use)
   if (schema.type === 'object' && form === 'sent') return components.shared(name, body)
@@ -60,7 +76,14 @@ function named ({ title, ...schema }: Schema, use: SchemaUse): JsonSchema {
 }
 
 const scalars: Partial<Record<Format, string>> = {
-  text: 'Text', words: 'Words', date: 'Date', 'fhir-dateTime': 'DateTime', 'fhir-instant': 'Instant', 'fhir-time': 'Time', 'uri-reference': 'Uri', base64: 'Base64'
+  text: 'Text',
+  words: 'Words',
+  date: 'Date',
+  'fhir-dateTime': 'DateTime',
+  'fhir-instant': 'Instant',
+  'fhir-time': 'Time',
+  'uri-reference': 'Uri',
+  base64: 'Base64'
 }
 
 /** The usual limit of a text, which its name does not mention. */
@@ -77,7 +100,10 @@ function scalarName (schema: Schema, form: SchemaVariant): string | undefined {
 
 function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
   const expects = schema['x-expects']
-  const description = { ...expects !== undefined && isDescribed(schema, use.form) && { description: `${expects[0]!.toUpperCase()}${expects.slice(1)}.` } }
+  const description = {
+    ...(expects !== undefined &&
+      isDescribed(schema, use.form) && { description: `${expects[0]!.toUpperCase()}${expects.slice(1)}.` })
+  }
   return { ...description, ...parts[use.form](schema, use) }
 }
 
@@ -93,18 +119,25 @@ function isDescribed (schema: Schema, form: SchemaVariant): boolean {
   return schema.anyOf !== undefined && schema['x-aliases'] !== undefined
 }
 
-const parts: Readonly<Record<SchemaVariant, (schema: Schema, use: SchemaUse) => JsonSchema>> = { shown: shownParts, sent: sentParts, merged: mergedParts }
+const parts: Readonly<Record<SchemaVariant, (schema: Schema, use: SchemaUse) => JsonSchema>> = {
+  shown: shownParts,
+  sent: sentParts,
+  merged: mergedParts
+}
 
 /** Types and names alone: a stored value was not checked by this gateway. */
-function shownParts ({ type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema, use: SchemaUse): JsonSchema {
+function shownParts (
+  { type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema,
+  use: SchemaUse
+): JsonSchema {
   const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => toOpenApiSchema(branch, use)))
   if (forms.length === 1) return forms[0]!
   return {
-    ...type && { type },
-    ...values && { enum: values.filter(value => !Object.hasOwn(aliases, value)) },
-    ...items && { items: toOpenApiSchema(items, use) },
-    ...properties && { properties: membersOf(properties, use) },
-    ...forms.length > 1 && { anyOf: forms }
+    ...(type && { type }),
+    ...(values && { enum: values.filter(value => !Object.hasOwn(aliases, value)) }),
+    ...(items && { items: toOpenApiSchema(items, use) }),
+    ...(properties && { properties: membersOf(properties, use) }),
+    ...(forms.length > 1 && { anyOf: forms })
   }
 }
 
@@ -116,28 +149,58 @@ const distinct = (schemas: readonly JsonSchema[]): JsonSchema[] =>
 
 /** Everything that is checked, with our formats said as patterns and our own keywords left out. */
 function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
-  const { 'x-expects': _, 'x-aliases': __, 'x-ordered': ___, 'x-references': ____, 'x-shown': _____, 'x-bound': ______, format, pattern, items, not, anyOf, properties, dependentSchemas, ...plain } = schema
+  const {
+    'x-expects': _,
+    'x-aliases': __,
+    'x-ordered': ___,
+    'x-references': ____,
+    'x-shown': _____,
+    'x-bound': ______,
+    format,
+    pattern,
+    items,
+    not,
+    anyOf,
+    properties,
+    dependentSchemas,
+    ...plain
+  } = schema
   const form = pattern ?? (format && patterns[format])
   return {
     ...plain,
-    ...form !== undefined && { pattern: form },
-    ...pattern !== undefined && format !== undefined && { allOf: [{ pattern: patterns[format] }] },
-    ...items && { items: toOpenApiSchema(items, use) },
-    ...not && { not: toOpenApiSchema(not, use) },
+    ...(form !== undefined && { pattern: form }),
+    ...(pattern !== undefined && format !== undefined && { allOf: [{ pattern: patterns[format] }] }),
+    ...(items && { items: toOpenApiSchema(items, use) }),
+    ...(not && { not: toOpenApiSchema(not, use) }),
     // Apart from the properties, or generators of types take the object for one form of several.
-    ...anyOf && (anyOf.every(isAboutNames) ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] } : { anyOf: distinct(anyOf.map(branch => toOpenApiSchema(branch, use))) }),
-    ...properties && { properties: membersOf(properties, use) },
-    ...dependentSchemas && {
-      dependentSchemas: Object.fromEntries(Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) =>
-        [name, { ...sentParts(rest, use), ...Object.keys(properties).length > 0 && { properties: mapped(properties, member => sentParts(member, use)) } }]))
-    }
+    ...(anyOf &&
+      (anyOf.every(isAboutNames)
+        ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] }
+        : { anyOf: distinct(anyOf.map(branch => toOpenApiSchema(branch, use))) })),
+    ...(properties && { properties: membersOf(properties, use) }),
+    ...(dependentSchemas && {
+      dependentSchemas: Object.fromEntries(
+        Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) => [
+          name,
+          {
+            ...sentParts(rest, use),
+            ...(Object.keys(properties).length > 0 && {
+              properties: mapped(properties, member => sentParts(member, use))
+            })
+          }
+        ])
+      )
+    })
   }
 }
 
 /** What the result needs is checked on the result. */
 function mergedParts ({ properties, required = [], anyOf }: Schema, use: SchemaUse): JsonSchema {
   if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => toOpenApiSchema(branch, use))) }
-  const members = Object.entries(membersOf(properties, use)).map(([name, member]) => [name, required.includes(name) ? member : nullable(member)])
+  const members = Object.entries(membersOf(properties, use)).map(([name, member]) => [
+    name,
+    required.includes(name) ? member : nullable(member)
+  ])
   return { type: 'object', properties: Object.fromEntries(members), additionalProperties: false }
 }
 
@@ -147,6 +210,9 @@ export const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, {
 const membersOf = (properties: Readonly<Record<string, Schema>>, use: SchemaUse): Record<string, JsonSchema> =>
   mapped(properties, (member, name) => toOpenApiSchema(member, { ...use, name: `${use.name}.${name}` }))
 
-function mapped (schemas: Readonly<Record<string, Schema>>, change: (schema: Schema, name: string) => JsonSchema): Record<string, JsonSchema> {
+function mapped (
+  schemas: Readonly<Record<string, Schema>>,
+  change: (schema: Schema, name: string) => JsonSchema
+): Record<string, JsonSchema> {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, change(schema, name)]))
 }

@@ -6,15 +6,24 @@ import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-gu
 import { policy } from '../../tenant-guard/policy.js'
 
 /**
- * The interaction as far as the caller may have it; the request remembers what was understood. A Bundle shows what was written
- * to those alone who may read.
+ * The interaction as far as the caller may have it; the request remembers what was understood. A Bundle shows what was
+ * written to those alone who may read.
  * @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope
  */
-export function authorizeInteraction (request: Pick<FastifyRequest, 'caller' | 'understood'>, interaction: FhirInteraction): FhirInteraction {
+export function authorizeInteraction (
+  request: Pick<FastifyRequest, 'caller' | 'understood'>,
+  interaction: FhirInteraction
+): FhirInteraction {
   const { caller } = request
   request.understood = { kind: interaction.kind, type: interaction.type }
   const showsWritten = 'showsWritten' in interaction && interaction.showsWritten && mayRead(caller)
-  if (interaction.kind === 'batch') return { ...interaction, showsWritten, entries: interaction.entries.map(entry => 'failure' in entry ? entry : orRefused(caller, entry)) }
+  if (interaction.kind === 'batch') {
+    return {
+      ...interaction,
+      showsWritten,
+      entries: interaction.entries.map(entry => ('failure' in entry ? entry : orRefused(caller, entry)))
+    }
+  }
   const parts = interaction.kind === 'transaction' ? interaction.entries.map(entry => entry.interaction) : [interaction]
   for (const part of parts) requireScopes(caller, part)
   return interaction.kind === 'transaction' ? { ...interaction, showsWritten } : interaction
@@ -43,7 +52,8 @@ function requireScopes (caller: Caller, interaction: FhirInteraction): void {
 }
 
 /** Whether a patch asks what is stored: it fails where a value is another one. */
-const tests = ({ patch }: Pick<Patch, 'patch'>): boolean => patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
+const tests = ({ patch }: Pick<Patch, 'patch'>): boolean =>
+  patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
 
 declare module 'fastify' {
   interface FastifyRequest {

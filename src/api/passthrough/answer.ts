@@ -18,20 +18,27 @@ interface ResponseOptions {
 }
 
 /** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
-export function sendFhirResponse (reply: FastifyReply, response: FhirAnswer, { interaction, fhirBase, content }: ResponseOptions): FastifyReply {
+export function sendFhirResponse (
+  reply: FastifyReply,
+  response: FhirAnswer,
+  { interaction, fhirBase, content }: ResponseOptions
+): FastifyReply {
   const { status, record, body } = response
   reply.code(status).type(fhirType)
   if (record !== undefined) {
     const path = `${fhirBase}/${toLocation(record)}`
     // HAPI's client learns from Content-Location which record and version an update came to.
-    reply.headers({ ...headersOf(record), 'content-location': path, ...status === 201 && { location: path } })
+    reply.headers({ ...headersOf(record), 'content-location': path, ...(status === 201 && { location: path }) })
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
   // Decided here, after the check of whose it is.
-  if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) return reply.code(304).removeHeader('content-type').send()
+  if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) {
+    return reply.code(304).removeHeader('content-type').send()
+  }
   if (content !== undefined) return sendContent(reply, content)
   const preference = isRead || body === undefined ? undefined : parsePrefer(reply.request).returns
-  const returns = preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
+  const returns =
+    preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)
 }
@@ -49,4 +56,7 @@ function toLocation ({ resourceType, id, meta: { versionId } }: StoredResource):
   return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
 }
 
-const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({ ifNoneMatch: headers['if-none-match'], ifModifiedSince: parseHttpDate(headers['if-modified-since']) })
+const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({
+  ifNoneMatch: headers['if-none-match'],
+  ifModifiedSince: parseHttpDate(headers['if-modified-since'])
+})

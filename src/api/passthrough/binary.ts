@@ -12,8 +12,13 @@ export interface Content { readonly bytes: Buffer, readonly type: string }
  * Whether a read of a Binary asks for its content, which R4 gives to whoever does not name a media type of FHIR:
  * http://hl7.org/fhir/R4/binary.html#rest
  */
-export function acceptsRawBinary ({ method, headers: { accept = '' } }: FastifyRequest, { path, query }: { readonly path: FhirRequest['path'], readonly query: readonly QueryPair[] }): boolean {
-  if (path.length !== 2 || path[0] !== 'Binary' || !(method === 'GET' || method === 'HEAD') || query.length > 0) return false
+export function acceptsRawBinary (
+  { method, headers: { accept = '' } }: FastifyRequest,
+  { path, query }: { readonly path: FhirRequest['path']; readonly query: readonly QueryPair[] }
+): boolean {
+  if (path.length !== 2 || path[0] !== 'Binary' || !(method === 'GET' || method === 'HEAD') || query.length > 0) {
+    return false
+  }
   return !accept.split(',').some(range => namesFhir.test(range))
 }
 
@@ -25,28 +30,47 @@ const namesFhir = /^\s*application\/(?:fhir\+[a-z]+|json|(?:json|xml)\+fhir)\s*(
  */
 export function contentOf (request: FastifyRequest, { contentType, data }: FhirElement): Content {
   const { accept = '' } = request.headers
-  const type = typeof contentType === 'string' && mediaType.test(contentType) ? contentType : 'application/octet-stream'
-  if (accept.trim() !== '' && request.accepts().type([type]) === false) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept the contentType of this Binary, or application/fhir+json for the resource.' })
+  const type =
+    typeof contentType === 'string' && mediaType.test(contentType) ? contentType : 'application/octet-stream'
+  if (accept.trim() !== '' && request.accepts().type([type]) === false) {
+    throw new Failure('NOT_ACCEPTABLE', {
+      message: 'Accept the contentType of this Binary, or application/fhir+json for the resource.'
+    })
+  }
   return { type, bytes: Buffer.from(typeof data === 'string' ? data : '', 'base64') }
 }
 
 /** What anybody may have stored must not run in a browser that shows it. */
 export function sendContent (reply: FastifyReply, { type, bytes }: Content): FastifyReply {
-  return reply.headers({ 'content-disposition': 'attachment', 'content-security-policy': 'sandbox; default-src \'none\'' }).type(type).send(bytes)
+  return reply
+    .headers({ 'content-disposition': 'attachment', 'content-security-policy': "sandbox; default-src 'none'" })
+    .type(type)
+    .send(bytes)
 }
 
 /** A media type with its parameters, as a header can hold it. */
-const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:\s*;\s*[\w.-]{1,64}=(?:[\w!#$&^.+-]{1,127}|"[\w !#$&^.+:/=?;,()@-]{0,127}"))*$/
+const mediaType =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:\s*;\s*[\w.-]{1,64}=(?:[\w!#$&^.+-]{1,127}|"[\w !#$&^.+:/=?;,()@-]{0,127}"))*$/
 
 /** Whether a body is the content of a Binary, and not the resource. */
 export function isContent ({ method, headers }: FastifyRequest, path: FhirRequest['path']): boolean {
   const [type, id = '', ...more] = path
-  if (type !== 'Binary' || more.length > 0 || !/^[A-Za-z0-9\-.]*$/.test(id) || !(method === 'POST' || method === 'PUT')) return false
+  if (
+    type !== 'Binary' ||
+    more.length > 0 ||
+    !/^[A-Za-z0-9\-.]*$/.test(id) ||
+    !(method === 'POST' || method === 'PUT')
+  ) {
+    return false
+  }
   const sent = headers['content-type'] ?? ''
   return mediaType.test(sent.trim()) && !namesFhir.test(sent)
 }
 
-/** The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any reference. */
+/**
+ * The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any
+ * reference.
+ */
 export function binaryOf ({ headers, raw }: FastifyRequest, content: Buffer): FhirResource {
   const reference = singleHeader(raw.rawHeaders, 'X-Security-Context')
   return {

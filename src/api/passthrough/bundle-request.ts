@@ -8,50 +8,90 @@ import { JsonBudget } from '../../json/json.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 import { withEntryPath } from '../../tenant-guard/bundles/entry-path.js'
-import type { Batch, BundleEntry, Criteria, FhirInteraction, FhirSearch, Transaction } from '../../tenant-guard/fhir-interaction.js'
+import type {
+  Batch,
+  BundleEntry,
+  Criteria,
+  FhirInteraction,
+  FhirSearch,
+  Transaction
+} from '../../tenant-guard/fhir-interaction.js'
 import { referencesIn } from '../../tenant-guard/writes/references.js'
 import { resourceTypes } from '../../tenant-guard/resource-types.js'
 import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { criteriaOf, parseChain } from './search-request.js'
+import { parseChain } from './search-references.js'
+import { criteriaOf } from './search-request.js'
 
 /** Entries of a Bundle of requests. */
 export const maxEntries = 1_000
-/** Searches that the chains, `_has` and compartments of all entries may become beyond their own: as many again as there may be entries. */
+/**
+ * Searches that the chains, `_has` and compartments of all entries may become beyond their own: as many again as there
+ * may be entries.
+ */
 const maxJoined = 1_000
 const maxSearchedReferences = 1_000
 
 type ReadRequest = (request: FhirRequest) => FhirInteraction
 
 /**
- * A Bundle of requests, each entry read as the same request alone: http://hl7.org/fhir/R4/http.html#transaction. In a batch
- * what cannot be read is refused in its place, in a transaction all of it.
+ * A Bundle of requests, each entry read as the same request alone: http://hl7.org/fhir/R4/http.html#transaction. In a
+ * batch what cannot be read is refused in its place, in a transaction all of it.
  * @throws {Failure} BAD_REQUEST
  */
 export function readBundle (request: FhirRequest, readRequest: ReadRequest): Batch | Transaction {
   const { type, entry = [] } = bundleIn(request.body)
-  if (!Array.isArray(entry)) throw new Failure('BAD_REQUEST', { message: 'Bundle.entry: expected a list of requests.' })
-  if (entry.length > maxEntries) throw new Failure('PAYLOAD_TOO_LARGE', { message: `Bundle.entry: expected at most ${maxEntries} requests. Send the rest in another Bundle, or use the bulk import.` })
+  if (!Array.isArray(entry)) { throw new Failure('BAD_REQUEST', { message: 'Bundle.entry: expected a list of requests.' }) }
+  if (entry.length > maxEntries) {
+    throw new Failure('PAYLOAD_TOO_LARGE', {
+      message: `Bundle.entry: expected at most ${maxEntries} requests. Send the rest in another Bundle, or use the bulk import.`
+    })
+  }
   const budget = new JsonBudget()
-  const read = (item: unknown, at: number): BundleEntry => inEntry(at, () => readEntry(item, request, { readRequest, budget }))
+  const read = (item: unknown, at: number): BundleEntry =>
+    inEntry(at, () => readEntry(item, request, { readRequest, budget }))
   const { showsWritten } = request
-  if (type === 'batch') return { kind: 'batch', type: 'Bundle', entries: withFewJoins(entry.map((item, at) => orFailure(() => read(item, at)))), showsWritten }
-  if (type !== 'transaction') throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
+  if (type === 'batch') {
+    return {
+      kind: 'batch',
+      type: 'Bundle',
+      entries: withFewJoins(entry.map((item, at) => orFailure(() => read(item, at)))),
+      showsWritten
+    }
+  }
+  if (type !== 'transaction') {
+    throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
+  }
   const entries = withFewJoins(entry.map(read))
   requireDistinctUrls(entries)
-  return { kind: 'transaction', type: 'Bundle', entries, references: criteriaInReferences(entries, request.fhirBase), showsWritten }
+  return {
+    kind: 'transaction',
+    type: 'Bundle',
+    entries,
+    references: criteriaInReferences(entries, request.fhirBase),
+    showsWritten
+  }
 }
 
 /** @returns the entries themselves */
 function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]): readonly E[] {
-  const searches = entries.map(entry => 'interaction' in entry && entry.interaction.kind === 'search' ? furtherSearches(entry.interaction) : 0)
-  if (searches.reduce((sum, each) => sum + each, 0) > maxJoined) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${maxJoined} chains and _has parameters in all searches together. A chain counts once for each type that its reference can point to, unless it names one. A compartment counts once for each search parameter that links to it, except the first.` })
+  const searches = entries.map(entry =>
+    'interaction' in entry && entry.interaction.kind === 'search' ? furtherSearches(entry.interaction) : 0
+  )
+  if (searches.reduce((sum, each) => sum + each, 0) > maxJoined) {
+    throw new Failure('BAD_REQUEST', {
+      message: `Bundle.entry: expected at most ${maxJoined} chains and _has parameters in all searches together. A chain counts once for each type that its reference can point to, unless it names one. A compartment counts once for each search parameter that links to it, except the first.`
+    })
+  }
   return entries
 }
 
-const furtherSearches = ({ joins, within }: FhirSearch): number => parseChain(joins) + (within === undefined ? 0 : within.parameters.length - 1)
+const furtherSearches = ({ joins, within }: FhirSearch): number =>
+  parseChain(joins) + (within === undefined ? 0 : within.parameters.length - 1)
 
 function bundleIn (body: unknown): FhirElement {
-  if (!isElement(body) || body.resourceType !== 'Bundle') throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
+  if (!isElement(body) || body.resourceType !== 'Bundle') {
+    throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
+  }
   return body
 }
 
@@ -65,8 +105,13 @@ interface EntryParts {
   readonly budget: JsonBudget
 }
 
-function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { readRequest, budget }: EntryParts): BundleEntry {
-  const { fullUrl, resource, request } = isElement(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
+function readEntry (
+  item: unknown,
+  { fhirBase, showsWritten }: FhirRequest,
+  { readRequest, budget }: EntryParts
+): BundleEntry {
+  const { fullUrl, resource, request } =
+    isElement(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
   if (!isElement(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
   const { method, url, ifMatch, ifNoneMatch, ifModifiedSince, ifNoneExist } = request as FhirElement
   if (typeof method !== 'string' || typeof url !== 'string' || !isText(ifMatch) || !isText(ifNoneExist)) refuse()
@@ -83,21 +128,48 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { re
     showsWritten,
     fhirBase
   })
-  if (interaction.kind === 'batch' || interaction.kind === 'transaction' || !mayBeEntry(interaction) || (method === 'POST' && !('resource' in interaction))) throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry can be a read, a search or a write.' })
+  if (
+    interaction.kind === 'batch' ||
+    interaction.kind === 'transaction' ||
+    !mayBeEntry(interaction) ||
+    (method === 'POST' && !('resource' in interaction))
+  ) { throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry can be a read, a search or a write.' }) }
   const conditions = method === 'GET' ? conditionsOf(ifNoneMatch, ifModifiedSince) : undefined
   if (!isText(fullUrl)) refuse()
-  return { ...fullUrl !== undefined && { fullUrl: fullUrl as string }, interaction, ...conditions !== undefined && { conditions } }
+  return {
+    ...(fullUrl !== undefined && { fullUrl: fullUrl as string }),
+    interaction,
+    ...(conditions !== undefined && { conditions })
+  }
 }
 
 /** @throws {Failure} BAD_REQUEST for what could not be told from a condition that holds for nothing */
 function conditionsOf (ifNoneMatch: unknown, ifModifiedSince: unknown): ReadConditions | undefined {
-  if (!isText(ifNoneMatch) || !isText(ifModifiedSince) || (ifModifiedSince !== undefined && Number.isNaN(Date.parse(ifModifiedSince)))) refuse()
-  if (ifNoneMatch !== undefined && !isValidId(ifNoneMatch as string)) versionsIn(ifNoneMatch as string, 'request.ifNoneMatch')
-  return ifNoneMatch === undefined && ifModifiedSince === undefined ? undefined : { ifNoneMatch: ifNoneMatch as string, ifModifiedSince: ifModifiedSince as string }
+  if (
+    !isText(ifNoneMatch) ||
+    !isText(ifModifiedSince) ||
+    (ifModifiedSince !== undefined && Number.isNaN(Date.parse(ifModifiedSince)))
+  ) { refuse() }
+  if (ifNoneMatch !== undefined && !isValidId(ifNoneMatch as string)) {
+    versionsIn(ifNoneMatch as string, 'request.ifNoneMatch')
+  }
+  return ifNoneMatch === undefined && ifModifiedSince === undefined
+    ? undefined
+    : { ifNoneMatch: ifNoneMatch as string, ifModifiedSince: ifModifiedSince as string }
 }
 
 const entryKinds = new Set<FhirInteraction['kind']>([
-  'read', 'vread', 'search', 'create', 'conditional-create', 'update', 'conditional-update', 'patch', 'conditional-patch', 'delete', 'conditional-delete'
+  'read',
+  'vread',
+  'search',
+  'create',
+  'conditional-create',
+  'update',
+  'conditional-update',
+  'patch',
+  'conditional-patch',
+  'delete',
+  'conditional-delete'
 ])
 const mayBeEntry = ({ kind }: FhirInteraction): boolean => entryKinds.has(kind)
 
@@ -112,7 +184,11 @@ function methodOf (method: string): string {
 /** Below this gateway's base, with a slash before it; an absolute URL is taken only when it is here. */
 function localUrl (url: string, fhirBase: string): string {
   const local = url.startsWith(`${fhirBase}/`) ? url.slice(fhirBase.length + 1) : url
-  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) throw new Failure('BAD_REQUEST', { message: 'request.url: expected a URL relative to the base URL of this server.' })
+  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'request.url: expected a URL relative to the base URL of this server.'
+    })
+  }
   return local.startsWith('/') ? local : `/${local}`
 }
 
@@ -120,28 +196,44 @@ function localUrl (url: string, fhirBase: string): string {
 function patchIn (resource: unknown, budget: JsonBudget): unknown {
   const { resourceType, contentType, data } = isElement(resource) ? resource : refuse()
   if (resourceType !== 'Binary' || contentType !== 'application/json-patch+json' || typeof data !== 'string') {
-    throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send a patch in a Bundle as a Binary with contentType application/json-patch+json and the JSON Patch in data.' })
+    throw new Failure('UNSUPPORTED_MEDIA_TYPE', {
+      message:
+        'Send a patch in a Bundle as a Binary with contentType application/json-patch+json and the JSON Patch in data.'
+    })
   }
   return parseBody(Buffer.from(data, 'base64'), budget)
 }
 
 function refuse (): never {
-  throw new Failure('BAD_REQUEST', { message: 'Each entry needs a request with method and url, and a resource if it writes one. Other content is not supported.' })
+  throw new Failure('BAD_REQUEST', {
+    message:
+      'Each entry needs a request with method and url, and a resource if it writes one. Other content is not supported.'
+  })
 }
 
 function requireDistinctUrls (entries: readonly BundleEntry[]): void {
   const urls = entries.map(({ fullUrl }) => fullUrl).filter(fullUrl => fullUrl !== undefined)
-  if (new Set(urls).size < urls.length) throw new Failure('BAD_REQUEST', { message: 'Bundle.entry.fullUrl: two entries have the same one.' })
+  if (new Set(urls).size < urls.length) {
+    throw new Failure('BAD_REQUEST', { message: 'Bundle.entry.fullUrl: two entries have the same one.' })
+  }
 }
 
 /** References such as `Patient?identifier=…`, which a transaction may hold in place of ids. */
 function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string): ReadonlyMap<string, Criteria> {
-  const texts = new Set(entries.flatMap(({ interaction }) => 'resource' in interaction ? referencesIn(interaction.resource as FhirResource) : []))
+  const texts = new Set(
+    entries.flatMap(({ interaction }) =>
+      'resource' in interaction ? referencesIn(interaction.resource as FhirResource) : []
+    )
+  )
   const searched = [...texts].flatMap(text => {
     const [type = '', query] = splitOnce(text, '?')
     return query === undefined || !resourceTypes.has(type) ? [] : [{ text, type, query }]
   })
-  if (searched.length > maxSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${maxSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.` })
+  if (searched.length > maxSearchedReferences) {
+    throw new Failure('BAD_REQUEST', {
+      message: `Bundle.entry: expected at most ${maxSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.`
+    })
+  }
   return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, parseQuery(query), fhirBase)]))
 }
 

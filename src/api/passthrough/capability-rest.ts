@@ -1,7 +1,12 @@
 import { maxEntries } from './bundle-request.js'
 import { Failure } from '../../envelope/failures.js'
 import { compartments } from '../../mappings/r4/compartments.js'
-import { commonParameterNames, parameterNames, parameterOf, referenceParameters } from '../../mappings/r4/search-parameters.js'
+import {
+  commonParameterNames,
+  parameterNames,
+  parameterOf,
+  referenceParameters
+} from '../../mappings/r4/search-parameters.js'
 import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
 import { authorize } from '../../tenant-guard/policy.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
@@ -31,7 +36,12 @@ const onType = (type: string): Readonly<Record<string, Sample>> => ({
 })
 
 const onSystem: Readonly<Record<string, Sample>> = {
-  transaction: { kind: 'transaction', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'transaction' } },
+  transaction: {
+    kind: 'transaction',
+    method: 'POST',
+    path: [],
+    body: { resourceType: 'Bundle', type: 'transaction' }
+  },
   batch: { kind: 'batch', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'batch' } }
 }
 
@@ -49,22 +59,35 @@ const criteria = [['_id', 'x']] as const
 
 /** The interactions that R4 tells of by a flag of their own. */
 const conditional = (type: string): Readonly<Record<string, Sample>> => ({
-  create: { kind: 'conditional-create', method: 'POST', path: [type], body: { resourceType: type }, ifNoneExist: criteria },
+  create: {
+    kind: 'conditional-create',
+    method: 'POST',
+    path: [type],
+    body: { resourceType: type },
+    ifNoneExist: criteria
+  },
   update: { kind: 'conditional-update', method: 'PUT', path: [type], body: { resourceType: type }, query: criteria },
   delete: { kind: 'conditional-delete', method: 'DELETE', path: [type], query: criteria }
 })
 
 const operations = (type: string): Readonly<Record<string, Sample>> => ({
-  ...Object.hasOwn(bulkOn, type) && { export: bulkOn[type]! },
+  ...(Object.hasOwn(bulkOn, type) && { export: bulkOn[type]! }),
   everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
   validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } },
-  ...Object.fromEntries(Object.entries(terminologyOperations).map(([path, { needed }]) => [path.split('/'), needed] as const).filter(([[requested]]) => requested === type).map(([path, needed]) =>
-    [path[1]!.slice(1), { kind: 'terminology', method: 'GET', path, query: needed === undefined ? [] : [[needed, 'http://localhost']] }]))
+  ...Object.fromEntries(
+    Object.entries(terminologyOperations)
+      .map(([path, { needed }]) => [path.split('/'), needed] as const)
+      .filter(([[requested]]) => requested === type)
+      .map(([path, needed]) => [
+        path[1]!.slice(1),
+        { kind: 'terminology', method: 'GET', path, query: needed === undefined ? [] : [[needed, 'http://localhost']] }
+      ])
+  )
 })
 
 /**
- * Whether such a request is read as such an interaction and may be had: what answers requests is asked itself, so a statement
- * cannot promise what is refused.
+ * Whether such a request is read as such an interaction and may be had: what answers requests is asked itself, so a
+ * statement cannot promise what is refused.
  */
 function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
   try {
@@ -79,7 +102,8 @@ function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
 
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://localhost' }
 
-const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] => Object.keys(samples).filter(name => isOffered(samples[name]!))
+const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] =>
+  Object.keys(samples).filter(name => isOffered(samples[name]!))
 
 /** An operation as the statement names it. */
 interface StatedOperation { readonly name: string, readonly definition: string, readonly documentation?: string }
@@ -89,13 +113,14 @@ export function importOperation (fhirBase: string): StatedOperation {
   return {
     name: 'import',
     definition: `${fhirBase}/OperationDefinition/import`,
-    documentation: 'Imports NDJSON files as a job, with Prefer: respond-async. The Parameters are those of HAPI\'s $import: inputFormat, and input with type and url. The files are fetched over https, from hosts that the operator allowed.'
+    documentation:
+      "Imports NDJSON files as a job, with Prefer: respond-async. The Parameters are those of HAPI's $import: inputFormat, and input with type and url. The files are fetched over https, from hosts that the operator allowed."
   }
 }
 
 /**
- * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores are asked for is
- * stated where they have it.
+ * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores
+ * are asked for is stated where they have it.
  * @param more operations on the system that this gateway is configured for
  */
 export function capabilityRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
@@ -103,10 +128,18 @@ export function capabilityRest (hasOperation: HasOperation, more: readonly State
     mode: 'server',
     documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
     security: { description: 'A secret key in the x-api-key header' },
-    resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
-    ...omitEmpty({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more] }),
+    resource: [...resourceTypes]
+      .map(type => resourceOf(type, hasOperation))
+      .filter(resource => resource !== undefined),
+    ...omitEmpty({
+      interaction: offeredAmong(onSystem).map(code => ({ code })),
+      operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more]
+    }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
-    searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] } }))
+    searchParam: commonParameterNames.map(name => ({
+      ...searchParameterOf('Resource', name),
+      ...(Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] })
+    }))
   }
 }
 
@@ -127,9 +160,13 @@ function resourceOf (type: string, hasOperation: HasOperation): unknown {
   if (interaction.length + operation.length === 0) return undefined
   return {
     type,
-    ...type === 'Binary' && { documentation: aboutBinary },
-    ...interaction.length > 0 && { ...storing(type), interaction: interaction.map(code => ({ code })), ...searching(type) },
-    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: definitionOf(type, name) })) }
+    ...(type === 'Binary' && { documentation: aboutBinary }),
+    ...(interaction.length > 0 && {
+      ...storing(type),
+      interaction: interaction.map(code => ({ code })),
+      ...searching(type)
+    }),
+    ...(operation.length > 0 && { operation: operation.map(name => ({ name, definition: definitionOf(type, name) })) })
   }
 }
 
@@ -138,7 +175,8 @@ function definitionOf (type: string, name: string): string {
   return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
 }
 
-const aboutBinary = 'Raw content is sent and read with its own media type, and the resource with application/fhir+json. X-Security-Context is stored as securityContext.'
+const aboutBinary =
+  'Raw content is sent and read with its own media type, and the resource with application/fhir+json. X-Security-Context is stored as securityContext.'
 
 function storing (type: string) {
   const conditionals = offeredAmong(conditional(type))
@@ -158,7 +196,9 @@ function searching (type: string) {
   return omitEmpty({
     searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
     searchRevInclude: [...resourceTypes].filter(isTenantType).flatMap(from => leadingTo(type, from)),
-    searchParam: parameterNames(type).filter(name => isSupportedModifier(type, name)).map(name => searchParameterOf(type, name))
+    searchParam: parameterNames(type)
+      .filter(name => isSupportedModifier(type, name))
+      .map(name => searchParameterOf(type, name))
   })
 }
 
@@ -172,7 +212,9 @@ function isSupportedModifier (type: string, name: string): boolean {
 
 /** The search parameters of a type that may lead to another one, as `_revinclude` has them. */
 function leadingTo (type: string, from: string): string[] {
-  return referenceParameters(from).filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true).map(name => `${from}:${name}`)
+  return referenceParameters(from)
+    .filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true)
+    .map(name => `${from}:${name}`)
 }
 
 function searchParameterOf (type: string, name: string) {

@@ -21,26 +21,46 @@ export interface Exports {
   /** The request that began it: the gateway's URL. */
   readonly urlOf: (job: Job) => Promise<string>
   /** The files of a completed one, at the gateway's URLs. */
-  readonly filesOf: (job: Job) => ReadonlyArray<{ readonly resourceType: string, readonly count: number, readonly url: string }>
+  readonly filesOf: (
+    job: Job
+  ) => ReadonlyArray<{ readonly resourceType: string; readonly count: number; readonly url: string }>
 }
 
-/** Starts the export that a request asks for, and says where its state is told: http://hl7.org/fhir/uv/bulkdata/STU2/export.html */
-export async function kickOff (reply: FastifyReply, interaction: Export, { exports, store, url }: { readonly exports: Exports, readonly store: TenantStore, readonly url: string }): Promise<FastifyReply> {
+/**
+ * Starts the export that a request asks for, and says where its state is told:
+ * http://hl7.org/fhir/uv/bulkdata/STU2/export.html
+ */
+export async function kickOff (
+  reply: FastifyReply,
+  interaction: Export,
+  { exports, store, url }: { readonly exports: Exports; readonly store: TenantStore; readonly url: string }
+): Promise<FastifyReply> {
   const { request } = reply
   if (request.method === 'HEAD') throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, POST' } })
-  if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.' })
+  if (!parsePrefer(request).isAsync) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.'
+    })
+  }
   await store.requireExportable(interaction)
   const job = await exports.begin(request, { ...interaction.request, url: `${url}${request.raw.url!}` })
-  return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
+  return reply
+    .code(202)
+    .type(fhirType)
+    .header('content-location', `${url}/v1/fhir/_export/${job.id}`)
+    .send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** `/v1/fhir/_export/<id>`: how far an export is, its manifest, and its end. */
-export async function exportRoutes (scope: FastifyInstance, { exports, now }: { readonly exports: Exports, readonly now: () => Date }): Promise<void> {
+export async function exportRoutes (
+  scope: FastifyInstance,
+  { exports, now }: { readonly exports: Exports; readonly now: () => Date }
+): Promise<void> {
   const found = async (request: WithId): Promise<Job> => {
     if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
-    return await exports.find(request, request.params.id) ?? missing()
+    return (await exports.find(request, request.params.id)) ?? missing()
   }
   scope.get('/_export/:id', quotaExempt, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
@@ -52,7 +72,10 @@ export async function exportRoutes (scope: FastifyInstance, { exports, now }: { 
     requireScope(request.caller, 'read')
     const job = await found(request)
     await exports.discard(request, job.id)
-    return reply.code(202).type(fhirType).send(JSON.stringify(successOutcome('The export was ended and its files were deleted.')))
+    return reply
+      .code(202)
+      .type(fhirType)
+      .send(JSON.stringify(successOutcome('The export was ended and its files were deleted.')))
   })
 }
 
@@ -60,27 +83,49 @@ function missing (): never {
   throw new Failure('NOT_FOUND')
 }
 
-/** A failed export is there all the same, so no code says that it is not, or that the request for its state was wrong in other ways. */
+/**
+ * A failed export is there all the same, so no code says that it is not, or that the request for its state was wrong in
+ * other ways.
+ */
 function failureOf ({ failure }: Job): Failure {
-  const code = failure !== undefined && Object.hasOwn(catalog, failure.code) ? failure.code as FailureCode : 'INTERNAL_ERROR'
-  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, { message: failure?.message })
+  const code =
+    failure !== undefined && Object.hasOwn(catalog, failure.code) ? (failure.code as FailureCode) : 'INTERNAL_ERROR'
+  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, {
+    message: failure?.message
+  })
 }
 
 async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): Promise<FastifyReply> {
   const output = exports.filesOf(job).map(({ resourceType: type, url, count }) => ({ type, url, count }))
-  const manifest = { transactionTime: exports.transactionTimeOf(job), request: await exports.urlOf(job), requiresAccessToken: true, output, error: [] }
-  return reply.type('application/json; charset=utf-8').header('expires', new Date(job.expiresAt).toUTCString()).send(JSON.stringify(manifest))
+  const manifest = {
+    transactionTime: exports.transactionTimeOf(job),
+    request: await exports.urlOf(job),
+    requiresAccessToken: true,
+    output,
+    error: []
+  }
+  return reply
+    .type('application/json; charset=utf-8')
+    .header('expires', new Date(job.expiresAt).toUTCString())
+    .send(JSON.stringify(manifest))
 }
 
 const maxWaitSeconds = 30
 /** A client asks again when an export has taken a fifth longer. */
 const partOfTheTime = 1 / 5
 
-function sendProgress (reply: FastifyReply, { status, progress: { processed, total }, createdAt }: Job, now: Date): FastifyReply {
-  const seconds = Math.ceil((now.getTime() - Date.parse(createdAt)) / 1_000 * partOfTheTime)
+function sendProgress (
+  reply: FastifyReply,
+  { status, progress: { processed, total }, createdAt }: Job,
+  now: Date
+): FastifyReply {
+  const seconds = Math.ceil(((now.getTime() - Date.parse(createdAt)) / 1_000) * partOfTheTime)
   const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
-  return reply.code(202).headers({
-    'x-progress': status === 'pending' ? 'waiting' : records,
-    'retry-after': String(Math.min(Math.max(seconds, 1), maxWaitSeconds))
-  }).send()
+  return reply
+    .code(202)
+    .headers({
+      'x-progress': status === 'pending' ? 'waiting' : records,
+      'retry-after': String(Math.min(Math.max(seconds, 1), maxWaitSeconds))
+    })
+    .send()
 }

@@ -34,8 +34,8 @@ export interface FhirRequest {
 const maxSegments = 10
 
 /**
- * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR cannot
- * hold is no path at all here, since the next server might read it as another one.
+ * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR
+ * cannot hold is no path at all here, since the next server might read it as another one.
  * @throws {Failure} NOT_FOUND
  */
 export function pathSegments (path: string): readonly string[] {
@@ -47,7 +47,9 @@ export function pathSegments (path: string): readonly string[] {
 function segmentOf (text: string): string {
   if (text === '') throw new Failure('NOT_FOUND', { message: slashError })
   const segment = decoded(text)
-  if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') throw new Failure('NOT_FOUND')
+  if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') {
+    throw new Failure('NOT_FOUND')
+  }
   return segment
 }
 
@@ -59,14 +61,20 @@ function decoded (text: string): string | undefined {
   }
 }
 
-/** A parameter of every request that asks for a form of the response. There is one form, so it is taken out once it asks for it. */
+/**
+ * A parameter of every request that asks for a form of the response. There is one form, so it is taken out once it asks
+ * for it.
+ */
 const jsonTypes = new Set(['json', 'application/json', 'application/fhir+json'])
 
 /** Whether a value of `_format` means JSON of R4. In a query a plus sign is a space. */
 function isJsonFormat (value: string): boolean {
   const [type = '', ...parameters] = value.split(';')
   const versions = parameters.flatMap(text => /^\s*fhirVersion\s*=\s*"?([^"]*)"?\s*$/i.exec(text)?.[1] ?? [])
-  return jsonTypes.has(toMediaType(type.trim().replace(' ', '+'))) && versions.every(version => fhirVersions.includes(version))
+  return (
+    jsonTypes.has(toMediaType(type.trim().replace(' ', '+'))) &&
+    versions.every(version => fhirVersions.includes(version))
+  )
 }
 
 /**
@@ -75,7 +83,9 @@ function isJsonFormat (value: string): boolean {
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
   const requested = query.filter(([name]) => name === '_format')
-  if (!requested.every(([, value]) => isJsonFormat(value))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
+  if (!requested.every(([, value]) => isJsonFormat(value))) {
+    throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
+  }
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
@@ -84,7 +94,10 @@ export function readCriteria (text: string | undefined): readonly QueryPair[] | 
   return text === undefined ? undefined : parseQuery(text.replace(/^[^?]*\?/, ''))
 }
 
-/** @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was meant */
+/**
+ * @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was
+ * meant
+ */
 export function requireNoQuery ({ query }: FhirRequest): void {
   if (query.length > 0) throw invalidParameter('query', 'this request takes no parameters')
 }
@@ -94,7 +107,9 @@ export function requireNoQuery ({ query }: FhirRequest): void {
  * @throws {Failure} BAD_REQUEST
  */
 export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
-  if (!isElement(body) || body.resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
+  if (!isElement(body) || body.resourceType !== type) {
+    throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
+  }
   return body as FhirResource
 }
 
@@ -105,7 +120,9 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
 export function readSince (text: string | undefined): string | undefined {
   // In a URL a plus sign that is not encoded is a space.
   const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
-  if (since !== undefined && !formats['fhir-instant'](since)) throw invalidParameter('_since', `expected ${formatDescriptions['fhir-instant']}`)
+  if (since !== undefined && !formats['fhir-instant'](since)) {
+    throw invalidParameter('_since', `expected ${formatDescriptions['fhir-instant']}`)
+  }
   return since
 }
 

@@ -17,26 +17,43 @@ interface OnceParts {
 /** What an Idempotency-Key makes one of: nothing else that a POST or PATCH does is told by its trace. */
 type Keyed = FhirCreate | Patch
 
-const isKeyed = (interaction: FhirInteraction): interaction is Keyed => interaction.kind === 'create' || interaction.kind === 'patch'
+const isKeyed = (interaction: FhirInteraction): interaction is Keyed =>
+  interaction.kind === 'create' || interaction.kind === 'patch'
 
 /** Performs an interaction; a create or a patch with an Idempotency-Key once. */
-export async function performIdempotently (reply: FastifyReply, interaction: FhirInteraction, { store, keyedRequests, key }: OnceParts): Promise<FhirAnswer> {
+export async function performIdempotently (
+  reply: FastifyReply,
+  interaction: FhirInteraction,
+  { store, keyedRequests, key }: OnceParts
+): Promise<FhirAnswer> {
   if (key === undefined || !isKeyed(interaction)) return await store.perform(interaction)
-  const { caller: { tenantId, mode }, method } = reply.request
+  const {
+    caller: { tenantId, mode },
+    method
+  } = reply.request
   const { type } = interaction
-  const what = interaction.kind === 'create' ? { body: interaction.resource } : { id: interaction.id, ifMatch: interaction.version, body: interaction.patch }
-  const { response, isReplayed } = await keyedRequests.perform({ tenantId, mode, key, method, route: `fhir/${type}`, ...what },
-    claim => interaction.kind === 'create' ? createdOnce(store, interaction, claim) : patchedOnce(store, interaction, claim))
+  const what =
+    interaction.kind === 'create'
+      ? { body: interaction.resource }
+      : { id: interaction.id, ifMatch: interaction.version, body: interaction.patch }
+  const { response, isReplayed } = await keyedRequests.perform(
+    { tenantId, mode, key, method, route: `fhir/${type}`, ...what },
+    claim =>
+      interaction.kind === 'create' ? createdOnce(store, interaction, claim) : patchedOnce(store, interaction, claim)
+  )
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
   return response
 }
 
 /**
- * The key of a request that takes one. Other methods, and a POST that only reads, do nothing that would be done twice, so there
- * the header says nothing.
+ * The key of a request that takes one. Other methods, and a POST that only reads, do nothing that would be done twice,
+ * so there the header says nothing.
  * @throws {Failure} BAD_REQUEST for a key where each request would be performed
  */
-export function idempotencyKeyFor ({ method, raw }: Pick<FastifyRequest, 'method' | 'raw'>, interaction: FhirInteraction): string | undefined {
+export function idempotencyKeyFor (
+  { method, raw }: Pick<FastifyRequest, 'method' | 'raw'>,
+  interaction: FhirInteraction
+): string | undefined {
   if (method !== 'POST' && method !== 'PATCH') return undefined
   const { scopes } = policy[interaction.kind]
   const doesNothing = interaction.kind !== 'export' && scopes !== 'entries' && !scopes.includes('write')
@@ -47,7 +64,11 @@ export function idempotencyKeyFor ({ method, raw }: Pick<FastifyRequest, 'method
 
 interface Once { readonly response: FhirAnswer, readonly isReplayed: boolean }
 
-async function createdOnce (store: TenantStore, { type, resource }: FhirCreate, claim: IdempotencyClaim): Promise<Once> {
+async function createdOnce (
+  store: TenantStore,
+  { type, resource }: FhirCreate,
+  claim: IdempotencyClaim
+): Promise<Once> {
   if (claim.result !== undefined) {
     const first = await ifExists(versionOf(store, type, claim.result))
     if (first === undefined) throw deletedSince()

@@ -31,7 +31,10 @@ interface ImportRoutesOptions {
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
-/** `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which tells how far it is. */
+/**
+ * `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which tells how far
+ * it is.
+ */
 export async function importRoutes (scope: FastifyInstance, { imports, url }: ImportRoutesOptions): Promise<void> {
   // The router reads an encoded dollar, which many clients send, in no other form of a path.
   scope.post('/:operation(^\\$import$)', async (request, reply) => {
@@ -39,7 +42,11 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     requireScope(request.caller, 'write')
     requireNoQuery(request)
     refuseIdempotencyKey(request)
-    if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An import runs as a job after the response.' })
+    if (!parsePrefer(request).isAsync) {
+      throw new Failure('BAD_REQUEST', {
+        message: 'Send the header Prefer: respond-async. An import runs as a job after the response.'
+      })
+    }
     const job = await imports.begin(request, inputsIn(request.body))
     reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
     return sendJobResponse(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
@@ -60,7 +67,8 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
   })
 }
 
-const sendJobResponse = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
+const sendJobResponse = (reply: FastifyReply, diagnostics: string): FastifyReply =>
+  reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
 
 function requireNoQuery ({ raw }: FastifyRequest): void {
   if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
@@ -77,19 +85,29 @@ const known = new Set<unknown>(['inputFormat', 'inputSource', 'storageDetail', '
 
 function inputsIn (body: unknown): readonly ImportInput[] {
   const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource with inputFormat and input, as for HAPI.' })
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) {
+    throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource with inputFormat and input, as for HAPI.' })
+  }
   const parameters = parameter as readonly FhirElement[]
-  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw invalidParameter('parameter', `expected ${[...known].join(', ')}`)
+  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) {
+    throw invalidParameter('parameter', `expected ${[...known].join(', ')}`)
+  }
   const [format] = parameters.filter(({ name }) => name === 'inputFormat')
-  if (format === undefined || !formats.has(format.valueCode)) throw invalidParameter('inputFormat', 'expected application/fhir+ndjson')
+  if (format === undefined || !formats.has(format.valueCode)) {
+    throw invalidParameter('inputFormat', 'expected application/fhir+ndjson')
+  }
   for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) requirePlainStorage(part)
   return parameters.filter(({ name }) => name === 'input').map(inputOf)
 }
 
 function requirePlainStorage (part: unknown): void {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
-  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw invalidParameter('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
-  if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw invalidParameter('storageDetail', 'expected the type https')
+  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) {
+    throw invalidParameter('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
+  }
+  if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) {
+    throw invalidParameter('storageDetail', 'expected the type https')
+  }
 }
 
 function inputOf ({ part }: FhirElement): ImportInput {
@@ -101,13 +119,23 @@ function inputOf ({ part }: FhirElement): ImportInput {
   return { resourceType: valueOf('type'), url: valueOf('url') }
 }
 
-/** A failed import is there all the same, so no code says that it is not, or that the request for its state was wrong in other ways. */
+/**
+ * A failed import is there all the same, so no code says that it is not, or that the request for its state was wrong in
+ * other ways.
+ */
 function failureOf ({ failure }: Job): Failure {
-  const code = failure !== undefined && Object.hasOwn(catalog, failure.code) ? failure.code as FailureCode : 'INTERNAL_ERROR'
-  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, { message: failure?.message })
+  const code =
+    failure !== undefined && Object.hasOwn(catalog, failure.code) ? (failure.code as FailureCode) : 'INTERNAL_ERROR'
+  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, {
+    message: failure?.message
+  })
 }
 
-function sendManifest (reply: FastifyReply, { id, completedAt, expiresAt, progress: { processed, failed } }: Job, url: string): FastifyReply {
+function sendManifest (
+  reply: FastifyReply,
+  { id, completedAt, expiresAt, progress: { processed, failed } }: Job,
+  url: string
+): FastifyReply {
   const manifest = {
     transactionTime: completedAt,
     request: `${url}/v1/fhir/$import`,
@@ -116,7 +144,10 @@ function sendManifest (reply: FastifyReply, { id, completedAt, expiresAt, progre
     error: [],
     extension: { results: `${url}/v1/bulk/jobs/${id}/results`, processedRecords: processed, failedRecords: failed }
   }
-  return reply.type('application/json; charset=utf-8').header('expires', new Date(expiresAt).toUTCString()).send(JSON.stringify(manifest))
+  return reply
+    .type('application/json; charset=utf-8')
+    .header('expires', new Date(expiresAt).toUTCString())
+    .send(JSON.stringify(manifest))
 }
 
 /** Between two questions how far an import is. */
@@ -124,5 +155,8 @@ const retryAfterSeconds = '5'
 
 function sendProgress (reply: FastifyReply, { status, progress: { processed, total } }: Job): FastifyReply {
   const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
-  return reply.code(202).headers({ 'x-progress': status === 'pending' ? 'waiting' : records, 'retry-after': retryAfterSeconds }).send()
+  return reply
+    .code(202)
+    .headers({ 'x-progress': status === 'pending' ? 'waiting' : records, 'retry-after': retryAfterSeconds })
+    .send()
 }

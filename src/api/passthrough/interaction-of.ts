@@ -21,17 +21,29 @@ interface Named { readonly type: string, readonly id: string, readonly version: 
 
 type Reader = (request: FhirRequest, named: Named) => FhirInteraction
 
-/** `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation: which ids there can be is for the policy to say. */
+/**
+ * `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation: which ids
+ * there can be is for the policy to say.
+ */
 interface Route { readonly path: readonly string[], readonly methods: Readonly<Record<string, Reader>> }
 
-const route = (path: string, methods: Route['methods']): Route => ({ path: path === '' ? [] : path.split('/'), methods })
+const route = (path: string, methods: Route['methods']): Route => ({
+  path: path === '' ? [] : path.split('/'),
+  methods
+})
 
 const methodsOf = (path: string, reader: Reader): Route[] => [route(path, { GET: reader, POST: reader })]
 
 /** Every request of raw FHIR that is understood, the more particular paths first. What is not here is refused. */
 const routes: readonly Route[] = [
   route('', { POST: bundle }),
-  route(':type', { GET: search, POST: create, PUT: conditionalUpdate, PATCH: conditionalPatch, DELETE: conditionalDelete }),
+  route(':type', {
+    GET: search,
+    POST: create,
+    PUT: conditionalUpdate,
+    PATCH: conditionalPatch,
+    DELETE: conditionalDelete
+  }),
   route(':type/_search', { POST: search }),
   route(':type/_history', {}),
   route(':type/$validate', { POST: validate }),
@@ -59,22 +71,31 @@ const routes: readonly Route[] = [
 export function parseInteraction (request: FhirRequest): FhirInteraction {
   const matching = routes.filter(({ path }) => matches(path, request.path))
   const [found] = matching
-  if (found === undefined) throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
+  if (found === undefined) {
+    throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
+  }
   const method = request.method === 'HEAD' ? 'GET' : request.method
   const reader = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
   if (reader === undefined) throw notOffered(methodsAt(found, request))
   const interaction = reader(request, namedIn(found.path, request.path))
-  if (request.hasOtherPrecondition === true && policy[interaction.kind].scopes.includes('write')) throw otherPrecondition()
+  if (request.hasOtherPrecondition === true && policy[interaction.kind].scopes.includes('write')) {
+    throw otherPrecondition()
+  }
   return interaction
 }
 
 /** HEAD is as GET, but of an export, which it would begin. */
 function methodsAt ({ methods }: Route, { path }: FhirRequest): string[] {
-  return Object.keys(methods).flatMap(method => method === 'GET' && path.at(-1) !== '$export' ? ['GET', 'HEAD'] : [method])
+  return Object.keys(methods).flatMap(method =>
+    method === 'GET' && path.at(-1) !== '$export' ? ['GET', 'HEAD'] : [method]
+  )
 }
 
 function notOffered (methods: readonly string[]): Failure {
-  return new Failure('METHOD_NOT_ALLOWED', { message: 'This gateway does not support this interaction. Its CapabilityStatement lists those that it supports.', headers: { allow: methods.join(', ') } })
+  return new Failure('METHOD_NOT_ALLOWED', {
+    message: 'This gateway does not support this interaction. Its CapabilityStatement lists those that it supports.',
+    headers: { allow: methods.join(', ') }
+  })
 }
 
 function matches (pattern: readonly string[], path: readonly string[]): boolean {
@@ -92,7 +113,10 @@ function namedIn (pattern: readonly string[], path: readonly string[]): Named {
 }
 
 function notAmongOthers (): never {
-  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import must be sent as a separate request.', headers: { allow: '' } })
+  throw new Failure('METHOD_NOT_ALLOWED', {
+    message: 'An import must be sent as a separate request.',
+    headers: { allow: '' }
+  })
 }
 
 function search (request: FhirRequest, { type }: Named): FhirInteraction {
@@ -117,12 +141,25 @@ function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction 
 
 /** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
 function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirInteraction {
-  const given = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
+  const given = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, [
+    '_count',
+    '_cursor',
+    '_since',
+    '_type',
+    'start',
+    'end'
+  ])
   const since = readSince(given.get('_since'))
-  const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor').map(([name, value]) => [name, name === '_since' ? since! : value] as const)
+  const parameters = [...given]
+    .filter(([name]) => name !== '_count' && name !== '_cursor')
+    .map(([name, value]) => [name, name === '_since' ? since! : value] as const)
   for (const [name, value] of parameters) {
-    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw invalidParameter(name, 'expected a value of the type that the operation defines')
-    if (name === '_type' && !value.split(',').every(type => resourceTypes.has(type))) throw invalidParameter(name, 'expected comma-separated R4 resource types')
+    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) {
+      throw invalidParameter(name, 'expected a value of the type that the operation defines')
+    }
+    if (name === '_type' && !value.split(',').every(type => resourceTypes.has(type))) {
+      throw invalidParameter(name, 'expected comma-separated R4 resource types')
+    }
   }
   return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
 }
@@ -134,14 +171,22 @@ function queryIn (body: unknown): FhirRequest['query'] {
     return [name, value] as const
   })
   const types = texts.filter(([name]) => name === '_type').map(([, value]) => value)
-  return [...texts.filter(([name]) => name !== '_type'), ...types.length > 0 ? [['_type', types.join(',')] as const] : []]
+  return [
+    ...texts.filter(([name]) => name !== '_type'),
+    ...(types.length > 0 ? [['_type', types.join(',')] as const] : [])
+  ]
 }
 
 function create (request: FhirRequest, { type }: Named): FhirInteraction {
   requireNoQuery(request)
   const resource = parseInteger(request, type)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
-  return { kind: 'conditional-create', type, resource, criteria: criteriaOf(type, request.ifNoneExist, request.fhirBase) }
+  return {
+    kind: 'conditional-create',
+    type,
+    resource,
+    criteria: criteriaOf(type, request.ifNoneExist, request.fhirBase)
+  }
 }
 
 /**
@@ -150,14 +195,21 @@ function create (request: FhirRequest, { type }: Named): FhirInteraction {
  */
 function parseInteger (request: FhirRequest, type: string): FhirResource {
   const resource = resourceIn(request, type)
-  if (isSubsetted(resource)) throw new Failure('VALIDATION_ERROR', { message: 'The tag SUBSETTED marks an incomplete record, so the rest would be lost. Read the whole record and change that, or send a patch. If the record is complete, remove the tag.' })
+  if (isSubsetted(resource)) {
+    throw new Failure('VALIDATION_ERROR', {
+      message:
+        'The tag SUBSETTED marks an incomplete record, so the rest would be lost. Read the whole record and change that, or send a patch. If the record is complete, remove the tag.'
+    })
+  }
   return resource
 }
 
 function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
   requireNoQuery(request)
   const resource = parseInteger(request, type)
-  if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
+  if (resource.id !== undefined && resource.id !== id) {
+    throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
+  }
   return { kind: 'update', type, id, resource, ...versionIn(request) }
 }
 
@@ -172,19 +224,40 @@ function patch (request: FhirRequest, { type, id }: Named): FhirInteraction {
 }
 
 function conditionalUpdate (request: FhirRequest, { type }: Named): FhirInteraction {
-  return { kind: 'conditional-update', type, resource: parseInteger(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+  return {
+    kind: 'conditional-update',
+    type,
+    resource: parseInteger(request, type),
+    criteria: criteriaOf(type, request.query, request.fhirBase),
+    ...versionIn(request)
+  }
 }
 
 function conditionalPatch (request: FhirRequest, { type }: Named): FhirInteraction {
-  return { kind: 'conditional-patch', type, patch: patchIn(request), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+  return {
+    kind: 'conditional-patch',
+    type,
+    patch: patchIn(request),
+    criteria: criteriaOf(type, request.query, request.fhirBase),
+    ...versionIn(request)
+  }
 }
 
 function conditionalDelete (request: FhirRequest, { type }: Named): FhirInteraction {
-  return { kind: 'conditional-delete', type, criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+  return {
+    kind: 'conditional-delete',
+    type,
+    criteria: criteriaOf(type, request.query, request.fhirBase),
+    ...versionIn(request)
+  }
 }
 
 function patchIn ({ body }: FhirRequest): readonly unknown[] {
-  if (!Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send a JSON Patch (RFC 6902): an array of operations, as application/json-patch+json.' })
+  if (!Array.isArray(body)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'Send a JSON Patch (RFC 6902): an array of operations, as application/json-patch+json.'
+    })
+  }
   return body
 }
 
@@ -206,13 +279,17 @@ function singles (query: FhirRequest['query'], known: readonly string[]): Readon
     if (!known.includes(name)) throw invalidParameter('query', `this request supports only ${known.join(', ')}`)
     addSingle(given, name, value)
   }
-  if (given.has('_cursor') && given.size > 1) throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole request')
+  if (given.has('_cursor') && given.size > 1) {
+    throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole request')
+  }
   return given
 }
 
 function paging (query: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {
   const count = query.get('_count')
   const cursor = query.get('_cursor')
-  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) throw invalidParameter('_count', 'expected a whole number from 1')
+  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) {
+    throw invalidParameter('_count', 'expected a whole number from 1')
+  }
   return { ...count !== undefined && { count: Math.min(Number(count), 1_000) }, ...cursor !== undefined && { cursor } }
 }

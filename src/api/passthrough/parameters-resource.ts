@@ -12,7 +12,9 @@ export interface OperationParameter { readonly name: string, readonly value: str
  */
 export function parseParameters (body: unknown): readonly OperationParameter[] {
   const { resourceType, parameter = [] } = isElement(body) ? body : {}
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) {
+    throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
+  }
   return parameter.map(parseGiven)
 }
 
@@ -20,7 +22,11 @@ export function parseParameters (body: unknown): readonly OperationParameter[] {
 function parseGiven (part: unknown): OperationParameter {
   const { name, ...content } = isElement(part) ? part : {}
   const [[member, value] = [], ...more] = Object.entries(content)
-  if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw invalidParameter('parameter', 'expected parts with a name and one value[x] each')
-  if (!isElement(value) && !['string', 'boolean', 'number'].includes(typeof value)) throw invalidParameter(safeName(name), 'expected one value')
+  if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) {
+    throw invalidParameter('parameter', 'expected parts with a name and one value[x] each')
+  }
+  if (!isElement(value) && !['string', 'boolean', 'number'].includes(typeof value)) {
+    throw invalidParameter(safeName(name), 'expected one value')
+  }
   return { name, value: isElement(value) ? value : String(value) }
 }

@@ -8,9 +8,14 @@ interface Preferences {
 }
 
 export function parsePrefer ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
-  const preferences = [prefer ?? []].flat().flatMap(header => header.split(',')).map(request => request.split(';', 1)[0]!.trim().replaceAll('"', ''))
+  const preferences = [prefer ?? []]
+    .flat()
+    .flatMap(header => header.split(','))
+    .map(request => request.split(';', 1)[0]!.trim().replaceAll('"', ''))
   return {
-    returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form => preferences.includes(`return=${form}`)),
+    returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form =>
+      preferences.includes(`return=${form}`)
+    ),
     isLenient: preferences.includes('handling=lenient'),
     isAsync: preferences.includes('respond-async')
   }

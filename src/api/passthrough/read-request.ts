@@ -48,7 +48,9 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   const type = headers['content-type'] ?? ''
   if (!(body instanceof Buffer) || body.length === 0) return []
   requireUtf8(type)
-  if (toMediaType(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
+  if (toMediaType(type) !== 'application/x-www-form-urlencoded') {
+    throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
+  }
   return parseQuery(body.toString(), maxValue)
 }
 
@@ -61,7 +63,11 @@ function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: s
   if (isContent(request, path)) return relativizeReferences(binaryOf(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
-  if (!types.has(toMediaType(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
+  if (!types.has(toMediaType(type))) {
+    throw new Failure('UNSUPPORTED_MEDIA_TYPE', {
+      message: 'Send application/fhir+json, or application/json-patch+json for a patch.'
+    })
+  }
   requireUtf8(type)
   const value = parseBody(body)
   return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
@@ -78,5 +84,7 @@ function mayHold (json: Buffer, url: string): boolean {
  */
 function requireJsonAccepted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
   if (parameters.some(([name]) => name === '_format')) return
-  if (acceptableType(request) === undefined) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
+  if (acceptableType(request) === undefined) {
+    throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
+  }
 }

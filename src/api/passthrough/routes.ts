@@ -14,12 +14,19 @@ import { idempotencyKeyFor, performIdempotently } from './idempotent.js'
 import { readRequest } from './read-request.js'
 
 /** OPTIONS of every path below `/v1/fhir`: 405 with the methods that the path has, without a key. */
-export async function passthroughOptions (scope: FastifyInstance, { fhirBase }: { readonly fhirBase: string }): Promise<void> {
+export async function passthroughOptions (
+  scope: FastifyInstance,
+  { fhirBase }: { readonly fhirBase: string }
+): Promise<void> {
   const place = { fhirBase, prefix: scope.prefix }
   scope.setErrorHandler(fhirErrorHandler)
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 0 }, async () => undefined)
-  for (const path of ['', '/*']) scope.options(path, async request => { parseInteraction(readRequest(request, place)) })
+  for (const path of ['', '/*']) {
+    scope.options(path, async request => {
+      parseInteraction(readRequest(request, place))
+    })
+  }
 }
 
 interface PassthroughOptions {
@@ -34,15 +41,25 @@ interface PassthroughOptions {
   readonly bodyBytes: number
 }
 
-/** `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided on and built anew. */
-export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequests, url, exports, bodyBytes }: PassthroughOptions): Promise<void> {
+/**
+ * `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided
+ * on and built anew.
+ */
+export async function passthrough (
+  scope: FastifyInstance,
+  { storeFor, keyedRequests, url, exports, bodyBytes }: PassthroughOptions
+): Promise<void> {
   const fhirBase = `${url}/v1/fhir`
   scope.decorateRequest('understood', undefined)
   const place = { fhirBase, prefix: scope.prefix }
   scope.setErrorHandler(fhirErrorHandler)
   scope.setNotFoundHandler(notFoundHandler)
   scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body)
+  scope.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer', bodyLimit: bodyBytes },
+    async (_: FastifyRequest, body: Buffer) => body
+  )
   scope.addHook('onRequest', async request => refuseEncoded(request))
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const requested = readRequest(request, place)
@@ -51,7 +68,8 @@ export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequ
     const store = storeFor(request)
     if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
     const response = await performIdempotently(reply, interaction, { store, keyedRequests, key })
-    const content = requested.wantsContent && response.record !== undefined ? contentOf(request, response.record) : undefined
+    const content =
+      requested.wantsContent && response.record !== undefined ? contentOf(request, response.record) : undefined
     return sendFhirResponse(reply, response, { interaction, fhirBase, content })
   }
   await scope.register(terminologyProxy, {
@@ -61,5 +79,12 @@ export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequ
       return await storeFor(request).passage(interaction)
     }
   })
-  for (const path of ['', '/*']) scope.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'], url: path, exposeHeadRoute: false, handler })
+  for (const path of ['', '/*']) {
+    scope.route({
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'],
+      url: path,
+      exposeHeadRoute: false,
+      handler
+    })
+  }
 }

@@ -1,23 +1,28 @@
 import { beginsWithSpace, safeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
-import { suggestion } from '../../envelope/nearest.js'
-import { commonParameterNames, referencePath, parameterNames, parameterOf, type ParameterDefinition } from '../../mappings/r4/search-parameters.js'
+import { referencePath } from '../../mappings/r4/search-parameters.js'
 import type { Criteria, FhirSearch, IterableInclude, ChainedCondition, Projection } from '../../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { isModifier, modifiersOf, supportsModifier } from '../../tenant-guard/modifiers.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
-import { uriElements } from '../../tenant-guard/writes/link-elements.js'
-import { relativizeReference } from '../../tenant-guard/writes/own-references.js'
-import { countAlternatives, splitUnescaped } from '../../fhir/search-escaping.js'
+import { countAlternatives } from '../../fhir/search-escaping.js'
 import type { FhirRequest } from './fhir-request.js'
+import { notCanonicals, relative, requireKnown, readChain, readHas, parseChain } from './search-references.js'
 
 const maxCount = 1_000
+
 const maxIncludes = 60
+
 const maxIterated = 3
+
 /** Searches that the chains and `_has` of one search may become. */
 const maxJoined = 20
-/** HAPI joins a table for each condition and each key to sort by: 200 of them kept it busy for half a minute, and so did 20,000 values. */
+
+/**
+ * HAPI joins a table for each condition and each key to sort by: 200 of them kept it busy for half a minute, and so did
+ * 20,000 values.
+ */
 const maxConditions = 50
+
 const maxValues = 5_000
 
 /** What the query of a search comes to, part by part. */
@@ -33,8 +38,8 @@ interface Parts {
 type SearchContext = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
 
 /**
- * A search of a type: http://hl7.org/fhir/R4/search.html. A parameter that R4 does not have there is refused, or left out
- * where the client wants that; a join deeper than one reference is refused.
+ * A search of a type: http://hl7.org/fhir/R4/search.html. A parameter that R4 does not have there is refused, or left
+ * out where the client wants that; a join deeper than one reference is refused.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function readSearch (type: string, { query, isLenient, fhirBase }: SearchContext): FhirSearch {
@@ -48,14 +53,16 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Search
     }
     requireFew(parts)
   }
-  if (parts.single.has('_cursor') && query.length > 1) throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole search')
+  if (parts.single.has('_cursor') && query.length > 1) {
+    throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole search')
+  }
   requireBounded(parts)
   return searchOf(type, parts)
 }
 
 /**
- * Whether a text can be the name of a parameter at all. Another one, such as a name behind a byte order mark, is a mistake and no
- * parameter of another server that could be left out: without its filter a search shows everything.
+ * Whether a text can be the name of a parameter at all. Another one, such as a name behind a byte order mark, is a
+ * mistake and no parameter of another server that could be left out: without its filter a search shows everything.
  */
 const isName = (name: string): boolean => /^[\w.:-]+$/.test(name)
 
@@ -77,14 +84,22 @@ function searchOf (type: string, { parameters, joins, includes, single, requeste
 }
 
 /**
- * What tells the record of a conditional request: conditions on that record alone, since criteria that are not understood in
- * full would mean another one.
+ * What tells the record of a conditional request: conditions on that record alone, since criteria that are not
+ * understood in full would mean another one.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
   const { parameters, joins, includes, requested } = readSearch(type, { query, isLenient: false, fhirBase })
-  const isPlain = joins.length + includes.length === 0 && parameters.length === requested.length && !parameters.some(([name]) => name === '_sort')
-  if (parameters.length === 0 || !isPlain) throw invalidParameter('criteria', `expected one or more search parameters of ${type}, without chains, includes or paging`)
+  const isPlain =
+    joins.length + includes.length === 0 &&
+    parameters.length === requested.length &&
+    !parameters.some(([name]) => name === '_sort')
+  if (parameters.length === 0 || !isPlain) {
+    throw invalidParameter(
+      'criteria',
+      `expected one or more search parameters of ${type}, without chains, includes or paging`
+    )
+  }
   return { type, parameters }
 }
 
@@ -92,11 +107,18 @@ export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase:
 export function parseProjection (single: ReadonlyMap<string, string>): Projection | undefined {
   const elements = single.get('_elements')
   const summary = single.get('_summary')
-  if (elements !== undefined && !/^[A-Za-z]{1,64}(?:,[A-Za-z]{1,64}){0,99}$/.test(elements)) throw invalidParameter('_elements', 'expected comma-separated names of elements')
-  if (summary !== undefined && !['true', 'false', 'text', 'data', 'count'].includes(summary)) throw invalidParameter('_summary', 'expected true, false, text, data or count')
+  if (elements !== undefined && !/^[A-Za-z]{1,64}(?:,[A-Za-z]{1,64}){0,99}$/.test(elements)) {
+    throw invalidParameter('_elements', 'expected comma-separated names of elements')
+  }
+  if (summary !== undefined && !['true', 'false', 'text', 'data', 'count'].includes(summary)) {
+    throw invalidParameter('_summary', 'expected true, false, text, data or count')
+  }
   const isShaped = summary !== undefined && summary !== 'count'
   if (elements === undefined && !isShaped) return undefined
-  return { ...elements !== undefined && { elements }, ...isShaped && { summary: summary as NonNullable<Projection['summary']> } }
+  return {
+    ...(elements !== undefined && { elements }),
+    ...(isShaped && { summary: summary as NonNullable<Projection['summary']> })
+  }
 }
 
 const singles = new Set(['_count', '_total', '_summary', '_elements', '_cursor'])
@@ -118,89 +140,55 @@ export function addSingle (single: Map<string, string>, name: string, value: str
   single.set(name, value)
 }
 
-/** @returns the name itself */
-function requireKnown (type: string, name: string): string {
-  const [plain = ''] = name.split(':', 1)
-  if (parameterOf(type, plain) !== undefined) return requireModifier(type, name)
-  const message = `not a supported R4 search parameter of ${type}${suggestion(plain, [...parameterNames(type), ...commonParameterNames])}`
-  throw new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${message}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${safeName(name)}: ${message}` }] })
-}
-
-/**
- * A modifier that is passed over makes a search find other records, and a write by criteria change them, so it is refused even
- * where unknown parameters may be left out.
- * @returns the name itself
- */
-function requireModifier (type: string, name: string): string {
-  const [plain = '', modifier, ...more] = name.split(':')
-  if (modifier === undefined || (more.length === 0 && supportsModifier(type, plain, modifier))) return name
-  const modifiers = modifiersOf(type, plain)
-  const message = modifiers.length === 0 ? 'no modifiers' : `only ${modifiers.map(known => `:${known}`).join(', ')}`
-  throw invalidParameter(more.length === 0 && isModifier(modifier) ? name : plain, `this parameter supports ${message}`)
-}
-
-/** `subject:Patient.name`, `patient.name`. */
-function readChain (type: string, [name, value]: SearchParameter, fhirBase: string): ChainedCondition {
-  const [, reference = '', target, condition = ''] = /^([a-z][A-Za-z0-9_-]*)(?::([A-Za-z]+))?\.(.+)$/.exec(name) ?? []
-  if (condition.includes('.')) throw invalidParameter(safeName(name), 'a chain can follow only one reference; search in two steps')
-  if (referencePath(type, reference) === undefined) throw unknownReference(type, name)
-  const [plain = ''] = condition.split(':', 1)
-  const possible = target === undefined ? parameterOf(type, reference)?.targets ?? [] : [target]
-  const types = possible.filter(candidate => isTenantType(candidate) && parameterOf(candidate, plain) !== undefined)
-  const [read, ...others] = types.map(candidate => relative([condition, value], candidate, fhirBase))
-  // A URL here may be a record to one type and a mere text to another.
-  const isOne = read !== undefined && others.every(([, text]) => text === read[1])
-  if (!isOne || types.length > maxTargets) throw invalidParameter(safeName(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
-  for (const each of types) requireModifier(each, condition)
-  return { direction: 'chain', types, reference, condition: read }
-}
-
-const maxTargets = 5
-
-/** `_has:Observation:patient:code`. */
-function readHas (type: string, [name, value]: SearchParameter, fhirBase: string): ChainedCondition {
-  const [, from = '', reference = '', ...rest] = name.split(':')
-  const condition = rest.join(':')
-  if (/^_has(?::|$)/.test(condition) || condition.includes('.')) throw invalidParameter('_has', 'can follow only one reference; search in two steps')
-  const targets = parameterOf(from, reference)?.targets
-  const leadsHere = referencePath(from, reference) !== undefined && (targets === undefined || targets.includes(type))
-  if (!isTenantType(from) || !leadsHere) throw invalidParameter('_has', `expected _has:Type:parameter:condition, with an R4 search parameter of that type that refers to ${type}; ${notCanonicals}`)
-  requireKnown(from, condition)
-  return { direction: 'has', types: [from], reference, condition: relative([condition, value], from, fhirBase) }
-}
-
 function readInclude (type: string, name: string, value: string): IterableInclude {
   const [, kind, modifier] = /^_((?:rev)?include)(?::(.*))?$/s.exec(name) ?? []
   const [from = '', parameter = '', target, ...more] = value.split(':', 4)
   const direction = kind === 'include' ? 'include' : 'revinclude'
   const iterate = modifier === 'iterate'
   const isFromHere = direction === 'revinclude' || iterate || from === type
-  const isKnown = isTenantType(from) && referencePath(from, parameter) !== undefined && (target === undefined || isTenantType(target))
-  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw invalidParameter(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with an R4 reference search parameter; the only modifier is :iterate, and ' + notCanonicals)
+  const isKnown =
+    isTenantType(from) &&
+    referencePath(from, parameter) !== undefined &&
+    (target === undefined || isTenantType(target))
+  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) {
+    throw invalidParameter(
+      `_${direction}`,
+      'expected Type:parameter or Type:parameter:Target, with an R4 reference search parameter; the only modifier is :iterate, and ' +
+        notCanonicals
+    )
+  }
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
-}
-
-/** How many searches of their own joins are: one for each type of record whose condition they have. */
-export function parseChain (joins: readonly ChainedCondition[]): number {
-  return joins.reduce((sum, { types }) => sum + types.length, 0)
 }
 
 /** While the parts are read, so that there are never more. */
 function requireFew ({ parameters, joins, includes }: Parts): void {
-  if (parseChain(joins) > maxJoined) throw invalidParameter('_has', `at most ${maxJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`)
+  if (parseChain(joins) > maxJoined) {
+    throw invalidParameter(
+      '_has',
+      `at most ${maxJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`
+    )
+  }
   if (parameters.length + joins.length > maxConditions) throw tooManyConditions()
   if (includes.length > maxIncludes) throw invalidParameter('_include', `at most ${maxIncludes} in one search`)
-  if (includes.filter(({ iterate }) => iterate === true).length > maxIterated) throw invalidParameter('_include', `at most ${maxIterated} with :iterate`)
+  if (includes.filter(({ iterate }) => iterate === true).length > maxIterated) {
+    throw invalidParameter('_include', `at most ${maxIterated} with :iterate`)
+  }
 }
 
 function requireBounded ({ parameters, joins }: Parts): void {
-  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: countAlternatives(value, ',') }))
+  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({
+    name,
+    values: countAlternatives(value, ',')
+  }))
   const conditions = lists.reduce((sum, { name, values }) => sum + (name === '_sort' ? values : 1), 0)
   if (conditions > maxConditions) throw tooManyConditions()
-  if (lists.reduce((sum, { values }) => sum + values, 0) > maxValues) throw invalidParameter('query', `at most ${maxValues} values in one search, counting each comma-separated value`)
+  if (lists.reduce((sum, { values }) => sum + values, 0) > maxValues) {
+    throw invalidParameter('query', `at most ${maxValues} values in one search, counting each comma-separated value`)
+  }
 }
 
-const tooManyConditions = (): Failure => invalidParameter('query', `at most ${maxConditions} search parameters and _sort keys in one search`)
+const tooManyConditions = (): Failure =>
+  invalidParameter('query', `at most ${maxConditions} search parameters and _sort keys in one search`)
 
 function readSort (type: string, value: string): string {
   const keys = value.split(',', maxConditions + 1)
@@ -215,29 +203,8 @@ function readCount (text: string): number {
 }
 
 function readTotal (text: string): NonNullable<FhirSearch['total']> {
-  if (text !== 'none' && text !== 'estimate' && text !== 'accurate') throw invalidParameter('_total', 'expected none, estimate or accurate')
+  if (text !== 'none' && text !== 'estimate' && text !== 'accurate') {
+    throw invalidParameter('_total', 'expected none, estimate or accurate')
+  }
   return text
 }
-
-/** What {@link referencePath} leaves out. */
-const notCanonicals = 'canonical URLs are not followed: search for the url instead'
-
-function unknownReference (type: string, name: string): Failure {
-  return new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: expected a chain over an R4 reference search parameter of ${type}; ${notCanonicals}` })
-}
-
-/** A reference to a record here as the datastore knows it: the URL of this gateway is not the datastore's. */
-function relative ([name, value]: QueryPair, type: string, fhirBase: string): SearchParameter {
-  const [plain = '', target] = name.split(':')
-  const definition = parameterOf(type, plain)
-  // After :identifier comes the system of an identifier, and after a chain a condition of the other record.
-  if (definition === undefined || !mayLead(definition) || (target !== undefined && !isTenantType(target))) return [name, value]
-  const local = value.includes(fhirBase) ? splitUnescaped(value, ',').map(one => relativizeReference(one, fhirBase)).join(',') : value
-  if (definition.kind === 'reference' && /(?:^|,)[a-z][a-z0-9+.-]*:\/\//i.test(local) && !leadsToCanonicals(definition.expression)) throw invalidParameter(safeName(name), 'expected Type/id of a record on this gateway')
-  return [name, local]
-}
-
-/** Of what is searched as uri, these elements are what R4 has as url. */
-const mayLead = ({ kind, expression = '' }: ParameterDefinition): boolean => kind === 'reference' || (kind === 'uri' && /\.(?:attachment\.url|endpoint)$/.test(expression))
-
-const leadsToCanonicals = (expression = ''): boolean => uriElements.has(/(\w+)$/.exec(expression)?.[1] ?? '')

@@ -14,13 +14,15 @@ interface CarriedOptions {
 }
 
 /**
- * The routes that @fastify/http-proxy carries: questions about codes, which no tenant owns. Path, query, headers and body are
- * those of the passage; of the answer goes back what the guard shows of it.
+ * The routes that @fastify/http-proxy carries: questions about codes, which no tenant owns. Path, query, headers and
+ * body are those of the passage; of the answer goes back what the guard shows of it.
  */
 export async function terminologyProxy (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
   const carrier = new ProxyDispatcher()
   await scope.register(httpProxy, {
-    routes: [...new Set(Object.keys(terminologyOperations).map(name => name.split('/', 1)[0]))].map(type => `/${type}/${anyOperation}`),
+    routes: [...new Set(Object.keys(terminologyOperations).map(name => name.split('/', 1)[0]))].map(
+      type => `/${type}/${anyOperation}`
+    ),
     httpMethods: ['GET', 'POST'],
     // Where a request goes is known when it was read.
     upstream: '',
@@ -36,13 +38,16 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
         method: passage.method,
         queryString: () => passage.query,
         body: passage.body ?? null,
-        ...passage.body !== undefined && { contentType: passage.headers['content-type'] },
+        ...(passage.body !== undefined && { contentType: passage.headers['content-type'] }),
         rewriteRequestHeaders: () => passage.headers,
         rewriteHeaders: () => ({}),
         // Else a 503 would be asked for ten times more.
         retryDelay: () => null,
         onResponse: (_, __, response) => {
-          shown(passage, response as unknown as Response).then(({ status, body }) => reply.code(status).type(fhirType).send(body), error => reply.send(error))
+          shown(passage, response as unknown as Response).then(
+            ({ status, body }) => reply.code(status).type(fhirType).send(body),
+            error => reply.send(error)
+          )
         },
         onError: (_, { error }) => reply.send(passage.broken(error.cause as Error))
       })
@@ -54,8 +59,9 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
 const anyOperation = ':operation(^\\$.*$)'
 
 /**
- * Sends through the datastore's own connections, and nowhere that no passage led to. The proxy sends in the same turn in which
- * a passage was opened; by its address alone one datastore would be taken for another one on the same host, credential included.
+ * Sends through the datastore's own connections, and nowhere that no passage led to. The proxy sends in the same turn
+ * in which a passage was opened; by its address alone one datastore would be taken for another one on the same host,
+ * credential included.
  */
 class ProxyDispatcher {
   #opened: Passage['upstream'] | undefined
@@ -101,5 +107,8 @@ async function textOf (passage: Passage, stream: Readable): Promise<string> {
 
 function tooLarge (): Failure {
   const message = 'The response is too large. Narrow the request with filter, or request a part with offset and count.'
-  return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+  return new Failure('BAD_REQUEST', {
+    message,
+    issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }]
+  })
 }

@@ -15,8 +15,12 @@ type ParameterInput = Terminology['parameters'][number]
 export function terminology (request: FhirRequest): Terminology {
   const [type, operation] = request.path as [Terminology['type'], string]
   const { parameters: forms, needed } = terminologyOperations[`${type}/${operation}`]!
-  const parameters = (request.method === 'POST' ? parseBodyParameter(request) : parseQueryParameter(request)).map(parameter => read(parameter, forms))
-  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw invalidParameter(needed, 'is required: the canonical URL of a resource that the datastore\'s operator loaded')
+  const parameters = (request.method === 'POST' ? parseBodyParameter(request) : parseQueryParameter(request)).map(
+    parameter => read(parameter, forms)
+  )
+  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) {
+    throw invalidParameter(needed, "is required: the canonical URL of a resource that the datastore's operator loaded")
+  }
   return { kind: 'terminology', type, operation, parameters }
 }
 
@@ -31,14 +35,18 @@ function parseBodyParameter ({ query, body }: FhirRequest): readonly ParameterIn
 
 function read ({ name, value }: ParameterInput, forms: Readonly<Record<string, ParameterForm>>): ParameterInput {
   const form = Object.hasOwn(forms, name) ? forms[name] : undefined
-  if (form === undefined) throw invalidParameter(safeName(name), `not supported by this operation; it takes ${Object.keys(forms).join(', ')}`)
+  if (form === undefined) {
+    throw invalidParameter(safeName(name), `not supported by this operation; it takes ${Object.keys(forms).join(', ')}`)
+  }
   return { name, value: readers[form](name, value) }
 }
 
 type Reader = (name: string, value: ParameterInput['value']) => ParameterInput['value']
 
 const text = (message: string, pattern: RegExp): Reader => (name, value) => {
-  if (typeof value !== 'string' || value.length > max || !pattern.test(value)) throw invalidParameter(name, `expected ${message}`)
+  if (typeof value !== 'string' || value.length > max || !pattern.test(value)) {
+    throw invalidParameter(name, `expected ${message}`)
+  }
   return value
 }
 
@@ -55,23 +63,40 @@ const readers: Readonly<Record<ParameterForm, Reader>> = {
   string: text('text', plain),
   boolean: text('true or false', /^(?:true|false)$/),
   integer: text('a whole number of 0 or more', /^\d{1,6}$/),
-  dateTime: text('a date or time', /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/),
+  dateTime: text(
+    'a date or time',
+    /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/
+  ),
   Coding: (name, value) => codingOf(name, value),
   CodeableConcept: (name, value) => conceptOf(name, value)
 }
 
-const codingMembers: Readonly<Record<string, Reader>> = { system: canonical, version: text('text', plain), code: text('a code', plain), display: text('text', plain) }
+const codingMembers: Readonly<Record<string, Reader>> = {
+  system: canonical,
+  version: text('text', plain),
+  code: text('a code', plain),
+  display: text('text', plain)
+}
 
 /** Of a Coding what tells which code it is. */
 function codingOf (name: string, value: unknown): FhirElement {
   if (!isElement(value)) throw invalidParameter(name, 'expected a Coding, in a Parameters resource')
   const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')
-  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw invalidParameter(name, 'expected a Coding with system, version, code and display')
-  return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as ParameterInput['value'])]))
+  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) {
+    throw invalidParameter(name, 'expected a Coding with system, version, code and display')
+  }
+  return Object.fromEntries(
+    members.map(([member, item]) => [member, codingMembers[member]!(name, item as ParameterInput['value'])])
+  )
 }
 
 function conceptOf (name: string, value: unknown): FhirElement {
   const { coding = [], text: words, ...more } = isElement(value) ? value : {}
-  if (!isElement(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw invalidParameter(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
-  return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as ParameterInput['value']) } }
+  if (!isElement(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) {
+    throw invalidParameter(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
+  }
+  return {
+    coding: coding.map(item => codingOf(name, item)),
+    ...(words !== undefined && { text: text('text', plain)(name, words as ParameterInput['value']) })
+  }
 }

@@ -11,7 +11,9 @@ import { resourceIn, type FhirRequest } from './fhir-request.js'
  * @throws {Failure} BAD_REQUEST
  */
 export function validate (request: FhirRequest, { type }: { readonly type: string }): Validate {
-  const { resource, parameters } = isParameters(request.body) ? partsOf(request.body) : { resource: request.body, parameters: [] }
+  const { resource, parameters } = isParameters(request.body)
+    ? partsOf(request.body)
+    : { resource: request.body, parameters: [] }
   for (const parameter of [...request.query, ...parameters]) requireKnown(parameter)
   return { kind: 'validate', type, resource: resourceIn({ body: resource }, type) }
 }
@@ -20,12 +22,18 @@ function isParameters (body: unknown): body is FhirElement {
   return isElement(body) && body.resourceType === 'Parameters'
 }
 
-function partsOf ({ parameter = [] }: FhirElement): { readonly resource: unknown, readonly parameters: readonly QueryPair[] } {
+function partsOf ({ parameter = [] }: FhirElement): {
+  readonly resource: unknown
+  readonly parameters: readonly QueryPair[]
+} {
   const parts = isElementArray(parameter) ? parameter : refuse()
   const resources = parts.filter(({ name }) => name === 'resource')
   if (resources.length !== 1) refuse()
   const others = parts.filter(({ name }) => name !== 'resource')
-  return { resource: resources[0]!.resource, parameters: others.map(({ name, valueCode }) => [textOf(name), textOf(valueCode)]) }
+  return {
+    resource: resources[0]!.resource,
+    parameters: others.map(({ name, valueCode }) => [textOf(name), textOf(valueCode)])
+  }
 }
 
 const textOf = (value: unknown): string => typeof value === 'string' ? value : ''
@@ -34,10 +42,14 @@ const textOf = (value: unknown): string => typeof value === 'string' ? value : '
 const modes = new Set(['create', 'update'])
 
 function requireKnown ([name, value]: QueryPair): void {
-  if (name !== 'mode') throw invalidParameter('parameter', 'this operation takes resource and mode; it validates against base R4')
+  if (name !== 'mode') {
+    throw invalidParameter('parameter', 'this operation takes resource and mode; it validates against base R4')
+  }
   if (!modes.has(value)) throw invalidParameter('mode', 'expected create or update')
 }
 
 function refuse (): never {
-  throw new Failure('BAD_REQUEST', { message: 'Send the resource itself, or a Parameters resource with one parameter named resource.' })
+  throw new Failure('BAD_REQUEST', {
+    message: 'Send the resource itself, or a Parameters resource with one parameter named resource.'
+  })
 }

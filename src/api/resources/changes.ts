@@ -7,31 +7,41 @@ import { isElement } from '../../mappings/core/path.js'
 export type Changes = Readonly<Record<string, unknown>>
 
 /**
- * The fields that a PATCH body names, and what they become. The body tells which kind it is, not the header: an array is a
- * JSON Patch (RFC 6902), an object is a merge (RFC 7396).
+ * The fields that a PATCH body names, and what they become. The body tells which kind it is, not the header: an array
+ * is a JSON Patch (RFC 6902), an object is a merge (RFC 7396).
  * @param shown the resource as the client sees it
  * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR
  */
 export function changesOf (body: unknown, shown: Readonly<Record<string, unknown>>): Changes {
   if (Array.isArray(body)) return patchedFields(body, shown)
-  if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send an object with the fields to change, or an array of JSON Patch operations.' })
-  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)]))
+  if (!isElement(body)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'Send an object with the fields to change, or an array of JSON Patch operations.'
+    })
+  }
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)])
+  )
 }
 
 /**
- * The same changes with null for a field, and nothing for a member, in which they left an object empty, since FHIR has no
- * empty objects. What was sent empty in place of something else, such as of a text, stays the mistake that it is.
+ * The same changes with null for a field, and nothing for a member, in which they left an object empty, since FHIR has
+ * no empty objects. What was sent empty in place of something else, such as of a text, stays the mistake that it is.
  */
 export function withoutClearedFields (changes: Changes, body: unknown, shown: Changes): Changes {
   const sent = isElement(body) ? body : {}
-  return Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, filledParts(value, shown[name], sent[name]) ?? null]))
+  return Object.fromEntries(
+    Object.entries(changes).map(([name, value]) => [name, filledParts(value, shown[name], sent[name]) ?? null])
+  )
 }
 
 function filledParts (value: unknown, shown: unknown, sent: unknown): unknown {
   const isCleared = shown === undefined && isElement(sent) && Object.keys(sent).length > 0
   if (!isElement(value) || !(isCleared || isElement(shown))) return value
   const [before, change] = [shown, sent].map(part => isElement(part) ? part : {}) as [Changes, Changes]
-  const members = Object.entries(value).map(([name, member]) => [name, filledParts(member, before[name], change[name])] as const).filter(([, member]) => member !== undefined)
+  const members = Object.entries(value)
+    .map(([name, member]) => [name, filledParts(member, before[name], change[name])] as const)
+    .filter(([, member]) => member !== undefined)
   return members.length === 0 ? undefined : Object.fromEntries(members)
 }
 
@@ -41,7 +51,9 @@ function filledParts (value: unknown, shown: unknown, sent: unknown): unknown {
  */
 export function requireUnchanged (body: unknown, version: string | undefined): void {
   if (!isElement(body) || typeof body.versionId !== 'string' || body.versionId === version) return
-  throw new Failure('CONFLICT', { message: 'The record has changed since it was read. Read it again, or send only the fields to change.' })
+  throw new Failure('CONFLICT', {
+    message: 'The record has changed since it was read. Read it again, or send only the fields to change.'
+  })
 }
 
 /** RFC 7396 below a field, except that what names the old code or unit goes with it. */
@@ -50,13 +62,24 @@ function merged (before: unknown, change: unknown): unknown {
   const known = isElement(before) ? before : {}
   const outdated = namesOfOld(known, change)
   const stored = Object.fromEntries(Object.entries(known).filter(([name]) => !outdated.includes(name)))
-  const members = Object.entries(change).map(([name, value]) => [name, value === null ? undefined : merged(stored[name], value)] as const)
-  return Object.fromEntries(Object.entries({ ...stored, ...Object.fromEntries(members) }).filter(([, value]) => value !== undefined))
+  const members = Object.entries(change).map(
+    ([name, value]) => [name, value === null ? undefined : merged(stored[name], value)] as const
+  )
+  return Object.fromEntries(
+    Object.entries({ ...stored, ...Object.fromEntries(members) }).filter(([, value]) => value !== undefined)
+  )
 }
 
-/** The words of a code, and of a quantity the code beside its unit or the unit beside its code: left as they are, they would tell of another one. */
+/**
+ * The words of a code, and of a quantity the code beside its unit or the unit beside its code: left as they are, they
+ * would tell of another one.
+ */
 function namesOfOld (known: Changes, change: Changes): readonly string[] {
-  const isReplaced = (name: string): boolean => known[name] !== undefined && change[name] !== undefined && change[name] !== null && !deepEqual(change[name], known[name])
+  const isReplaced = (name: string): boolean =>
+    known[name] !== undefined &&
+    change[name] !== undefined &&
+    change[name] !== null &&
+    !deepEqual(change[name], known[name])
   const codes = change.code !== undefined && !deepEqual(change.code, known.code) ? ['display', 'text', 'codings'] : []
   if (isReplaced('code')) return [...codes, 'unit']
   return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : codes

@@ -9,20 +9,32 @@ import type { SearchParameter } from '../../tenant-guard/interaction.js'
 /** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
 export function validateFilterValue (filter: Filter, modifier: string | undefined, value: string): string | undefined {
   const parts = modifier === 'text' ? [value] : values(filter, value)
-  if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
+  if (parts.some(part => part.trim() === '')) {
+    return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
+  }
   if (parts.some(beginsWithSpace)) return spaceError
   if (modifier === 'text') return undefined
-  const validateParts = (each: (part: string) => boolean, message: string) => values(filter, value).every(each) ? undefined : message
+  const validateParts = (each: (part: string) => boolean, message: string) =>
+    values(filter, value).every(each) ? undefined : message
   switch (filter.kind) {
-    case 'boolean': return validateParts(part => part === 'true' || part === 'false', 'expected true or false')
+    case 'boolean':
+      return validateParts(part => part === 'true' || part === 'false', 'expected true or false')
     case 'date':
     case 'from':
-    case 'until': return isDate(value) ? undefined : dateError(value)
-    case 'reference': return validateParts(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
+    case 'until':
+      return isDate(value) ? undefined : dateError(value)
+    case 'reference':
+      return validateParts(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
-    case 'number': return validateParts(part => quantityForm.test(part), 'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code')
-    case 'token': return validateParts(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
-    default: return undefined
+    case 'number':
+      return validateParts(
+        part => quantityForm.test(part),
+        'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code'
+      )
+    case 'token':
+      return validateParts(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
+    default:
+      return undefined
   }
 }
 
@@ -32,7 +44,10 @@ function dateError (value: string): string {
   return 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
 }
 
-/** Whether there can be a record with this code: where R4's binding is required, it allows no other. A value with a code system is left to the datastore. */
+/**
+ * Whether there can be a record with this code: where R4's binding is required, it allows no other. A value with a code
+ * system is left to the datastore.
+ */
 function mayBeStored ({ codes, aliases = {} }: Filter, part: string): boolean {
   return codes === undefined || part.includes('|') || codes.includes(part) || Object.hasOwn(aliases, part)
 }
@@ -81,9 +96,12 @@ function values ({ kind }: Filter, value: string): string[] {
 }
 
 const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
-const [canonicalForm, quantityForm, typeRegExp] = [valueForms.canonical, valueForms.quantity, typePattern].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
+const [canonicalForm, quantityForm, typeRegExp] = [valueForms.canonical, valueForms.quantity, typePattern].map(
+  form => new RegExp(`^${form}$`)
+) as [RegExp, RegExp, RegExp]
 
-const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
+const withType = ({ types: [main] = [] }: Filter, part: string): string =>
+  part.includes('/') || main === undefined ? part : `${main}/${part}`
 
 function expectedId ({ types = [], canonicalOf }: Filter): string {
   const main = types[0] === undefined ? 'expected an id' : `expected the id of ${withArticle(types[0])}`

@@ -18,7 +18,11 @@ export type IncludeRequest =
  * @returns undefined when there is no query
  * @throws {Failure} BAD_REQUEST
  */
-export function parseInclude (mapping: Mapping, relationsOf: () => ReadonlyMap<string, Relation>, search: string): IncludeRequest | undefined {
+export function parseInclude (
+  mapping: Mapping,
+  relationsOf: () => ReadonlyMap<string, Relation>,
+  search: string
+): IncludeRequest | undefined {
   const pairs = parseQuery(search)
   if (pairs.length === 0) return undefined
   const [[name, value] = ['', '']] = pairs
@@ -35,7 +39,12 @@ function parseSimpleInclude (relations: ReadonlyMap<string, Relation>, value: st
 function unknownName (relations: ReadonlyMap<string, Relation>, name: string): never {
   const names = [...relations.keys()]
   const meant = suggestion(name, names)
-  throw invalidParameter('include', meant === '' ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one${meant}`)
+  throw invalidParameter(
+    'include',
+    meant === ''
+      ? `expected resources that refer to this one: ${names.join(', ')}`
+      : `no such resource refers to this one${meant}`
+  )
 }
 
 function parseFhirInclude (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): IncludeRequest {
@@ -52,13 +61,18 @@ function readInclude (mapping: Mapping, name: string, value: string): Include[] 
   const isOfType = direction === 'include' ? type === mapping.type : isTenantType(type)
   const leadsRight = target === undefined || (direction === 'include' ? isTenantType(target) : target === mapping.type)
   if (!isOfType || !leadsRight || more.length > 0) throw notUnderstood(mapping, name)
-  if (referencePath(type, parameter) !== undefined) return [{ direction, type, parameter, ...direction === 'include' && target !== undefined && { target } }]
+  if (referencePath(type, parameter) !== undefined) {
+    return [{ direction, type, parameter, ...(direction === 'include' && target !== undefined && { target }) }]
+  }
   if (Object.hasOwn(otherName, parameter) && referencePath(type, otherName[parameter]!) !== undefined) return []
   throw notUnderstood(mapping, name)
 }
 
 function notUnderstood ({ type }: Mapping, name: string): Error {
-  const expected = name === '_include' ? `${type}:parameter, a search parameter of ${type} in R4` : `Type:parameter, a search parameter of that type in R4 that leads to ${withArticle(type)}`
+  const expected =
+    name === '_include'
+      ? `${type}:parameter, a search parameter of ${type} in R4`
+      : `Type:parameter, a search parameter of that type in R4 that leads to ${withArticle(type)}`
   return invalidParameter(name, `expected ${expected}`)
 }
 

@@ -30,7 +30,11 @@ export function create (context: Context, body: unknown): Promise<StoredResource
 }
 
 /** The same with another way to store the checked resource. */
-export async function prepareAndSave<T> ({ mapping, store, createContext }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
+export async function prepareAndSave<T> (
+  { mapping, store, createContext }: Context,
+  body: unknown,
+  save: (resource: FhirResource) => Promise<T>
+): Promise<T> {
   const complete = await resolveReferences(mapping, store, validateCreate(mapping, body, createContext))
   const resource = buildResource(mapping, complete)
   return await mapErrorsToFields(mapping, complete, () => save(resource))
@@ -61,7 +65,11 @@ const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => 
  * was faster the change is made again on the new state, unless the client demanded a version.
  * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT, VALIDATION_ERROR
  */
-export async function update (context: Context, { id, body, ifMatch }: Update, trace = noTrace): Promise<StoredResource> {
+export async function update (
+  context: Context,
+  { id, body, ifMatch }: Update,
+  trace = noTrace
+): Promise<StoredResource> {
   for (let attempt = 1; ; attempt++) {
     const before = await read(context, id)
     const made = await trace.found(before)
@@ -81,7 +89,12 @@ export async function update (context: Context, { id, body, ifMatch }: Update, t
 /** How often a change is tried when other writers change the record at the same moment. */
 const maxAttempts = 8
 
-async function updateFrom ({ mapping, store, warn }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
+async function updateFrom (
+  { mapping, store, warn }: Context,
+  before: StoredResource,
+  body: unknown,
+  trace: Trace
+): Promise<StoredResource> {
   const shown = mapping.present(before)
   const { changed, stored } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
   const complete = await resolveReferences(mapping, store, changed)
@@ -90,7 +103,8 @@ async function updateFrom ({ mapping, store, warn }: Context, before: StoredReso
   throwIfIssues(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId
   if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
-  const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
+  const write = (): Promise<StoredResource> =>
+    store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
   const written = await mapErrorsToFields(mapping, complete, () => trace.leave(resource, version, write))
   warn?.(lossWarnings(mapping, before, resource))
   return written
@@ -99,7 +113,9 @@ async function updateFrom ({ mapping, store, warn }: Context, before: StoredReso
 /** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */
 export async function remove ({ mapping, store }: Context, id: string, ifMatch: string | undefined): Promise<void> {
   const versions = versionsIn(ifMatch, 'If-Match') ?? '*'
-  if (versions !== '*' && versions.length > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
+  if (versions !== '*' && versions.length > 1) {
+    throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
+  }
   const version = versions === '*' ? undefined : versions[0]
   await store.delete({ kind: 'delete', type: mapping.type, id, ...version !== undefined && { version } })
 }

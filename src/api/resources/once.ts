@@ -27,7 +27,9 @@ async function firstResponse (context: Context, result: Result): Promise<StoredR
 }
 
 function versionOf ({ mapping: { type }, store }: Context, { id, version }: Result): Promise<StoredResource> {
-  return version === undefined ? store.read({ kind: 'read', type, id }) : store.vread({ kind: 'vread', type, id, version })
+  return version === undefined
+    ? store.read({ kind: 'read', type, id })
+    : store.vread({ kind: 'vread', type, id, version })
 }
 
 async function madeOnce (context: Context, resource: FhirResource, claim: IdempotencyClaim): Promise<Made> {

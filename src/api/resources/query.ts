@@ -28,12 +28,15 @@ interface Values {
 const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
 
 /**
- * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of the
- * resource, each at most once. What is not understood is refused.
+ * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of
+ * the resource, each at most once. What is not understood is refused.
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
-  const query = parseQueryPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
+  const query = parseQueryPairs(search, {
+    takesSeveral: name => takesSeveral(mapping, name),
+    takesIds: name => filterNamed(mapping, name)?.kind === 'reference'
+  })
   const filters = [...query].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, query)
@@ -48,15 +51,26 @@ export function readSearch (mapping: Mapping, search: string): Query {
 }
 
 /**
- * The names and values of a query, decoded once; a name that is given twice is refused, since servers differ in which one counts.
+ * The names and values of a query, decoded once; a name that is given twice is refused, since servers differ in which
+ * one counts.
  * @param search what follows the question mark, undecoded
  * @throws {Failure} BAD_REQUEST
  */
-export function parseQueryPairs (search: string, { takesSeveral, takesIds }: Values = oneValue): ReadonlyMap<string, string> {
+export function parseQueryPairs (
+  search: string,
+  { takesSeveral, takesIds }: Values = oneValue
+): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  const max = (name: string): number => name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength
+  const max = (name: string): number => (name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength)
   for (const [name, value] of parseQuery(search, max)) {
-    if (pairs.has(name)) throw invalidParameter(safeName(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
+    if (pairs.has(name)) {
+      throw invalidParameter(
+        safeName(name),
+        takesSeveral(name)
+          ? 'is given twice; send it once with its values separated by commas, any of which may match'
+          : 'is given twice; it takes only one value'
+      )
+    }
     pairs.set(name, value)
   }
   return pairs
@@ -73,7 +87,10 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   const filter = filterNamed(mapping, plain)
   if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
   if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
-    throw invalidParameter(safeName(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
+    throw invalidParameter(
+      safeName(name),
+      filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers'
+    )
   }
   const error = validateFilterValue(filter, modifier, value)
   if (error !== undefined) throw invalidParameter(safeName(name), error)
@@ -82,8 +99,12 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
 
 function refuseRivals ({ filters }: Mapping, query: ReadonlyMap<string, string>): void {
   for (const name of query.keys()) {
-    const rivals = Object.hasOwn(filters, name) ? conflictingFilters(filters, name).filter(other => query.has(other)) : []
-    if (rivals.length > 0) throw invalidParameter(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
+    const rivals = Object.hasOwn(filters, name)
+      ? conflictingFilters(filters, name).filter(other => query.has(other))
+      : []
+    if (rivals.length > 0) {
+      throw invalidParameter(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
+    }
   }
 }
 
@@ -100,14 +121,19 @@ function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
   const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
   const message = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
-  return new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${message}`, issues: [fieldIssue(safeName(name), message, 'not-supported')] })
+  return new Failure('UNKNOWN_FILTER', {
+    message: `${safeName(name)}: ${message}`,
+    issues: [fieldIssue(safeName(name), message, 'not-supported')]
+  })
 }
 
 function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
     const filter = filterNamed(mapping, name)
-    if (filter === undefined) throw invalidParameter('sort', 'expected the name of a filter, with the prefix - for descending order')
+    if (filter === undefined) {
+      throw invalidParameter('sort', 'expected the name of a filter, with the prefix - for descending order')
+    }
     return key.startsWith('-') ? `-${filter.param}` : filter.param
   })
   return ['_sort', keys.join(',')]

@@ -12,22 +12,45 @@ import type { Relation } from './relations.js'
  * @param url the gateway's own, before `/v1`
  * @throws {Failure} NOT_FOUND
  */
-export async function readWithIncludes ({ mapping, store }: Context, id: string, includeRequest: IncludeRequest, url: string): Promise<unknown> {
-  const found = await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes: includeRequest.includes })
+export async function readWithIncludes (
+  { mapping, store }: Context,
+  id: string,
+  includeRequest: IncludeRequest,
+  url: string
+): Promise<unknown> {
+  const found = await store.readRelated({
+    kind: 'read-related',
+    type: mapping.type,
+    id,
+    includes: includeRequest.includes
+  })
   if (includeRequest.form === 'fhir') return bundleOf(found, includeRequest.includes, `${url}/v1/fhir`)
   return { ...mapping.present(found.record), ...listsOf(found, includeRequest.relations) }
 }
 
 function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {
-  const lists = relations.map(({ mapping: { path, type, present } }) => [path, related.filter(({ resourceType }) => resourceType === type).map(present)] as const)
+  const lists = relations.map(
+    ({ mapping: { path, type, present } }) =>
+      [path, related.filter(({ resourceType }) => resourceType === type).map(present)] as const
+  )
   const cut = relations.filter(({ mapping: { type } }) => cutTypes.has(type)).map(({ mapping: { path } }) => path)
   return { ...Object.fromEntries(lists), ...cut.length > 0 && { [incompleteLists]: cut } }
 }
 
 /** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset has it, all of its addresses the gateway's. */
 function bundleOf ({ record, related, cutTypes }: Related, includes: readonly Include[], base: string): unknown {
-  const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({ fullUrl: `${base}/${resource.resourceType}/${resource.id}`, resource, search: { mode } })
-  const requested = [`_id=${record.id}`, ...includes.map(({ direction, type, parameter, target }) => `_${direction}=${type}:${parameter}${target === undefined ? '' : `:${target}`}`)]
+  const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({
+    fullUrl: `${base}/${resource.resourceType}/${resource.id}`,
+    resource,
+    search: { mode }
+  })
+  const requested = [
+    `_id=${record.id}`,
+    ...includes.map(
+      ({ direction, type, parameter, target }) =>
+        `_${direction}=${type}:${parameter}${target === undefined ? '' : `:${target}`}`
+    )
+  ]
   return {
     resourceType: 'Bundle',
     type: 'searchset',

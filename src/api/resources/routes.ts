@@ -1,3 +1,4 @@
+import type { Issue } from '../../envelope/failures.js'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { rawQuery, invalidParameter } from '../../envelope/query.js'
 import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
@@ -35,36 +36,65 @@ export async function resources (scope: FastifyInstance, options: ResourceOption
 
 const keyed = { config: { takesIdempotencyKey: true } } as const
 
-function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFor, keyedRequests, now, url, newUrl }: ResourceOptions): void {
+function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOptions): void {
+  const { storeFor, now, newUrl } = options
+  const contextOf = (request: FastifyRequest): Context => ({
+    mapping,
+    store: storeFor(request),
+    createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
+  })
+  readRoutes(scope, { ...options, mapping, contextOf })
+  createRoute(scope, { ...options, mapping, contextOf })
+  if (!mapping.appendOnly) changeRoutes(scope, { ...options, mapping, contextOf })
+}
+
+interface RouteOptions extends ResourceOptions {
+  readonly mapping: Mapping
+  readonly contextOf: (request: FastifyRequest) => Context
+}
+
+function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, url }: RouteOptions): void {
   const { path } = mapping
   let relations: ReturnType<typeof reverseIncludes> | undefined
   const relationsOf = () => (relations ??= reverseIncludes(mapping, mappings))
-  const contextOf = (request: FastifyRequest): Context => ({
-    mapping, store: storeFor(request), createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
+  scope.get(`/${path}`, async request => {
+    const page = await search(contextOf(request), readSearch(mapping, rawQuery(request.raw.url)))
+    return {
+      data: page.resources.map(mapping.present),
+      total: page.total,
+      cursor: page.cursor,
+      hasMore: page.cursor !== undefined
+    }
   })
+  scope.get(`/${path}/:id`, async (request: WithId, reply) => {
+    const { params: { id }, headers } = request
+    const includes = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
+    if (includes !== undefined) return await readWithIncludes(contextOf(request), id, includes, url)
+    const stored = await read(contextOf(request), id)
+    if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) return present(mapping, stored, reply)
+    return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
+  })
+}
+
+function createRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequests }: RouteOptions): void {
+  const { path } = mapping
   scope.post(`/${path}`, keyed, async (request, reply) => {
     requirePlainWrite(request)
-    const written = await claimed(keyedRequests, { request, route: path }, claim => createOnce(contextOf(request), request.body, claim))
+    const create = async (claim?: IdempotencyClaim) => await createOnce(contextOf(request), request.body, claim)
+    const written = await claimed(keyedRequests, { request, route: path }, create)
     reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
     return presentWritten(mapping, written, reply)
   })
-  scope.get(`/${path}`, async request => {
-    const page = await search(contextOf(request), readSearch(mapping, rawQuery(request.raw.url)))
-    return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
-  })
-  scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    const includeRequest = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
-    if (includeRequest !== undefined) return await readWithIncludes(contextOf(request), request.params.id, includeRequest, url)
-    const stored = await read(contextOf(request), request.params.id)
-    if (etagMatches(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
-    return present(mapping, stored, reply)
-  })
-  if (mapping.appendOnly) return
+}
+
+function changeRoutes (scope: FastifyInstance, { mapping, contextOf, keyedRequests }: RouteOptions): void {
+  const { path } = mapping
   scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
     requirePlainWrite(request)
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
-    const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce({ ...contextOf(request), warn: lost => { request.warnings = lost } }, change, claim))
-    return presentWritten(mapping, written, reply)
+    const context = { ...contextOf(request), warn: (lost: readonly Issue[]) => { request.warnings = lost } }
+    const update = async (claim?: IdempotencyClaim) => await updateOnce(context, change, claim)
+    return presentWritten(mapping, await claimed(keyedRequests, { request, route: path, ...change }, update), reply)
   })
   scope.delete(`/${path}/:id`, async (request: WithId) => {
     requirePlainWrite(request)
@@ -73,13 +103,29 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   })
 }
 
-interface Keyed { readonly request: FastifyRequest, readonly route: string, readonly id?: string, readonly ifMatch?: string | undefined }
+interface Keyed {
+  readonly request: FastifyRequest
+  readonly route: string
+  readonly id?: string
+  readonly ifMatch?: string | undefined
+}
 
 /** Performs a write; one with an Idempotency-Key while no other one with it is performed. */
-async function claimed (keyedRequests: IdempotencyStore, { request, ...what }: Keyed, perform: (claim?: IdempotencyClaim) => Promise<WriteResult>): Promise<WriteResult> {
-  const { caller: { tenantId, mode }, method, body, raw } = request
+async function claimed (
+  keyedRequests: IdempotencyStore,
+  { request, ...what }: Keyed,
+  perform: (claim?: IdempotencyClaim) => Promise<WriteResult>
+): Promise<WriteResult> {
+  const {
+    caller: { tenantId, mode },
+    method,
+    body,
+    raw
+  } = request
   const key = readIdempotencyKey(raw.rawHeaders)
-  return key === undefined ? await perform() : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
+  return key === undefined
+    ? await perform()
+    : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
 }
 
 function presentWritten (mapping: Mapping, { stored, isReplayed }: WriteResult, reply: FastifyReply) {
@@ -93,7 +139,9 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
   return mapping.present(stored)
 }
 
-/** Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled. */
+/**
+ * Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled.
+ */
 function requirePlainWrite (request: FastifyRequest): void {
   if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
   const [name] = parseQueryPairs(rawQuery(request.raw.url)).keys()

@@ -15,7 +15,10 @@ const minLifetimeMs = 1_000
 /** The largest response of a token server. */
 const maxResponseBytes = 1_048_576
 
-/** Access tokens by the client credentials grant (RFC 6749, section 4.4). Secrets and keys in files are read again for each token. */
+/**
+ * Access tokens by the client credentials grant (RFC 6749, section 4.4). Secrets and keys in files are read again for
+ * each token.
+ */
 export class ClientCredentials implements CredentialSource {
   readonly #credentials: OAuthCredentials
   readonly #agent: Agent
@@ -25,15 +28,26 @@ export class ClientCredentials implements CredentialSource {
     this.#credentials = credentials
     // Presented to the token server only if it authenticates the client.
     const shown = proof.method === 'tls_client_auth' ? certificate : undefined
-    this.#agent = new Agent({ connections: 1, maxResponseSize: maxResponseBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
+    this.#agent = new Agent({
+      connections: 1,
+      maxResponseSize: maxResponseBytes,
+      connect: { rejectUnauthorized: true, ...shown, ...(ca !== undefined && { ca }) }
+    })
   }
 
   async next (signal: AbortSignal): Promise<Credential> {
     try {
       const configuration = await this.#configuration(signal)
-      const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, { ...this.#credentials.parameters })
-      if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialError('the token server issued a token that is not valid in a header')
-      return { header: bearerHeader(token), lifetimeMs: seconds === undefined ? assumedLifetimeMs : Math.max(seconds * 1_000, minLifetimeMs) }
+      const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, {
+        ...this.#credentials.parameters
+      })
+      if (!/^[\x21-\x7e]+$/.test(token)) {
+        throw new CredentialError('the token server issued a token that is not valid in a header')
+      }
+      return {
+        header: bearerHeader(token),
+        lifetimeMs: seconds === undefined ? assumedLifetimeMs : Math.max(seconds * 1_000, minLifetimeMs)
+      }
     } catch (error) {
       throw toCredentialError(error)
     }
@@ -45,29 +59,51 @@ export class ClientCredentials implements CredentialSource {
 
   async #configuration (signal: AbortSignal): Promise<oidc.Configuration> {
     const { tokenUrl, clientId, proof } = this.#credentials
-    // Nothing else is known of the server. The audience of assertions is its token endpoint, as in RFC 7523 and SMART App Launch.
-    const configuration = new oidc.Configuration({ issuer: tokenUrl, token_endpoint: tokenUrl }, clientId, undefined, await clientAuthentication(proof))
+    // Nothing else is known of the server. The audience of assertions is its token endpoint, as in RFC 7523 and SMART
+    // App Launch.
+    const configuration = new oidc.Configuration(
+      { issuer: tokenUrl, token_endpoint: tokenUrl },
+      clientId,
+      undefined,
+      await clientAuthentication(proof)
+    )
     // The configuration allows http only on loopback.
     if (tokenUrl.startsWith('http:')) oidc.allowInsecureRequests(configuration)
     configuration[oidc.customFetch] = async (url, options) =>
-      await fetch(url, { ...options, body: options.body as string, signal, dispatcher: this.#agent }) as unknown as Response
+      (await fetch(url, {
+        ...options,
+        body: options.body as string,
+        signal,
+        dispatcher: this.#agent
+      })) as unknown as Response
     return configuration
   }
 }
 
 async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAuth> {
   switch (proof.method) {
-    case 'client_secret_basic': return oidc.ClientSecretBasic(await textOf(proof.secret))
-    case 'client_secret_post': return oidc.ClientSecretPost(await textOf(proof.secret))
-    case 'private_key_jwt': return oidc.PrivateKeyJwt({ key: await signingKey(proof.keyFile, proof.hash), ...proof.keyId !== undefined && { kid: proof.keyId } })
-    case 'tls_client_auth': return oidc.TlsClientAuth()
+    case 'client_secret_basic':
+      return oidc.ClientSecretBasic(await textOf(proof.secret))
+    case 'client_secret_post':
+      return oidc.ClientSecretPost(await textOf(proof.secret))
+    case 'private_key_jwt':
+      return oidc.PrivateKeyJwt({
+        key: await signingKey(proof.keyFile, proof.hash),
+        ...(proof.keyId !== undefined && { kid: proof.keyId })
+      })
+    case 'tls_client_auth':
+      return oidc.TlsClientAuth()
   }
 }
 
 /** The present secret. */
 export async function textOf ({ text, file }: Secret): Promise<string> {
   if (file === undefined) return text
-  const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialError('the client secret file cannot be read') })).trim()
+  const read = (
+    await readFile(file, 'utf8').catch(() => {
+      throw new CredentialError('the client secret file cannot be read')
+    })
+  ).trim()
   if (read === '') throw new CredentialError('the client secret file is empty')
   return read
 }
@@ -76,8 +112,11 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
   try {
     const key = createPrivateKey(await readFile(file))
     const curve = curves[key.asymmetricKeyDetails?.namedCurve ?? '']
-    const algorithm = key.asymmetricKeyType === 'ec' ? { name: 'ECDSA', namedCurve: curve! } : { name: 'RSASSA-PKCS1-v1_5', hash }
-    return await webcrypto.subtle.importKey('pkcs8', key.export({ format: 'der', type: 'pkcs8' }), algorithm, false, ['sign'])
+    const algorithm =
+      key.asymmetricKeyType === 'ec' ? { name: 'ECDSA', namedCurve: curve! } : { name: 'RSASSA-PKCS1-v1_5', hash }
+    return await webcrypto.subtle.importKey('pkcs8', key.export({ format: 'der', type: 'pkcs8' }), algorithm, false, [
+      'sign'
+    ])
   } catch {
     throw new CredentialError('the signing key file contains no usable key')
   }
@@ -90,15 +129,31 @@ const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r
 function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   if (error instanceof oidc.ResponseBodyError) {
-    return new CredentialError('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })
+    return new CredentialError('the token server refused the gateway', {
+      code: knownCode(error.error),
+      status: error.status,
+      retryAfterSeconds: secondsIn(error.response)
+    })
   }
-  // The library does not read the body if this header is present. RFC 6749, section 5.2, requires it with invalid_client.
-  if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialError('the token server refused the gateway', { code: 'invalid_client', status: error.status })
+  // The library does not read the body if this header is present. RFC 6749, section 5.2, requires it with
+  // invalid_client.
+  if (error instanceof oidc.WWWAuthenticateChallengeError) {
+    return new CredentialError('the token server refused the gateway', { code: 'invalid_client', status: error.status })
+  }
   const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
   const response = cause instanceof Object && 'status' in cause ? cause as Response : undefined
-  if (response !== undefined) return new CredentialError('the token server\'s response contains no token', { code: knownCode(code), status: response.status, retryAfterSeconds: secondsIn(response) })
+  if (response !== undefined) {
+    return new CredentialError("the token server's response contains no token", {
+      code: knownCode(code),
+      status: response.status,
+      retryAfterSeconds: secondsIn(response)
+    })
+  }
   const system = knownCode(Object(cause).code)
-  return new CredentialError(system === undefined ? 'the token server\'s response is unusable' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
+  return new CredentialError(
+    system === undefined ? "the token server's response is unusable" : 'the token server cannot be reached',
+    { code: system ?? knownCode(code) }
+  )
 }
 
 const maxRetryAfterSeconds = 300

@@ -24,7 +24,9 @@ interface CredentialErrorDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Why there is no new credential. The reason is our own text, since that of servers and libraries may repeat a secret. */
+/**
+ * Why there is no new credential. The reason is our own text, since that of servers and libraries may repeat a secret.
+ */
 export class CredentialError extends Error {
   constructor (readonly reason: string, readonly facts: CredentialErrorDetails = {}) {
     super(reason)

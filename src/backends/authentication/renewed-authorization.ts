@@ -19,7 +19,10 @@ interface Held {
   readonly endsAt: number
 }
 
-/** How long before its expiry a credential is renewed, at most. {@link maxMarginMs} before it, it is no longer sent: the datastore's clock may be ahead. */
+/**
+ * How long before its expiry a credential is renewed, at most. {@link maxMarginMs} before it, it is no longer sent: the
+ * datastore's clock may be ahead.
+ */
 const maxAheadMs = 300_000
 const maxMarginMs = 10_000
 
@@ -29,12 +32,16 @@ const timeoutMs = 10_000
 /** The pause after a failed attempt, which doubles each time. */
 const pauses = { firstMs: 1_000, maxMs: 60_000 }
 
-/** The pause after a refused token, so that a datastore that refuses every token does not cause a request to the token server each time. */
+/**
+ * The pause after a refused token, so that a datastore that refuses every token does not cause a request to the token
+ * server each time.
+ */
 const refusalPauseMs = 10_000
 
 /**
- * An {@link Authorization} that renews its credential before it expires. There is one call to the source at a time for all requests,
- * which use the old credential in the meantime while it is valid. A source that fails is not called again for some time.
+ * An {@link Authorization} that renews its credential before it expires. There is one call to the source at a time for
+ * all requests, which use the old credential in the meantime while it is valid. A source that fails is not called again
+ * for some time.
  */
 export class RefreshingAuthorization implements Authorization {
   readonly #options: RenewedOptions
@@ -118,7 +125,11 @@ export class RefreshingAuthorization implements Authorization {
 
   #take ({ header, lifetimeMs, error }: Credential): void {
     const at = this.#now()
-    this.#held = { header, renewAt: at + lifetimeMs - Math.min(maxAheadMs, lifetimeMs / 5), endsAt: at + lifetimeMs - Math.min(maxMarginMs, lifetimeMs / 10) }
+    this.#held = {
+      header,
+      renewAt: at + lifetimeMs - Math.min(maxAheadMs, lifetimeMs / 5),
+      endsAt: at + lifetimeMs - Math.min(maxMarginMs, lifetimeMs / 10)
+    }
     this.#failures = 0
     this.#nextTryAt = 0
     this.#report(error)
@@ -136,16 +147,27 @@ export class RefreshingAuthorization implements Authorization {
     const reported = this.#error
     this.#error = error
     const { name: datastore, log } = this.#options
-    if (error === undefined && reported !== undefined) log?.info({ datastore }, 'the gateway\'s credential for a datastore can be renewed again')
+    if (error === undefined && reported !== undefined) {
+      log?.info({ datastore }, "the gateway's credential for a datastore can be renewed again")
+    }
     if (error === undefined || (error.reason === reported?.reason && error.facts.code === reported.facts.code)) return
-    if (!this.#closing.signal.aborted) log?.warn({ datastore, reason: error.reason, ...error.facts }, 'the gateway\'s credential for a datastore cannot be renewed')
+    if (!this.#closing.signal.aborted) {
+      log?.warn(
+        { datastore, reason: error.reason, ...error.facts },
+        "the gateway's credential for a datastore cannot be renewed"
+      )
+    }
   }
 
   #unavailable (at: number): Failure {
     const retryAfterSeconds = Math.max(1, Math.ceil((this.#nextTryAt - at) / 1_000))
     // Not named `status`, which would be taken for that of the datastore.
     const { status: tokenServerStatus, code } = this.#error?.facts ?? {}
-    const cause = { reason: this.#error?.reason, ...code !== undefined && { code }, ...tokenServerStatus !== undefined && { tokenServerStatus } }
+    const cause = {
+      reason: this.#error?.reason,
+      ...(code !== undefined && { code }),
+      ...(tokenServerStatus !== undefined && { tokenServerStatus })
+    }
     return new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds, cause })
   }
 }

@@ -18,8 +18,8 @@ const settledMs = 50
 const maxLooks = 20
 
 /**
- * A secret in a file that is replaced from time to time. A new secret is used within two seconds. While the file can't be read, is
- * empty or does not contain a valid secret, the last valid one is used.
+ * A secret in a file that is replaced from time to time. A new secret is used within two seconds. While the file can't
+ * be read, is empty or does not contain a valid secret, the last valid one is used.
  */
 export class SecretFile implements CredentialSource {
   readonly #options: SecretFileOptions
@@ -33,7 +33,12 @@ export class SecretFile implements CredentialSource {
   async next (): Promise<Credential> {
     const { path, headerOf } = this.#options
     const text = await settledText(path, this.#lastValid).catch((error: unknown) => toCredentialError(error))
-    const failure = text instanceof CredentialError ? text : isSecret(text) ? undefined : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
+    const failure =
+      text instanceof CredentialError
+        ? text
+        : isSecret(text)
+          ? undefined
+          : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
     if (failure === undefined) this.#lastValid = text as string
     return { header: headerOf(this.#lastValid), lifetimeMs, ...failure && { error: failure } }
   }
@@ -62,5 +67,7 @@ async function textOf (path: string): Promise<string> {
 
 function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
-  return new CredentialError('the credential file cannot be read', { code: knownCode((error as { code?: unknown }).code) })
+  return new CredentialError('the credential file cannot be read', {
+    code: knownCode((error as { code?: unknown }).code)
+  })
 }

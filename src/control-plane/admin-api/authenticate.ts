@@ -5,7 +5,9 @@ import { tokenActor } from '../store/token-store.js'
 import { bearerToken } from '../../envelope/bearer.js'
 import { Failure } from '../../envelope/failures.js'
 
-/** Lets only requests with a good management token into the scope, and gives each the desk of whom the token speaks for. */
+/**
+ * Lets only requests with a good management token into the scope, and gives each the desk of whom the token speaks for.
+ */
 export const withControlService = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
   app.decorateRequest('adminControlService')
   app.addHook('onRequest', async request => {

@@ -1,27 +1,48 @@
-import { publicFailures, responsesOf, envelopeSchemas, headerComponents, sharedResponses, type JsonSchema } from '../../envelope/openapi-responses.js'
+import {
+  publicFailures,
+  responsesOf,
+  envelopeSchemas,
+  headerComponents,
+  sharedResponses,
+  type JsonSchema
+} from '../../envelope/openapi-responses.js'
 import type { FailureCode } from '../../envelope/failures.js'
 import { statusOf, type Operation } from './operation.js'
 import { operations } from './operations.js'
 
 const withToken: readonly FailureCode[] = [...publicFailures, 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
 const withId: readonly FailureCode[] = ['NOT_FOUND']
-const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR']
+const withBody: readonly FailureCode[] = [
+  'INVALID_JSON',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'VALIDATION_ERROR'
+]
 const changing: readonly FailureCode[] = ['VALIDATION_ERROR', 'CONFLICT']
 
 const used = new Set([...withToken, ...withId, ...withBody, ...changing])
 
-/** The OpenAPI 3.1 document of the management API, derived from its operations: https://spec.openapis.org/oas/v3.1.1 */
+/**
+ * The OpenAPI 3.1 document of the management API, derived from its operations: https://spec.openapis.org/oas/v3.1.1
+ */
 export function managementDocument ({ version, url }: { readonly version: string, readonly url: string }): JsonSchema {
   const { Meta, Issue, Failure } = envelopeSchemas
   const { NotModified, Deleted, ...failures } = sharedResponses(used)
   return {
     openapi: '3.1.1',
-    info: { title: 'clinigate management', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
+    info: {
+      title: 'clinigate management',
+      version,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      description
+    },
     servers: [{ url: `${url}/control/v1` }],
     security: [{ token: [] }],
     paths: pathsOf(),
     components: {
-      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'A management token from the dashboard: `cg_control_…`' } },
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'A management token from the dashboard: `cg_control_…`' }
+      },
       headers: { 'Retry-After': headerComponents['Retry-After'] },
       responses: failures,
       schemas: { Meta, Issue, Failure }
@@ -44,19 +65,32 @@ function pathsOf (): JsonSchema {
 
 function described (operation: Operation): JsonSchema {
   const { id, method, path, summary, body, responseSchema: answer } = operation
-  const failures = [...withToken, ...(path.includes(':') ? withId : []), ...(method === 'GET' ? [] : changing), ...(body ? withBody : [])]
+  const failures = [
+    ...withToken,
+    ...(path.includes(':') ? withId : []),
+    ...(method === 'GET' ? [] : changing),
+    ...(body ? withBody : [])
+  ]
   return {
     operationId: id,
     summary,
     parameters: parametersOf(operation),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
-    responses: responsesOf({ status: statusOf(operation), description: 'Done.', data: answer as JsonSchema }, [...new Set(failures)])
+    responses: responsesOf({ status: statusOf(operation), description: 'Done.', data: answer as JsonSchema }, [
+      ...new Set(failures)
+    ])
   }
 }
 
 function parametersOf ({ path, query }: Operation): JsonSchema[] {
-  const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
-  const requested = Object.entries((query as { properties?: Record<string, JsonSchema> } | undefined)?.properties ?? {})
-    .map(([name, schema]) => ({ name, in: 'query', description: schema.description, schema }))
+  const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' }
+  }))
+  const requested = Object.entries(
+    (query as { properties?: Record<string, JsonSchema> } | undefined)?.properties ?? {}
+  ).map(([name, schema]) => ({ name, in: 'query', description: schema.description, schema }))
   return [...ids, ...requested]
 }

@@ -24,8 +24,13 @@ export function bodyCheck (schema: TSchema | undefined): (body: unknown) => unkn
   }
 }
 
-/** A check of a request's query, whose numbers are read. @throws {Failure} BAD_REQUEST with every parameter that is wrong */
-export function queryCheck (schema: TSchema = { type: 'object', additionalProperties: false }): (search: string) => unknown {
+/**
+ * A check of a request's query, whose numbers are read. @throws {Failure} BAD_REQUEST with every parameter that is
+ * wrong
+ */
+export function queryCheck (
+  schema: TSchema = { type: 'object', additionalProperties: false }
+): (search: string) => unknown {
   let validate: ValidateFunction | undefined
   return search => {
     validate ??= queries.compile(schema)
@@ -43,14 +48,19 @@ export function queryCheck (schema: TSchema = { type: 'object', additionalProper
 function issuesOf (validate: ValidateFunction, full: string): Issue[] {
   return validate.errors!.map(error => {
     const path = error.instancePath.slice(1).replaceAll('/', '.')
-    if (error.keyword === 'required') return fieldIssue(join(path, error.params.missingProperty), 'is missing', 'required')
+    if (error.keyword === 'required') {
+      return fieldIssue(join(path, error.params.missingProperty), 'is missing', 'required')
+    }
     if (error.keyword === 'additionalProperties') return unknownField(error, path)
     return fieldIssue(path || full, require(error))
   })
 }
 
 function unknownField ({ params, parentSchema }: ErrorObject, path: string): Issue {
-  return fieldIssue(join(path, safeName(params.additionalProperty)), `no such field${suggestion(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))}`)
+  return fieldIssue(
+    join(path, safeName(params.additionalProperty)),
+    `no such field${suggestion(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))}`
+  )
 }
 
 function require ({ keyword, params, message, parentSchema }: ErrorObject): string {

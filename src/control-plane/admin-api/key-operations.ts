@@ -19,10 +19,12 @@ export const keyOperations: readonly Operation[] = [
     id: 'createKey',
     method: 'POST',
     path: '/organizations/:tenantId/keys',
-    summary: 'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
+    summary:
+      'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
     body: schemas.keyDraft,
     responseSchema: schemas.newKey,
-    run: (controlService, { ids, body: { expiresAt, ...draft } }) => controlService.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
+    run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
+      controlService.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
   }),
   operation({
     id: 'readKey',
@@ -39,7 +41,8 @@ export const keyOperations: readonly Operation[] = [
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: schemas.keyChanges,
     responseSchema: schemas.key,
-    run: (controlService, { ids, body }) => controlService.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
+    run: (controlService, { ids, body }) =>
+      controlService.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
   }),
   operation({
     id: 'rollKey',

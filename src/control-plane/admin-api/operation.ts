@@ -10,7 +10,9 @@ interface Input<Query, Body> {
   readonly body: Body
 }
 
-/** One operation of the management API: its place, its words for the document, its schemas and what it does at a desk. */
+/**
+ * One operation of the management API: its place, its words for the document, its schemas and what it does at a desk.
+ */
 export interface Operation {
   /** The name in the document: `createKey`. */
   readonly id: string
@@ -29,11 +31,16 @@ interface Declared<Query extends TSchema, Body extends TSchema, Answer extends T
   readonly query?: Query
   readonly body?: Body
   readonly responseSchema: Answer
-  readonly run: (controlService: ControlService, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
+  readonly run: (
+    controlService: ControlService,
+    input: Input<Static<Query>, Static<Body>>
+  ) => Promise<DeepReadonly<Static<Answer>>>
 }
 
 /** Declares an operation; what it does must fit its schemas, or it does not compile. */
-export function operation<Query extends TSchema, Body extends TSchema, Answer extends TSchema> (declared: Declared<Query, Body, Answer>): Operation {
+export function operation<Query extends TSchema, Body extends TSchema, Answer extends TSchema> (
+  declared: Declared<Query, Body, Answer>
+): Operation {
   return declared
 }
 

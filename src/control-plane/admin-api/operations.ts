@@ -17,7 +17,7 @@ const organizations: readonly Operation[] = [
     id: 'listOrganizations',
     method: 'GET',
     path: '/organizations',
-    summary: 'All organizations for an operator, otherwise only the caller\'s own; oldest first.',
+    summary: "All organizations for an operator, otherwise only the caller's own; oldest first.",
     responseSchema: Type.Array(schemas.organization),
     run: controlService => controlService.listOrganizations()
   }),
@@ -42,7 +42,8 @@ const organizations: readonly Operation[] = [
     id: 'changeOrganization',
     method: 'PATCH',
     path: '/organizations/:tenantId',
-    summary: 'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
+    summary:
+      'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
     body: schemas.organizationChanges,
     responseSchema: schemas.organization,
     run: (controlService, { ids, body }) => controlService.changeOrganization(ids.tenantId!, body)
@@ -75,7 +76,8 @@ const records: readonly Operation[] = [
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: schemas.usageQuery,
     responseSchema: schemas.usage,
-    run: (controlService, { ids, query: { from, to, ...question } }) => controlService.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
+    run: (controlService, { ids, query: { from, to, ...question } }) =>
+      controlService.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
   }),
   operation({
     id: 'readBill',

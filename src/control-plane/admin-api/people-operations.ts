@@ -4,9 +4,16 @@ import { operation, type Operation } from './operation.js'
 import * as schemas from './schemas.js'
 
 /** The same three lists belong to an organization, or to none and so to the operators. */
-const forAudience = (audience: 'organization' | 'operators') => audience === 'organization'
-  ? { prefix: '/organizations/:tenantId', suffix: '', whose: 'of an organization', members: 'members', note: '' }
-  : { prefix: '', suffix: 'OfOperators', whose: 'that belong to no organization', members: 'operators', note: ' For operators.' }
+const forAudience = (audience: 'organization' | 'operators') =>
+  audience === 'organization'
+    ? { prefix: '/organizations/:tenantId', suffix: '', whose: 'of an organization', members: 'members', note: '' }
+    : {
+        prefix: '',
+        suffix: 'OfOperators',
+        whose: 'that belong to no organization',
+        members: 'operators',
+        note: ' For operators.'
+      }
 
 function listsOf (audience: 'organization' | 'operators'): readonly Operation[] {
   const { prefix, suffix, whose, members, note } = forAudience(audience)
@@ -51,7 +58,8 @@ function listsOf (audience: 'organization' | 'operators'): readonly Operation[] 
       summary: `Create a token for a program${audience === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
       body: schemas.tokenDraft,
       responseSchema: schemas.newToken,
-      run: (controlService, { ids, body: { expiresAt, ...draft } }) => controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
+      run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
+        controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
     })
   ]
 }
@@ -72,7 +80,8 @@ export const peopleOperations: readonly Operation[] = [
     id: 'changeMember',
     method: 'PATCH',
     path: '/members/:memberId',
-    summary: 'Change a person\'s role. This ends the person\'s sessions. 409 for a person from an OpenID provider, which decides about the role.',
+    summary:
+      "Change a person's role. This ends the person's sessions. 409 for a person from an OpenID provider, which decides about the role.",
     body: schemas.memberChanges,
     responseSchema: schemas.member,
     run: (controlService, { ids, body }) => controlService.changeMemberRole(ids.memberId!, body.role)
@@ -81,7 +90,8 @@ export const peopleOperations: readonly Operation[] = [
     id: 'removeMember',
     method: 'DELETE',
     path: '/members/:memberId',
-    summary: 'Remove a person and end that person\'s sessions. The last operator cannot be removed. A person from an OpenID provider comes back with the next sign-in unless removed there too.',
+    summary:
+      "Remove a person and end that person's sessions. The last operator cannot be removed. A person from an OpenID provider comes back with the next sign-in unless removed there too.",
     responseSchema: schemas.member,
     run: (controlService, { ids }) => controlService.removeMember(ids.memberId!)
   }),
@@ -89,7 +99,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'resetPassword',
     method: 'POST',
     path: '/members/:memberId/reset-password',
-    summary: 'Reset a person\'s password to a temporary one for the next sign-in.',
+    summary: "Reset a person's password to a temporary one for the next sign-in.",
     responseSchema: schemas.oneTimePassword,
     run: (controlService, { ids }) => controlService.resetPassword(ids.memberId!)
   }),

@@ -24,7 +24,9 @@ interface ManagementOptions {
 /** Names, scopes and a few settings: no body is longer. */
 const bodyBytes = 65_536
 
-/** The management API below `/control/v1`: for programs, with tokens of its own. Everything happens at the token's desk. */
+/**
+ * The management API below `/control/v1`: for programs, with tokens of its own. Everything happens at the token's desk.
+ */
 export async function management (scope: FastifyInstance, options: ManagementOptions): Promise<void> {
   scope.setErrorHandler((error, request, reply) => errorHandler(failureOfRefusal(error), request, reply))
   scope.setNotFoundHandler(notFoundHandler)
@@ -44,7 +46,11 @@ async function withToken (scope: FastifyInstance, { control }: Pick<ManagementOp
 
 /** Some clients send an empty object with whatever changes something. */
 async function readable (scope: FastifyInstance): Promise<void> {
-  scope.addContentTypeParser(bodyTypes, { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body.length === 0 ? undefined : parseBody(body))
+  scope.addContentTypeParser(
+    bodyTypes,
+    { parseAs: 'buffer', bodyLimit: bodyBytes },
+    async (_: FastifyRequest, body: Buffer) => (body.length === 0 ? undefined : parseBody(body))
+  )
   for (const operation of operations.filter(({ body }) => body === undefined)) addRoute(scope, operation)
 }
 
@@ -60,14 +66,23 @@ function addRoute (scope: FastifyInstance, operation: Operation): void {
     method: operation.method,
     url: operation.path,
     handler: async (request, reply) => {
-      const input = { ids: request.params as Record<string, string>, query: checkQuery(rawQuery(request.raw.url)), body: checkBody(request.body) }
+      const input = {
+        ids: request.params as Record<string, string>,
+        query: checkQuery(rawQuery(request.raw.url)),
+        body: checkBody(request.body)
+      }
       reply.code(statusOf(operation))
       return await operation.run(request.adminControlService, input)
     }
   })
 }
 
-const codes: Readonly<Record<RefusalReason, FailureCode>> = { missing: 'NOT_FOUND', invalid: 'VALIDATION_ERROR', conflict: 'CONFLICT', forbidden: 'INSUFFICIENT_SCOPE' }
+const codes: Readonly<Record<RefusalReason, FailureCode>> = {
+  missing: 'NOT_FOUND',
+  invalid: 'VALIDATION_ERROR',
+  conflict: 'CONFLICT',
+  forbidden: 'INSUFFICIENT_SCOPE'
+}
 
 function failureOfRefusal (error: unknown): unknown {
   return error instanceof ControlError ? new Failure(codes[error.reason], { message: error.message }) : error

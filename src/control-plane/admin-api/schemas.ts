@@ -7,22 +7,43 @@ import { healthStates } from '../../envelope/health-states.js'
 import { scopes as keyScopes } from '../../keys/caller.js'
 import { modes } from '../../config/mode.js'
 
-/** The JSON of the management API: what is sent and what is answered. The types of the handlers are checked against it. */
+/**
+ * The JSON of the management API: what is sent and what is answered. The types of the handlers are checked against it.
+ */
 
-const strict = <P extends TProperties>(properties: P, options: { description?: string, minProperties?: number } = {}) =>
-  Type.Object(properties, { ...options, additionalProperties: false })
+const strict = <P extends TProperties>(
+  properties: P,
+  options: { description?: string; minProperties?: number } = {}
+) => Type.Object(properties, { ...options, additionalProperties: false })
 
 const time = (description: string) => Type.String({ format: 'date-time', description })
 const text = (description: string, maxLength = 200) => Type.String({ description, minLength: 1, maxLength })
 const maybe = Type.Optional
 
-const tenantId = Type.String({ description: 'Tenant id of the organization, as in the tag of its records', maxLength: 64 })
+const tenantId = Type.String({
+  description: 'Tenant id of the organization, as in the tag of its records',
+  maxLength: 64
+})
 const mode = Type.Enum(modes, { description: 'Which data the key gives access to' })
-const scopes = Type.Array(Type.Enum(keyScopes), { description: 'What the key is allowed to do', minItems: 1, maxItems: 3 })
-const role = Type.Enum(roles, { description: 'Operators can do everything, admins everything in their organization, viewers only read' })
-const tokenRole = Type.Enum(tokenRoles, { description: 'A person\'s role, or `gateway` for what a gateway sends and receives: keys, usage and bulk jobs of all organizations' })
-const overage = Type.Boolean({ description: 'Whether live requests beyond the monthly quota are served and billed; never on a plan without overage' })
-const expiresAt = Type.String({ description: 'When it expires, in ISO 8601 with a time zone, such as 2030-01-31T00:00:00Z', format: 'date-time' })
+const scopes = Type.Array(Type.Enum(keyScopes), {
+  description: 'What the key is allowed to do',
+  minItems: 1,
+  maxItems: 3
+})
+const role = Type.Enum(roles, {
+  description: 'Operators can do everything, admins everything in their organization, viewers only read'
+})
+const tokenRole = Type.Enum(tokenRoles, {
+  description:
+    "A person's role, or `gateway` for what a gateway sends and receives: keys, usage and bulk jobs of all organizations"
+})
+const overage = Type.Boolean({
+  description: 'Whether live requests beyond the monthly quota are served and billed; never on a plan without overage'
+})
+const expiresAt = Type.String({
+  description: 'When it expires, in ISO 8601 with a time zone, such as 2030-01-31T00:00:00Z',
+  format: 'date-time'
+})
 
 export const organization = strict({
   tenantId,
@@ -33,14 +54,28 @@ export const organization = strict({
   createdAt: time('When it was created')
 })
 
-export const organizationDraft = strict({ name: text('Display name'), plan: text('A plan from the configuration'), overage: maybe(overage), datastore: maybe(text('The name of the organization\'s own datastore', 64)) })
-
-export const organizationChanges = strict({
-  name: maybe(text('Display name')),
-  plan: maybe(text('A plan from the configuration')),
+export const organizationDraft = strict({
+  name: text('Display name'),
+  plan: text('A plan from the configuration'),
   overage: maybe(overage),
-  datastore: maybe(Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The name of the organization\'s own datastore; null removes it', maxLength: 64 }))
-}, { minProperties: 1 })
+  datastore: maybe(text("The name of the organization's own datastore", 64))
+})
+
+export const organizationChanges = strict(
+  {
+    name: maybe(text('Display name')),
+    plan: maybe(text('A plan from the configuration')),
+    overage: maybe(overage),
+    datastore: maybe(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: "The name of the organization's own datastore; null removes it",
+        maxLength: 64
+      })
+    )
+  },
+  { minProperties: 1 }
+)
 
 const keyFacts = {
   keyId: Type.String(),
@@ -59,10 +94,23 @@ const keyFacts = {
 
 export const key = strict(keyFacts)
 export const keyDraft = strict({ name: text('Its purpose'), mode, scopes: maybe(scopes), expiresAt: maybe(expiresAt) })
-export const newKey = strict({ keyId: Type.String(), secret: Type.String({ description: 'Shown only once' }), expiresAt: maybe(time('When it expires; absent if never')) })
+export const newKey = strict({
+  keyId: Type.String(),
+  secret: Type.String({ description: 'Shown only once' }),
+  expiresAt: maybe(time('When it expires; absent if never'))
+})
 export const rolledKey = strict({ ...newKey.properties, previous: key })
-export const keyChanges = strict({ name: maybe(text('Its purpose')), expiresAt: maybe(expiresAt) }, { minProperties: 1 })
-export const overlap = strict({ overlapSeconds: Type.Integer({ description: 'How long the old key stays valid; 0 revokes it immediately', minimum: 0, maximum: 31_536_000 }) })
+export const keyChanges = strict(
+  { name: maybe(text('Its purpose')), expiresAt: maybe(expiresAt) },
+  { minProperties: 1 }
+)
+export const overlap = strict({
+  overlapSeconds: Type.Integer({
+    description: 'How long the old key stays valid; 0 revokes it immediately',
+    minimum: 0,
+    maximum: 31_536_000
+  })
+})
 
 export const reach = strict({
   changedAt: time('When the key was last changed'),
@@ -92,10 +140,21 @@ export const member = strict({
 export const memberChanges = strict({ role })
 export const oneTimePassword = strict({ password: Type.String({ description: 'For one sign-in; shown only once' }) })
 
-const invitationFacts = { invitationId: Type.String(), tenantId: maybe(tenantId), email: Type.String(), role, createdAt: time('When it was created'), createdBy: Type.String(), expiresAt: time('When its link expires') }
+const invitationFacts = {
+  invitationId: Type.String(),
+  tenantId: maybe(tenantId),
+  email: Type.String(),
+  role,
+  createdAt: time('When it was created'),
+  createdBy: Type.String(),
+  expiresAt: time('When its link expires')
+}
 
 export const invitation = strict(invitationFacts)
-export const newInvitation = strict({ ...invitationFacts, token: Type.String({ description: 'Completes the link /dashboard/invitations/<token>; shown only once' }) })
+export const newInvitation = strict({
+  ...invitationFacts,
+  token: Type.String({ description: 'Completes the link /dashboard/invitations/<token>; shown only once' })
+})
 export const invitationDraft = strict({ email: text('Email address of the person', 254), role })
 
 const tokenFacts = {
@@ -117,7 +176,10 @@ export const tokenDraft = strict({ name: text('Its purpose'), role: tokenRole, e
 export const auditEntry = strict({
   seq: Type.Integer({ description: 'Position of the line; pass the last one as `before` to get earlier lines' }),
   at: time('When it was done'),
-  actor: Type.String({ description: 'Who did it, such as `member:ann@example.org (mem-…)`, `token:tok-…` or `cli:root`; the oldest lines have members without their id' }),
+  actor: Type.String({
+    description:
+      'Who did it, such as `member:ann@example.org (mem-…)`, `token:tok-…` or `cli:root`; the oldest lines have members without their id'
+  }),
   action: Type.String({ description: 'What was done' }),
   entity: Type.String({ description: 'The id of what was changed' }),
   tenantId: maybe(tenantId),
@@ -131,13 +193,25 @@ export const gateway = strict({
   startedAt: time('When the process started'),
   seenAt: time('When it last reported'),
   isConnected: Type.Boolean(),
-  changesBehind: maybe(Type.Integer({ description: 'How many changes its copy still has to apply; absent if it follows another control plane' })),
+  changesBehind: maybe(
+    Type.Integer({
+      description: 'How many changes its copy still has to apply; absent if it follows another control plane'
+    })
+  ),
   reachedAt: time('When it applied its latest change'),
   checks: Type.Record(Type.String(), Type.Enum(healthStates), { description: 'The state of what it depends on' })
 })
 
-export const actor = strict({ name: Type.String({ description: 'The caller, as named in the audit trail' }), role, tenantId: maybe(tenantId) })
-export const auditQuery = strict({ entity: maybe(text('Only changes of this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this position', minimum: 1, maximum: lastAuditLine })), limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 }) })
+export const actor = strict({
+  name: Type.String({ description: 'The caller, as named in the audit trail' }),
+  role,
+  tenantId: maybe(tenantId)
+})
+export const auditQuery = strict({
+  entity: maybe(text('Only changes of this id', 64)),
+  before: maybe(Type.Integer({ description: 'Only lines before this position', minimum: 1, maximum: lastAuditLine })),
+  limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 })
+})
 
 const count = Type.Integer({ minimum: 0 })
 const charge = {
@@ -156,7 +230,10 @@ export const bill = strict({
 
 export const usageQuery = strict({
   from: Type.String({ description: 'Time in the first period, in ISO 8601 with a time zone', format: 'date-time' }),
-  to: Type.String({ description: 'End of the time range, exclusive; the last period contains the moment before it', format: 'date-time' }),
+  to: Type.String({
+    description: 'End of the time range, exclusive; the last period contains the moment before it',
+    format: 'date-time'
+  }),
   by: maybe(Type.Enum(usagePeriods, { description: 'If absent, one total for the whole time range' })),
   mode: maybe(mode),
   keyId: maybe(Type.String({ maxLength: 64 })),

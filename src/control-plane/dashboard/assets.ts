@@ -10,7 +10,9 @@ type AssetName = keyof typeof types
 interface Asset { readonly content: Buffer, readonly version: string }
 
 // Read when the program starts, as its own code is.
-const assets = Object.fromEntries(Object.keys(types).map(name => [name, read(name)])) as Readonly<Record<AssetName, Asset>>
+const assets = Object.fromEntries(Object.keys(types).map(name => [name, read(name)])) as Readonly<
+  Record<AssetName, Asset>
+>
 
 /** The address of a file, different for each content of it, so that a browser may keep what it has. */
 export function assetPath (name: AssetName): string {
@@ -19,7 +21,9 @@ export function assetPath (name: AssetName): string {
 
 /** The routes of the files; anybody may have them. */
 export async function assetRoutes (scope: FastifyInstance): Promise<void> {
-  for (const name of Object.keys(types) as AssetName[]) scope.get(`/assets/${name}`, async (request, reply) => sendAsset(name, request, reply))
+  for (const name of Object.keys(types) as AssetName[]) {
+    scope.get(`/assets/${name}`, async (request, reply) => sendAsset(name, request, reply))
+  }
 }
 
 /** While the program is renewed, a browser may ask an old process for a new file: what it gets then must not stay. */

@@ -29,12 +29,24 @@ export function Badge ({ tone, text }: { readonly tone: Tone, readonly text: str
 }
 
 /** The heading of a page, with what can be done there. */
-export function Heading ({ title, about, children }: PropsWithChildren<{ readonly title: string, readonly about?: string }>) {
+export function Heading ({
+  title,
+  about,
+  children
+}: PropsWithChildren<{ readonly title: string; readonly about?: string }>) {
   return (
     <header class='page-heading'>
       <div>
         <h1 safe>{title}</h1>
-        {about === undefined ? '' : <p class='quiet' safe>{about}</p>}
+        {about === undefined
+          ? (
+              ''
+            )
+          : (
+            <p class='quiet' safe>
+              {about}
+            </p>
+            )}
       </div>
       <div class='actions'>{children}</div>
     </header>
@@ -47,11 +59,21 @@ export function Empty ({ title, children }: PropsWithChildren<{ readonly title: 
 }
 
 /** A table that becomes a list of cards where the screen is narrow; its cells are {@link Cell}s. */
-export function Table ({ label, columns, children }: PropsWithChildren<{ readonly label: string, readonly columns: readonly string[] }>) {
+export function Table ({
+  label,
+  columns,
+  children
+}: PropsWithChildren<{ readonly label: string; readonly columns: readonly string[] }>) {
   return (
     <table class='records' role='table' aria-label={label}>
       <thead role='rowgroup'>
-        <tr role='row'>{columns.map(column => <th role='columnheader' scope='col' safe>{column}</th>)}</tr>
+        <tr role='row'>
+          {columns.map(column => (
+            <th role='columnheader' scope='col' safe>
+              {column}
+            </th>
+          ))}
+        </tr>
       </thead>
       <tbody role='rowgroup'>{children}</tbody>
     </table>
@@ -64,8 +86,16 @@ export function Row ({ children }: PropsWithChildren) {
 }
 
 /** One cell, under the column of this name. */
-export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: string, readonly kind?: 'number' | 'long' }>) {
-  return <td role='cell' data-label={of} class={kind}>{children}</td>
+export function Cell ({
+  of,
+  kind,
+  children
+}: PropsWithChildren<{ readonly of: string; readonly kind?: 'number' | 'long' }>) {
+  return (
+    <td role='cell' data-label={of} class={kind}>
+      {children}
+    </td>
+  )
 }
 
 /** What can be done with the thing of a row. */
@@ -102,13 +132,41 @@ export function DescriptionItem ({ name, children }: PropsWithChildren<{ readonl
 export function ErrorNotice ({ error }: { readonly error: FormError | undefined }) {
   if (error === undefined) return ''
   const { message, field } = error
-  return <p class='notice notice-bad' role='alert' {...focused}>{field === undefined ? <span safe>{message}</span> : <a href={`#${field}`} safe>{message}</a>}</p>
+  return (
+    <p class='notice notice-bad' role='alert' {...focused}>
+      {field === undefined
+        ? (
+          <span safe>{message}</span>
+          )
+        : (
+          <a href={`#${field}`} safe>
+            {message}
+          </a>
+          )}
+    </p>
+  )
 }
 
 /** What the page before this one has done; `tone` says whether it went as the reader wished. */
-export function FlashMessage ({ message, tone }: { readonly message: string | undefined, readonly tone: 'good' | 'neutral' }) {
-  return message === undefined ? '' : <p class={`notice notice-${tone}`} role='status' {...focused} safe>{message}</p>
+export function FlashMessage ({
+  message,
+  tone
+}: {
+  readonly message: string | undefined
+  readonly tone: 'good' | 'neutral'
+}) {
+  return message === undefined
+    ? (
+        ''
+      )
+    : (
+      <p class={`notice notice-${tone}`} role='status' {...focused} safe>
+        {message}
+      </p>
+      )
 }
 
-/** Begins a page where it says something: screen readers read it, which they do not with what was there from the start. */
+/**
+ * Begins a page where it says something: screen readers read it, which they do not with what was there from the start.
+ */
 const focused = { tabindex: '-1', autofocus: true }

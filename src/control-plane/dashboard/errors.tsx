@@ -10,12 +10,27 @@ import { pageOfForm } from './sign-in/next.js'
 
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
 
-/** Answers whatever went wrong on a page with a page that says what to do; what is our own trouble is logged, the rest is not. */
+/**
+ * Answers whatever went wrong on a page with a page that says what to do; what is our own trouble is logged, the rest
+ * is not.
+ */
 export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { status, title, message } = explain(error, request)
   // What is refused before the dashboard's own steps.
-  if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).headers(unstyledErrorPages.headers).send(barePage({ title, message }))
-  return await reply.code(status).page(title, <ErrorPage title={title} message={message} requestId={status >= 500 ? request.id : undefined} form={request.method === 'POST' ? pageOfForm(request) : undefined} />)
+  if (!reply.raw.hasHeader('content-security-policy')) {
+    return reply.code(status).headers(unstyledErrorPages.headers).send(barePage({ title, message }))
+  }
+  return await reply
+    .code(status)
+    .page(
+      title,
+    <ErrorPage
+      title={title}
+      message={message}
+      requestId={status >= 500 ? request.id : undefined}
+      form={request.method === 'POST' ? pageOfForm(request) : undefined}
+    />
+    )
 }
 
 /** Answers a path below the dashboard that has no page. */
@@ -27,7 +42,12 @@ export async function missingPage (_: FastifyRequest, reply: FastifyReply): Prom
 export const unstyledErrorPages: RefusalPages = {
   below: home,
   headers: { ...unstyledPageHeaders, 'content-type': 'text/html; charset=utf-8' },
-  body: ({ title }) => barePage({ title, message: 'The address, or what the browser sent with it, is too long or cannot be read. Check the address and try again.' })
+  body: ({ title }) =>
+    barePage({
+      title,
+      message:
+        'The address, or what the browser sent with it, is too long or cannot be read. Check the address and try again.'
+    })
 }
 
 /** A page that knows nothing of who asks. */
@@ -39,17 +59,42 @@ function barePage ({ title, message }: Pick<Explained, 'title' | 'message'>): st
 const missing = { title: 'Not found', message: 'There is nothing here, or it belongs to another organization.' }
 
 function explain (error: unknown, request: FastifyRequest): Explained {
-  if (error instanceof ControlError) return { status: statusOf(error), title: titles[error.reason], message: error.message }
-  if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or this browser blocks cookies. Nothing was changed. Go back to the form and try again.' }
+  if (error instanceof ControlError) {
+    return { status: statusOf(error), title: titles[error.reason], message: error.message }
+  }
+  if (isTokenError(error)) {
+    return {
+      status: 403,
+      title: 'Not accepted',
+      message:
+        'This form is out of date, or this browser blocks cookies. Nothing was changed. Go back to the form and try again.'
+    }
+  }
   const failure = failureOf(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
   if (failure.status === 404) return { status: 404, ...missing }
   if (failure.status === 403) return { status: 403, title: 'Not accepted', message: failure.message }
-  if (failure.status >= 500) return { status: failure.status, title: 'Something went wrong', message: 'It is our fault, and it has been logged. Try again. If it happens again, give the operators of the service the request id below.' }
-  return { status: failure.status, title: failure.title, message: 'The browser sent something that this page does not take. Go back and try again.' }
+  if (failure.status >= 500) {
+    return {
+      status: failure.status,
+      title: 'Something went wrong',
+      message:
+        'It is our fault, and it has been logged. Try again. If it happens again, give the operators of the service the request id below.'
+    }
+  }
+  return {
+    status: failure.status,
+    title: failure.title,
+    message: 'The browser sent something that this page does not take. Go back and try again.'
+  }
 }
 
-const titles = { missing: 'Not found', forbidden: 'Not allowed', invalid: 'Not possible', conflict: 'No longer possible' } as const
+const titles = {
+  missing: 'Not found',
+  forbidden: 'Not allowed',
+  invalid: 'Not possible',
+  conflict: 'No longer possible'
+} as const
 
 function isTokenError (error: unknown): boolean {
   return String((error as { code?: unknown } | null)?.code).startsWith('FST_CSRF_')

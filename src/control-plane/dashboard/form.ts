@@ -2,19 +2,28 @@ import { ControlError } from '../store/control-error.js'
 
 /** The text that was typed into a field of a form; empty when the form has none or several of that name. */
 export function field (body: unknown, name: string): string {
-  const value = typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined
+  const value =
+    typeof body === 'object' && body !== null && Object.hasOwn(body, name)
+      ? (body as Record<string, unknown>)[name]
+      : undefined
   return typeof value === 'string' ? value : ''
 }
 
 /**
- * Does what a form asks for; where the control plane finds it invalid or too late, `again` shows the form with the reason.
+ * Does what a form asks for; where the control plane finds it invalid or too late, `again` shows the form with the
+ * reason.
  * What is missing or forbidden is left to the error page.
  */
-export async function redisplayOnError<T> (work: () => Promise<T>, again: (refusal: ControlError) => Promise<T>): Promise<T> {
+export async function redisplayOnError<T> (
+  work: () => Promise<T>,
+  again: (refusal: ControlError) => Promise<T>
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ControlError && (error.reason === 'invalid' || error.reason === 'conflict')) return await again(error)
+    if (error instanceof ControlError && (error.reason === 'invalid' || error.reason === 'conflict')) {
+      return await again(error)
+    }
     throw error
   }
 }

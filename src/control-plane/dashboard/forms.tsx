@@ -1,8 +1,22 @@
 import type { PropsWithChildren } from '@kitajs/html'
 import type { FormError } from './form.js'
 
-/** A form that is sent by POST; `csrf` is the session's token, `once` a text that makes a second sending of the same form known. */
-export function PostForm ({ action, csrf, once, inline = false, children }: PropsWithChildren<{ readonly action: string, readonly csrf: string, readonly once?: string, readonly inline?: boolean }>) {
+/**
+ * A form that is sent by POST; `csrf` is the session's token, `once` a text that makes a second sending of the same
+ * form known.
+ */
+export function PostForm ({
+  action,
+  csrf,
+  once,
+  inline = false,
+  children
+}: PropsWithChildren<{
+  readonly action: string
+  readonly csrf: string
+  readonly once?: string
+  readonly inline?: boolean
+}>) {
   return (
     <form method='post' action={action} class={inline ? 'inline' : 'stacked'}>
       <input type='hidden' name='_csrf' value={csrf} />
@@ -16,7 +30,9 @@ interface FieldProps {
   readonly label: string
   readonly name: string
   readonly hint?: string
-  /** What is wrong with the form; the field that it is about is marked. Not to be left out, so that no form forgets it. */
+  /**
+   * What is wrong with the form; the field that it is about is marked. Not to be left out, so that no form forgets it.
+   */
   readonly error: FormError | undefined
 }
 
@@ -30,11 +46,29 @@ interface TextFieldProps extends FieldProps {
 }
 
 /** A labelled line of text. */
-export function TextField ({ type = 'text', value = '', isRequired = false, maxLength, min, autocomplete = 'off', ...field }: TextFieldProps) {
+export function TextField ({
+  type = 'text',
+  value = '',
+  isRequired = false,
+  maxLength,
+  min,
+  autocomplete = 'off',
+  ...field
+}: TextFieldProps) {
   const { name } = field
   return (
     <Labelled {...field}>
-      <input id={name} name={name} type={type} value={value} required={isRequired} maxlength={maxLength} min={min} autocomplete={autocomplete} {...described(field)} />
+      <input
+        id={name}
+        name={name}
+        type={type}
+        value={value}
+        required={isRequired}
+        maxlength={maxLength}
+        min={min}
+        autocomplete={autocomplete}
+        {...described(field)}
+      />
     </Labelled>
   )
 }
@@ -49,7 +83,16 @@ export function PasswordField ({ kind, ...field }: PasswordFieldProps) {
   const { name } = field
   return (
     <Labelled {...field}>
-      <input id={name} name={name} type='password' required autocomplete={kind} minlength={kind === 'new-password' ? 12 : undefined} maxlength={200} {...described(field)} />
+      <input
+        id={name}
+        name={name}
+        type='password'
+        required
+        autocomplete={kind}
+        minlength={kind === 'new-password' ? 12 : undefined}
+        maxlength={200}
+        {...described(field)}
+      />
     </Labelled>
   )
 }
@@ -75,7 +118,11 @@ export function SelectField ({ choices, value, ...field }: ChoiceProps) {
   return (
     <Labelled {...field}>
       <select id={name} name={name} {...described(field)}>
-        {choices.map(choice => <option value={choice.value} selected={choice.value === value} safe>{choice.label}</option>)}
+        {choices.map(choice => (
+          <option value={choice.value} selected={choice.value === value} safe>
+            {choice.label}
+          </option>
+        ))}
       </select>
     </Labelled>
   )
@@ -88,18 +135,40 @@ export function RadioField ({ choices, value = choices[0]?.value, ...field }: Ch
     <fieldset class='field' aria-describedby={described(field)['aria-describedby']}>
       <legend safe>{label}</legend>
       <FieldError {...field} />
-      {choices.map((choice, at) => <Radio id={at === 0 ? name : undefined} name={name} choice={choice} isChosen={choice.value === value} />)}
+      {choices.map((choice, at) => (
+        <Radio id={at === 0 ? name : undefined} name={name} choice={choice} isChosen={choice.value === value} />
+      ))}
     </fieldset>
   )
 }
 
-function Radio ({ id, name, choice, isChosen }: { readonly id: string | undefined, readonly name: string, readonly choice: RadioOption, readonly isChosen: boolean }) {
+function Radio ({
+  id,
+  name,
+  choice,
+  isChosen
+}: {
+  readonly id: string | undefined
+  readonly name: string
+  readonly choice: RadioOption
+  readonly isChosen: boolean
+}) {
   return (
     <label class='choice'>
       <input id={id} type='radio' name={name} value={choice.value} checked={isChosen} />
       <span>
-        <span class='choice-label' safe>{choice.label}</span>
-        {choice.hint === undefined ? '' : <span class='hint' safe>{choice.hint}</span>}
+        <span class='choice-label' safe>
+          {choice.label}
+        </span>
+        {choice.hint === undefined
+          ? (
+              ''
+            )
+          : (
+            <span class='hint' safe>
+              {choice.hint}
+            </span>
+            )}
       </span>
     </label>
   )
@@ -122,18 +191,42 @@ function FieldError ({ name, error }: FieldProps) {
   return error?.field === name ? <p class='field-trouble' id={`${name}-trouble`} safe>{error.message}</p> : ''
 }
 
-function described ({ name, hint, error }: FieldProps): { readonly 'aria-describedby'?: string, readonly 'aria-invalid'?: 'true' } {
+function described ({ name, hint, error }: FieldProps): {
+  readonly 'aria-describedby'?: string
+  readonly 'aria-invalid'?: 'true'
+} {
   const isWrong = error?.field === name
   const ids = [...(isWrong ? [`${name}-trouble`] : []), ...(hint === undefined ? [] : [`${name}-hint`])]
-  return { ...(ids.length === 0 ? {} : { 'aria-describedby': ids.join(' ') }), ...(isWrong ? { 'aria-invalid': 'true' } : {}) }
+  return {
+    ...(ids.length === 0 ? {} : { 'aria-describedby': ids.join(' ') }),
+    ...(isWrong ? { 'aria-invalid': 'true' } : {})
+  }
 }
 
 /** The button that sends a form, and the way back. */
-export function SubmitButton ({ label, cancel, isDangerous = false }: { readonly label: string, readonly cancel?: string, readonly isDangerous?: boolean }) {
+export function SubmitButton ({
+  label,
+  cancel,
+  isDangerous = false
+}: {
+  readonly label: string
+  readonly cancel?: string
+  readonly isDangerous?: boolean
+}) {
   return (
     <div class='actions'>
-      <button type='submit' class={isDangerous ? 'button button-danger' : 'button button-primary'} safe>{label}</button>
-      {cancel === undefined ? '' : <a class='button' href={cancel}>Cancel</a>}
+      <button type='submit' class={isDangerous ? 'button button-danger' : 'button button-primary'} safe>
+        {label}
+      </button>
+      {cancel === undefined
+        ? (
+            ''
+          )
+        : (
+          <a class='button' href={cancel}>
+            Cancel
+          </a>
+          )}
     </div>
   )
 }

@@ -32,15 +32,25 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
           <meta charset='utf-8' />
           <meta name='viewport' content='width=device-width, initial-scale=1' />
           <meta name='color-scheme' content='light dark' />
-          <title safe>{[title, ...(organization === undefined ? [] : [organization.name]), 'clinigate'].join(' · ')}</title>
+          <title safe>
+            {[title, ...(organization === undefined ? [] : [organization.name]), 'clinigate'].join(' · ')}
+          </title>
           <link rel='stylesheet' href={assetPath('dashboard.css')} />
           <link rel='icon' href='data:,' />
           <script type='module' src={assetPath('dashboard.js')} />
         </head>
         <body data-member={viewer?.member.memberId}>
-          <a class='skip' href='#content'>Skip to content</a>
+          <a class='skip' href='#content'>
+            Skip to content
+          </a>
           {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} organization={organization} />}
-          {viewer?.member.role === 'operator' && organization !== undefined ? <OrganizationBar organization={organization} path={path} /> : ''}
+          {viewer?.member.role === 'operator' && organization !== undefined
+            ? (
+              <OrganizationBar organization={organization} path={path} />
+              )
+            : (
+                ''
+              )}
           <main id='content' class={viewer === undefined ? 'narrow' : undefined} tabindex='-1'>
             <FlashMessage message={notice} tone={viewer === undefined ? 'neutral' : 'good'} />
             {safeContent}
@@ -73,24 +83,43 @@ function PlainTop () {
   return <header class='top'><div class='bar'><span class='brand'>clinigate</span></div></header>
 }
 
-interface TopProps extends Pick<LayoutProps, 'path' | 'organization'> { readonly viewer: NonNullable<LayoutProps['viewer']> }
+interface TopProps extends Pick<LayoutProps, 'path' | 'organization'> {
+  readonly viewer: NonNullable<LayoutProps['viewer']>
+}
 
-/** People of one organization see its name here, for they may belong to others too; operators see it in a bar of its own. */
+/**
+ * People of one organization see its name here, for they may belong to others too; operators see it in a bar of its
+ * own.
+ */
 function Top ({ viewer: { member, csrf }, path, organization }: TopProps) {
   const links = member.tenantId === undefined ? operatorLinks : organizationLinks(member.tenantId)
   return (
     <header class='top'>
       <div class='bar'>
-        <a class='brand' href={home}>clinigate</a>
+        <a class='brand' href={home}>
+          clinigate
+        </a>
         <div class='who'>
-          <a href={accountPath()} aria-current={path === accountPath() ? 'page' : undefined} safe>{member.name}</a>
+          <a href={accountPath()} aria-current={path === accountPath() ? 'page' : undefined} safe>
+            {member.name}
+          </a>
           <form method='post' action={signOutPath}>
             <input type='hidden' name='_csrf' value={csrf} />
-            <button type='submit' class='button button-quiet'>Sign out</button>
+            <button type='submit' class='button button-quiet'>
+              Sign out
+            </button>
           </form>
         </div>
       </div>
-      {member.mustChangePassword ? '' : <Links label='Main' links={links} path={path}>{member.tenantId === undefined ? '' : <OrganizationName organization={organization} />}</Links>}
+      {member.mustChangePassword
+        ? (
+            ''
+          )
+        : (
+          <Links label='Main' links={links} path={path}>
+            {member.tenantId === undefined ? '' : <OrganizationName organization={organization} />}
+          </Links>
+          )}
     </header>
   )
 }
@@ -102,18 +131,31 @@ function OrganizationName ({ organization }: Pick<LayoutProps, 'organization'>) 
 function OrganizationBar ({ organization, path }: { readonly organization: PageOrganization, readonly path: string }) {
   return (
     <div class='organization-bar'>
-      <Links label='Organization' links={organizationLinks(organization.tenantId)} path={path}><OrganizationName organization={organization} /></Links>
+      <Links label='Organization' links={organizationLinks(organization.tenantId)} path={path}>
+        <OrganizationName organization={organization} />
+      </Links>
     </div>
   )
 }
 
-function Links ({ label, links, path, children }: PropsWithChildren<{ readonly label: string, readonly links: readonly Link[], readonly path: string }>) {
+function Links ({
+  label,
+  links,
+  path,
+  children
+}: PropsWithChildren<{ readonly label: string; readonly links: readonly Link[]; readonly path: string }>) {
   const current = currentOf(links, path)
   return (
     <nav aria-label={label}>
       {children}
       <ul>
-        {links.map(({ href, text }) => <li><a href={href} aria-current={href === current ? 'page' : undefined} safe>{text}</a></li>)}
+        {links.map(({ href, text }) => (
+          <li>
+            <a href={href} aria-current={href === current ? 'page' : undefined} safe>
+              {text}
+            </a>
+          </li>
+        ))}
       </ul>
     </nav>
   )
@@ -121,5 +163,8 @@ function Links ({ label, links, path, children }: PropsWithChildren<{ readonly l
 
 /** The longest link that leads to the page or to one above it. */
 function currentOf (links: readonly Link[], path: string): string | undefined {
-  return links.map(({ href }) => href).filter(href => `${path}/`.startsWith(`${href}/`)).sort((a, b) => b.length - a.length)[0]
+  return links
+    .map(({ href }) => href)
+    .filter(href => `${path}/`.startsWith(`${href}/`))
+    .sort((a, b) => b.length - a.length)[0]
 }

@@ -20,14 +20,27 @@ export interface ListOptions<T> {
   readonly isLong: boolean
 }
 
-/** The page of a list that a query asks for with `search` and `page`; `texts` are those of a row that may be searched. */
-export function listingOf<T> (all: readonly T[], texts: (row: T) => readonly string[], query: OrganizationRequest['Querystring']): ListOptions<T> {
+/**
+ * The page of a list that a query asks for with `search` and `page`; `texts` are those of a row that may be searched.
+ */
+export function listingOf<T> (
+  all: readonly T[],
+  texts: (row: T) => readonly string[],
+  query: OrganizationRequest['Querystring']
+): ListOptions<T> {
   const search = (queryParameter(query.search) ?? '').trim()
   const sought = search.toLowerCase()
   const found = all.filter(row => texts(row).some(text => text.toLowerCase().includes(sought)))
   const pages = Math.max(1, Math.ceil(found.length / pageLength))
   const page = Math.min(pages, Math.max(1, Math.trunc(Number(queryParameter(query.page))) || 1))
-  return { rows: found.slice((page - 1) * pageLength, page * pageLength), search, page, pages, found: found.length, isLong: all.length > pageLength }
+  return {
+    rows: found.slice((page - 1) * pageLength, page * pageLength),
+    search,
+    page,
+    pages,
+    found: found.length,
+    isLong: all.length > pageLength
+  }
 }
 
 /** The rows of a list whose good ones come before the others; each keep their order. */
@@ -41,8 +54,17 @@ interface ListingPart {
   readonly path: string
 }
 
-/** A list with its search and the ways to its other pages; `what` says what the search goes through, `empty` what is said of a list without rows. */
-export function PaginatedList ({ listing, path, what, empty, children }: PropsWithChildren<ListingPart & { readonly what: string, readonly empty: JSX.Element }>) {
+/**
+ * A list with its search and the ways to its other pages; `what` says what the search goes through, `empty` what is
+ * said of a list without rows.
+ */
+export function PaginatedList ({
+  listing,
+  path,
+  what,
+  empty,
+  children
+}: PropsWithChildren<ListingPart & { readonly what: string; readonly empty: JSX.Element }>) {
   return (
     <>
       <Search listing={listing} path={path} what={what} />
@@ -73,13 +95,33 @@ function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
 /** Where in a long list the reader is, and the ways on and back. */
 function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) {
   if (pages === 1) return ''
-  const to = (requested: number): string => `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(requested) })}`
+  const to = (requested: number): string =>
+    `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(requested) })}`
   const first = (page - 1) * pageLength + 1
   return (
     <nav class='pages' aria-label='Pages'>
-      {page === 1 ? '' : <a class='button' rel='prev' href={to(page - 1)}>Previous</a>}
-      <span safe>{`${countText(first)}–${countText(Math.min(found, first + pageLength - 1))} of ${countText(found)}`}</span>
-      {page === pages ? '' : <a class='button' rel='next' href={to(page + 1)}>Next</a>}
+      {page === 1
+        ? (
+            ''
+          )
+        : (
+          <a class='button' rel='prev' href={to(page - 1)}>
+            Previous
+          </a>
+          )}
+      <span
+        safe
+      >{`${countText(first)}–${countText(Math.min(found, first + pageLength - 1))} of ${countText(found)}`}
+      </span>
+      {page === pages
+        ? (
+            ''
+          )
+        : (
+          <a class='button' rel='next' href={to(page + 1)}>
+            Next
+          </a>
+          )}
     </nav>
   )
 }

@@ -3,7 +3,10 @@ import type { Organization } from '../store/organizations.js'
 import { requireAdmin, requireOperator } from '../store/permissions.js'
 
 /** A request to a page of an organization. */
-export interface OrganizationRequest { Params: { readonly tenantId: string }, Querystring: Readonly<Record<string, string | string[] | undefined>> }
+export interface OrganizationRequest {
+  Params: { readonly tenantId: string }
+  Querystring: Readonly<Record<string, string | string[] | undefined>>
+}
 
 /** Whether the person who asks may change anything, and so is shown forms. */
 export function mayChange ({ member }: FastifyRequest): boolean {
@@ -11,7 +14,10 @@ export function mayChange ({ member }: FastifyRequest): boolean {
 }
 
 /** The organization in the path, as far as the person who asks may see it. @throws {ControlRefused} */
-export function organizationOf ({ controlService, params }: FastifyRequest<OrganizationRequest>): Promise<Organization> {
+export function organizationOf ({
+  controlService,
+  params
+}: FastifyRequest<OrganizationRequest>): Promise<Organization> {
   return controlService.findOrganization(params.tenantId)
 }
 

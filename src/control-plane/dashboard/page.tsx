@@ -16,12 +16,24 @@ const noticeSeconds = 60
 
 /** Lets replies be whole pages, and lets a redirect say what was done. */
 export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cookies: { notice, flags } }) => {
-  app.decorateReply('page', async function (title: string, content: JSX.Element, facts: PageFacts = {}): Promise<FastifyReply> {
-    const message = this.request.cookies?.[notice]
-    if (message !== undefined) this.clearCookie(notice, flags)
-    const html = await <Layout title={titleOf(this, title)} content={await content} path={facts.under ?? pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={message} />
-    return this.type('text/html; charset=utf-8').send(html)
-  })
+  app.decorateReply(
+    'page',
+    async function (title: string, content: JSX.Element, facts: PageFacts = {}): Promise<FastifyReply> {
+      const message = this.request.cookies?.[notice]
+      if (message !== undefined) this.clearCookie(notice, flags)
+      const html = await (
+        <Layout
+          title={titleOf(this, title)}
+          content={await content}
+          path={facts.under ?? pathOf(this)}
+          viewer={viewerOf(this)}
+          organization={facts.organization}
+          notice={message}
+        />
+      )
+      return this.type('text/html; charset=utf-8').send(html)
+    }
+  )
   app.decorateReply('done', function (path: string, text?: string): FastifyReply {
     if (text !== undefined) this.setCookie(notice, text, { ...flags, maxAge: noticeSeconds })
     return this.redirect(path, 303)
@@ -29,7 +41,8 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
 }, { name: 'dashboard-pages', dependencies: ['dashboard-sessions'], fastify: '5.x' })
 
 /** Says first that something was wrong with a form: it is all that a screen reader tells of a page that comes again. */
-const titleOf = ({ statusCode }: FastifyReply, title: string): string => statusCode === 422 || statusCode === 409 ? `Error: ${title}` : title
+const titleOf = ({ statusCode }: FastifyReply, title: string): string =>
+  statusCode === 422 || statusCode === 409 ? `Error: ${title}` : title
 
 const pathOf = ({ request }: FastifyReply): string => request.raw.url!.split('?', 1)[0]!
 
@@ -43,7 +56,10 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Sends a whole page; set the status before, where it is not 200. */
     page: (title: string, content: JSX.Element, facts?: PageFacts) => Promise<FastifyReply>
-    /** Leads to a page by 303, as every form ends that worked; the page says `text` on its top, once. Never put a secret there. */
+    /**
+     * Leads to a page by 303, as every form ends that worked; the page says `text` on its top, once. Never put a secret
+     * there.
+     */
     done: (path: string, text?: string) => FastifyReply
   }
 }

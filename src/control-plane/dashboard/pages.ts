@@ -11,6 +11,16 @@ import { usageRoutes } from './usage/routes.js'
 
 /** What members see and do. */
 export async function pages (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
-  scope.get('/', async ({ member }, reply) => reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303))
-  for (const routes of [organizationRoutes, keyRoutes, memberRoutes, tokenRoutes, usageRoutes, auditRoutes, gatewayRoutes]) await scope.register(routes, parts)
+  scope.get('/', async ({ member }, reply) =>
+    reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303)
+  )
+  for (const routes of [
+    organizationRoutes,
+    keyRoutes,
+    memberRoutes,
+    tokenRoutes,
+    usageRoutes,
+    auditRoutes,
+    gatewayRoutes
+  ]) { await scope.register(routes, parts) }
 }

@@ -13,7 +13,8 @@ export const signOutPath = `${home}/sign-out`
 export const accountPath = (page = ''): string => `${home}/account${page && `/${page}`}`
 
 /** The pages of an organization. */
-export const organizationPath = (tenantId: string, page = ''): string => `${home}/organizations/${segment(tenantId)}${page && `/${page}`}`
+export const organizationPath = (tenantId: string, page = ''): string =>
+  `${home}/organizations/${segment(tenantId)}${page && `/${page}`}`
 
 /** The pages of a key. */
 export const keyPath = (keyId: string, page = ''): string => `${home}/keys/${segment(keyId)}${page && `/${page}`}`
@@ -25,16 +26,22 @@ export const memberPath = (memberId: string, page: string): string => `${home}/m
 export const tokenPath = (tokenId: string, page: string): string => `${home}/tokens/${segment(tokenId)}/${page}`
 
 /** The deeds on an invitation. */
-export const invitationPath = (invitationId: string, page: string): string => `${home}/invitations/${segment(invitationId)}/${page}`
+export const invitationPath = (invitationId: string, page: string): string =>
+  `${home}/invitations/${segment(invitationId)}/${page}`
 
 /** The members of an organization, or the operators. */
-export const membersPath = (tenantId: string | undefined): string => tenantId === undefined ? `${home}/operators` : organizationPath(tenantId, 'members')
+export const membersPath = (tenantId: string | undefined): string =>
+  tenantId === undefined ? `${home}/operators` : organizationPath(tenantId, 'members')
 
 /** The tokens of an organization, or those of operators and gateways. */
-export const tokensPath = (tenantId: string | undefined): string => tenantId === undefined ? `${home}/tokens` : organizationPath(tenantId, 'tokens')
+export const tokensPath = (tenantId: string | undefined): string =>
+  tenantId === undefined ? `${home}/tokens` : organizationPath(tenantId, 'tokens')
 
 /** The audit trail of an organization, or of everything; about one entity when it is named. */
-export function auditPath (tenantId: string | undefined, question: { readonly entity?: string, readonly before?: number } = {}): string {
+export function auditPath (
+  tenantId: string | undefined,
+  question: { readonly entity?: string; readonly before?: number } = {}
+): string {
   const path = tenantId === undefined ? `${home}/audit` : organizationPath(tenantId, 'audit')
   const query = new URLSearchParams()
   if (question.entity !== undefined) query.set('entity', question.entity)

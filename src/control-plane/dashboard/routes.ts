@@ -2,12 +2,17 @@
  * The dashboard at `/dashboard`: pages made here and plain forms, which work without a script.
  *
  * - A page ends with `reply.page(title, content, { organization })`; `organization` gives operators its links.
- * - A form that takes text is sent to the page on which it stands, so that reloading and signing in again lead back to it. It
- *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, when it
- *   worked, with `reply.done(path, text)`; `orAgain` shows it again where the control plane finds it invalid or in conflict.
- * - `request.member` is who asks, as stored now; `request.desk` does for them what they may do. Both are there below `pages`.
+ * - A form that takes text is sent to the page on which it stands, so that reloading and signing in again lead back to
+ * it. It
+ *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, when
+ * it
+ *   worked, with `reply.done(path, text)`; `orAgain` shows it again where the control plane finds it invalid or in
+ * conflict.
+ * - `request.member` is who asks, as stored now; `request.desk` does for them what they may do. Both are there below
+ * `pages`.
  * - Whatever is thrown becomes a page in errors.tsx: ControlRefused with its own words.
- * - Text is escaped by the attribute `safe` on the element that holds it, never by itself; `npm run check` finds where it is missing.
+ * - Text is escaped by the attribute `safe` on the element that holds it, never by itself; `npm run check` finds where
+ * it is missing.
  */
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
@@ -30,7 +35,10 @@ import { signInRateLimit, type AttemptLimits } from './sign-in/limits.js'
 const bodyBytes = 65_536
 
 /** Everything below `/dashboard`, in the order in which a request meets it. */
-export async function dashboard (scope: FastifyInstance, { prefix: _, ...options }: DashboardOptions & { readonly prefix: string }): Promise<void> {
+export async function dashboard (
+  scope: FastifyInstance,
+  { prefix: _, ...options }: DashboardOptions & { readonly prefix: string }
+): Promise<void> {
   const { url } = options
   await scope.register(securityHeaders, { url })
   await scope.register(assetRoutes)

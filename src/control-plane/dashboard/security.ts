@@ -16,7 +16,10 @@ const policy = {
   'base-uri': ["'none'"]
 }
 
-/** Headers that leave a browser nothing to run but our own script, and nowhere to send a form but here. `url` is the dashboard's own. */
+/**
+ * Headers that leave a browser nothing to run but our own script, and nowhere to send a form but here. `url` is the
+ * dashboard's own.
+ */
 export const securityHeaders = fp<{ readonly url: string }>(async (app, { url }) => {
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: policy },
@@ -45,17 +48,32 @@ export const sameSite = fp<{ readonly url: string }>(async (app, { url }) => {
   const own = new URL(url).host
   app.addHook('onRequest', async request => {
     if (isSafe(request) || comesFromHere(request, own)) return
-    throw new Failure('INSUFFICIENT_SCOPE', { message: 'This form was sent by another site. Open the dashboard itself and try again.' })
+    throw new Failure('INSUFFICIENT_SCOPE', {
+      message: 'This form was sent by another site. Open the dashboard itself and try again.'
+    })
   })
 }, { name: 'dashboard-same-site', fastify: '5.x' })
 
-/** Demands the token of the session in each form; `visitors` have one of a cookie instead, so that nobody's visit is stored. */
-export const formTokens = fp<{ readonly cookies: Cookies, readonly of: 'members' | 'visitors' }>(async (app, { cookies, of }) => {
-  const getToken = ({ body }: FastifyRequest) => field(body, '_csrf')
-  if (of === 'members') await app.register(csrf, { sessionPlugin: '@fastify/session', getToken })
-  else await app.register(csrf, { sessionPlugin: '@fastify/cookie', getToken, cookieKey: cookies.form, cookieOpts: cookies.flags })
-  requireTokens(app)
-}, { name: 'dashboard-form-tokens', dependencies: ['dashboard-sessions'], fastify: '5.x' })
+/**
+ * Demands the token of the session in each form; `visitors` have one of a cookie instead, so that nobody's visit is
+ * stored.
+ */
+export const formTokens = fp<{ readonly cookies: Cookies; readonly of: 'members' | 'visitors' }>(
+  async (app, { cookies, of }) => {
+    const getToken = ({ body }: FastifyRequest) => field(body, '_csrf')
+    if (of === 'members') await app.register(csrf, { sessionPlugin: '@fastify/session', getToken })
+    else {
+      await app.register(csrf, {
+        sessionPlugin: '@fastify/cookie',
+        getToken,
+        cookieKey: cookies.form,
+        cookieOpts: cookies.flags
+      })
+    }
+    requireTokens(app)
+  },
+  { name: 'dashboard-form-tokens', dependencies: ['dashboard-sessions'], fastify: '5.x' }
+)
 
 function requireTokens (app: FastifyInstance): void {
   app.addHook('preValidation', (request, reply, done) => {
@@ -66,7 +84,10 @@ function requireTokens (app: FastifyInstance): void {
 
 const isSafe = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
 
-/** Browsers say so themselves (https://www.w3.org/TR/fetch-metadata/), older ones by Origin; programs say nothing, and have no one's cookies. */
+/**
+ * Browsers say so themselves (https://www.w3.org/TR/fetch-metadata/), older ones by Origin; programs say nothing, and
+ * have no one's cookies.
+ */
 function comesFromHere ({ headers }: FastifyRequest, own: string): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'

@@ -15,7 +15,10 @@ interface StoreParts extends SessionBounds {
 /** How long somebody has to choose an organization. */
 const choiceMs = 5 * 60_000
 
-/** What the cookie carries: 256 bits of chance, which is all that a session needs, so that there is no secret to keep, share or change. */
+/**
+ * What the cookie carries: 256 bits of chance, which is all that a session needs, so that there is no secret to keep,
+ * share or change.
+ */
 export const newSessionId = (): string => randomString(base62, 43)
 
 /** In place of a signature: whether the text can be an id at all, before anything is looked up. */
@@ -41,8 +44,13 @@ export function libraryStore ({ sessions, now, ...bounds }: StoreParts): Library
   }
 }
 
-function toStored ({ memberId, startedAt = '', browser, opened, _csrf }: FastifySession, now: Date, bounds: SessionBounds): Session {
-  const expiresAt = memberId === undefined ? new Date(now.getTime() + choiceMs) : endOf(new Date(startedAt), now, bounds)
+function toStored (
+  { memberId, startedAt = '', browser, opened, _csrf }: FastifySession,
+  now: Date,
+  bounds: SessionBounds
+): Session {
+  const expiresAt =
+    memberId === undefined ? new Date(now.getTime() + choiceMs) : endOf(new Date(startedAt), now, bounds)
   return { memberId, content: { startedAt, browser, opened, _csrf }, expiresAt }
 }
 

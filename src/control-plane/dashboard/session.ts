@@ -23,8 +23,9 @@ interface SessionOptions {
 const touchedEveryMs = 60_000
 
 /**
- * Knows the person behind a request by the session in its cookie, as the person is stored now. A session is written at the
- * sign-in and never again, only prolonged where it still is: a request under way can't bring back one that was ended.
+ * Knows the person behind a request by the session in its cookie, as the person is stored now. A session is written at
+ * the sign-in and never again, only prolonged where it still is: a request under way can't bring back one that was
+ * ended.
  */
 export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, cookies }) => {
   await app.register(cookie)
@@ -53,8 +54,12 @@ export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(a
   app.decorateRequest('controlService', null as never)
   app.addHook('onRequest', async (request, reply) => {
     const { visitor } = request
-    if (visitor === undefined) return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))
-    if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
+    if (visitor === undefined) {
+      return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))
+    }
+    if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) {
+      return await reply.redirect('/dashboard/password', 303)
+    }
     request.member = visitor
     request.controlService = controlServiceFor(control, toActor(visitor))
   })
@@ -62,7 +67,9 @@ export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(a
 
 /** What is said to somebody who was signed in, or who sent a form; whoever just arrives needs no word. */
 function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
-  if (method === 'POST') return 'You were signed out before this was saved. Nothing was changed. Sign in to go back to it.'
+  if (method === 'POST') {
+    return 'You were signed out before this was saved. Nothing was changed. Sign in to go back to it.'
+  }
   return cookies[session] === undefined ? undefined : 'Your session has ended. Sign in again.'
 }
 
@@ -71,7 +78,8 @@ export function endSession (reply: FastifyReply): FastifyReply {
   return reply.done(signInPath, 'You are signed out.')
 }
 
-const isSignOut = ({ method, routeOptions }: FastifyRequest): boolean => method === 'POST' && routeOptions.url === signOutPath
+const isSignOut = ({ method, routeOptions }: FastifyRequest): boolean =>
+  method === 'POST' && routeOptions.url === signOutPath
 
 /** What somebody can reach who must change the password first. */
 const reachable = new Set(['/dashboard/password', signOutPath])
@@ -84,17 +92,31 @@ export async function signIn (request: FastifyRequest, parts: Parts, memberId: s
   await noteSignIn(parts, memberId)
 }
 
-/** The same for whoever showed a password. @returns the member; undefined where it is no longer the password, and nothing was begun */
-export async function signInByPassword (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
+/**
+ * The same for whoever showed a password. @returns the member; undefined where it is no longer the password, and
+ * nothing was begun
+ */
+export async function signInByPassword (
+  request: FastifyRequest,
+  parts: Parts,
+  opened: Opened
+): Promise<Member | undefined> {
   const member = await renewSession(request, parts, opened)
   if (member !== undefined) await noteSignIn(parts, member.memberId)
   return member
 }
 
-/** Goes on under a new id, as long as the password is the one that was shown. @returns the member; undefined where it is not, and nothing goes on */
-export async function renewSession (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
+/**
+ * Goes on under a new id, as long as the password is the one that was shown. @returns the member; undefined where it is
+ * not, and nothing goes on
+ */
+export async function renewSession (
+  request: FastifyRequest,
+  parts: Parts,
+  opened: Opened
+): Promise<Member | undefined> {
   const { members } = parts.control
-  if (await members.findOpened(opened) === undefined) return undefined
+  if ((await members.findOpened(opened)) === undefined) return undefined
   await beginSession(request, sessionOf(request, parts, opened.memberId))
   // Once more: a change of the password ends the sessions that it finds, and this one was not there a moment ago.
   const member = await members.findOpened(opened)
@@ -104,7 +126,11 @@ export async function renewSession (request: FastifyRequest, parts: Parts, opene
 
 type Opened = Pick<OpenedMember, 'memberId' | 'proof'>
 
-const sessionOf = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({ memberId, startedAt: now().toISOString(), browser: browserName(headers['user-agent']) })
+const sessionOf = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({
+  memberId,
+  startedAt: now().toISOString(),
+  browser: browserName(headers['user-agent'])
+})
 
 async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> {
   await control.members.signedIn(memberId)
@@ -117,7 +143,11 @@ export async function offerAccounts (request: FastifyRequest, opened: readonly O
 }
 
 /** Ends the session on the server and in the browser. */
-export async function signOut (request: FastifyRequest, reply: FastifyReply, { session, flags }: Cookies): Promise<void> {
+export async function signOut (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { session, flags }: Cookies
+): Promise<void> {
   await request.session.destroy()
   reply.clearCookie(session, flags)
 }
@@ -129,10 +159,15 @@ async function beginSession (request: FastifyRequest, content: Partial<FastifyRe
   await request.session.save()
 }
 
-async function prolong ({ session }: FastifyRequest, { control, now, bounds }: Omit<SessionOptions, 'cookies'>): Promise<void> {
+async function prolong (
+  { session }: FastifyRequest,
+  { control, now, bounds }: Omit<SessionOptions, 'cookies'>
+): Promise<void> {
   const end = endOf(new Date(session.startedAt!), now(), bounds)
   const gained = end.getTime() - new Date(session.endsAt!).getTime()
-  if (gained >= Math.min(touchedEveryMs, bounds.idleMinutes * 6_000)) await control.sessions.touch(session.sessionId, end)
+  if (gained >= Math.min(touchedEveryMs, bounds.idleMinutes * 6_000)) {
+    await control.sessions.touch(session.sessionId, end)
+  }
 }
 
 /** The sign-in, which leads to the page that was asked for or on which a form stood. */

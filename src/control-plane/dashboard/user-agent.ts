@@ -18,7 +18,10 @@ const systems: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bLinux\b/, 'Linux']
 ]
 
-/** A browser as its owner knows it, such as `Firefox on Windows`, by the header User-Agent; undefined where that tells none. */
+/**
+ * A browser as its owner knows it, such as `Firefox on Windows`, by the header User-Agent; undefined where that tells
+ * none.
+ */
 export function browserName (userAgent = ''): string | undefined {
   const [browser, system] = [browsers, systems].map(known => known.find(([word]) => word.test(userAgent))?.[1])
   return browser === undefined || system === undefined ? browser : `${browser} on ${system}`

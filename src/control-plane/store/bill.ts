@@ -25,11 +25,21 @@ export interface Bill extends Charge {
 /** The bill of a month. It never contains test requests. @throws {ControlError} if `month` is not a month */
 export async function buildBill (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
   if (!isMonth(month)) throw new ControlError('invalid', 'Use the form 2030-01 for a month.')
-  const rows = await db.selectFrom('usageHours')
-    .where('tenantId', '=', tenantId).where('mode', '=', 'live').where('isCounted', '=', 1)
-    .where('hour', '>=', month).where('hour', '<', `${month}-99`)
-    .select(eb => ['hour', eb.fn.sum('count').as('counted'), eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')])
-    .groupBy('hour').orderBy('hour').execute()
+  const rows = await db
+    .selectFrom('usageHours')
+    .where('tenantId', '=', tenantId)
+    .where('mode', '=', 'live')
+    .where('isCounted', '=', 1)
+    .where('hour', '>=', month)
+    .where('hour', '<', `${month}-99`)
+    .select(eb => [
+      'hour',
+      eb.fn.sum('count').as('counted'),
+      eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')
+    ])
+    .groupBy('hour')
+    .orderBy('hour')
+    .execute()
   const hours = rows.map(({ hour, counted, overage }) => ({ hour, ...charge(Number(counted), Number(overage)) }))
   const sum = (name: 'counted' | 'overage') => hours.reduce((total, hour) => total + hour[name], 0)
   return { tenantId, month, currency: 'USD', ...charge(sum('counted'), sum('overage')), hours }
@@ -38,7 +48,12 @@ export async function buildBill (db: Kysely<Tables>, tenantId: string, month: st
 /** The bill as CSV (RFC 4180): one line per hour and one for the total. */
 export function billCsv ({ month, hours, ...full }: Bill): string {
   const line = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
-  return ['hour,counted,overage,amount_usd', ...hours.map(({ hour, ...charge }) => line(hour, charge)), line(month, full), ''].join('\r\n')
+  return [
+    'hour,counted,overage,amount_usd',
+    ...hours.map(({ hour, ...charge }) => line(hour, charge)),
+    line(month, full),
+    ''
+  ].join('\r\n')
 }
 
 function charge (counted: number, overage: number): Charge {

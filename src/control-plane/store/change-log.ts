@@ -28,7 +28,10 @@ export type AuditAction = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
 /** A line of the audit trail with the new state that gateways must learn of. */
 type NewChange = NewEntry & { readonly now: EntityState }
 
-/** Which lines of the audit trail to read, newest first: those of an organization or an entity, with a number below `before`. */
+/**
+ * Which lines of the audit trail to read, newest first: those of an organization or an entity, with a number below
+ * `before`.
+ */
 export interface AuditQuery {
   readonly tenantId?: string
   readonly entity?: string
@@ -36,7 +39,10 @@ export interface AuditQuery {
   readonly limit: number
 }
 
-/** Runs a change in a transaction. The changes of all processes are serialized, so each sees the result of the one before. */
+/**
+ * Runs a change in a transaction. The changes of all processes are serialized, so each sees the result of the one
+ * before.
+ */
 export function serialized<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
   return db.transaction().execute(async trx => {
     // Locking the row first makes numbers visible in order on PostgreSQL. On SQLite it takes the write lock before the
@@ -48,7 +54,11 @@ export function serialized<T> (db: Kysely<Tables>, work: (trx: Transaction<Table
 
 /** Writes a change to the change feed and to the audit trail, within the transaction that makes it. */
 export async function appendChange (trx: Transaction<Tables>, { now, ...entry }: NewChange): Promise<void> {
-  const { seq } = await trx.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
+  const { seq } = await trx
+    .updateTable('feed')
+    .set(eb => ({ seq: eb('seq', '+', 1) }))
+    .returning('seq')
+    .executeTakeFirstOrThrow()
   const latest = { seq, payload: JSON.stringify(now.state), at: entry.at }
   await trx.insertInto('changes')
     .values({ kind: now.kind, entity: entry.entity, ...latest })
@@ -58,10 +68,20 @@ export async function appendChange (trx: Transaction<Tables>, { now, ...entry }:
   await recordAudit(trx, entry)
 }
 
-/** Writes a line to the audit trail under the next number, within the transaction that makes the change. For changes that gateways need not know of. */
+/**
+ * Writes a line to the audit trail under the next number, within the transaction that makes the change. For changes
+ * that gateways need not know of.
+ */
 export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail, ...entry }: NewEntry): Promise<void> {
-  const { auditSeq: seq } = await trx.updateTable('feed').set(eb => ({ auditSeq: eb('auditSeq', '+', 1) })).returning('auditSeq').executeTakeFirstOrThrow()
-  await trx.insertInto('auditTrail').values({ seq, ...entry, tenantId: tenantId ?? null, detail: JSON.stringify(detail) }).execute()
+  const { auditSeq: seq } = await trx
+    .updateTable('feed')
+    .set(eb => ({ auditSeq: eb('auditSeq', '+', 1) }))
+    .returning('auditSeq')
+    .executeTakeFirstOrThrow()
+  await trx
+    .insertInto('auditTrail')
+    .values({ seq, ...entry, tenantId: tenantId ?? null, detail: JSON.stringify(detail) })
+    .execute()
 }
 
 /** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
@@ -74,17 +94,35 @@ export async function listChangesSince (db: Kysely<Tables>, position: Position, 
     : await db.selectFrom('changes').selectAll().where('seq', '>', after).orderBy('seq').limit(limit).execute()
   const isLatest = rows.length < limit
   const last = rows.at(-1)?.seq ?? after
-  return { feedId, isSnapshot, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
+  return {
+    feedId,
+    isSnapshot,
+    after,
+    through: isLatest ? Math.max(last, seq) : last,
+    isLatest,
+    changes: rows.map(toChange)
+  }
 }
 
 /** Lines of the audit trail, newest first. */
-export async function auditTrail (db: Kysely<Tables>, { tenantId, entity, before, limit }: AuditQuery): Promise<AuditEntry[]> {
-  const rows = await db.selectFrom('auditTrail').selectAll()
+export async function auditTrail (
+  db: Kysely<Tables>,
+  { tenantId, entity, before, limit }: AuditQuery
+): Promise<AuditEntry[]> {
+  const rows = await db
+    .selectFrom('auditTrail')
+    .selectAll()
     .$if(tenantId !== undefined, query => query.where('tenantId', '=', tenantId!))
     .$if(entity !== undefined, query => query.where('entity', '=', entity!))
     .$if(before !== undefined, query => query.where('seq', '<', before!))
-    .orderBy('seq', 'desc').limit(limit).execute()
-  return rows.map(({ tenantId, detail, ...row }) => ({ ...row, tenantId: tenantId ?? undefined, detail: JSON.parse(detail) }))
+    .orderBy('seq', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(({ tenantId, detail, ...row }) => ({
+    ...row,
+    tenantId: tenantId ?? undefined,
+    detail: JSON.parse(detail)
+  }))
 }
 
 function toChange ({ seq, kind, payload }: Tables['changes']): Change {

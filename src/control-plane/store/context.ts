@@ -20,23 +20,36 @@ export type NewId = (prefix: IdPrefix) => string
 /** Random ids, used everywhere except in tests that set their own. */
 export const randomId: NewId = prefix => `${prefix}-${randomString(base32, 26)}`
 
-/** Something that is created at most once, however often the request is sent. `once` is a token of 26 lowercase letters and digits, the same in each repetition of the request. */
+/**
+ * Something that is created at most once, however often the request is sent. `once` is a token of 26 lowercase letters
+ * and digits, the same in each repetition of the request.
+ */
 export interface IdempotencyToken {
   readonly tenantId?: string
   readonly once?: string
 }
 
-/** The id of what a request creates: derived from `once` and the organization if `once` is given, so that a repeated request gets the same id; random otherwise. */
+/**
+ * The id of what a request creates: derived from `once` and the organization if `once` is given, so that a repeated
+ * request gets the same id; random otherwise.
+ */
 export function idFor (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: IdempotencyToken): string {
   if (once === undefined) return newId(prefix)
-  if (!/^[a-z0-9]{26}$/.test(once)) throw new ControlError('invalid', 'The value of once must be 26 lowercase letters and digits.')
+  if (!/^[a-z0-9]{26}$/.test(once)) {
+    throw new ControlError('invalid', 'The value of once must be 26 lowercase letters and digits.')
+  }
   const digest = createHash('sha256').update(`${prefix} ${tenantId} ${once}`).digest()
   return `${prefix}-${Array.from(digest.subarray(0, 26), byte => base32[byte % base32.length]).join('')}`
 }
 
 /** Refuses a repeated request: the id that it would create already exists. */
 export function requireUnusedToken (inserted: { readonly numInsertedOrUpdatedRows?: bigint }): void {
-  if (inserted.numInsertedOrUpdatedRows !== 1n) throw new ControlError('conflict', 'This request was already sent, and what it creates already exists. Start again to create another one.')
+  if (inserted.numInsertedOrUpdatedRows !== 1n) {
+    throw new ControlError(
+      'conflict',
+      'This request was already sent, and what it creates already exists. Start again to create another one.'
+    )
+  }
 }
 
 /** A new token for {@link IdempotencyToken}. */

@@ -1,7 +1,13 @@
-/** Why a request is refused: what it names does not exist, it is invalid, it conflicts with the present state, or the actor's role does not allow it. */
+/**
+ * Why a request is refused: what it names does not exist, it is invalid, it conflicts with the present state, or the
+ * actor's role does not allow it.
+ */
 export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
 
-/** A request that the control plane refuses. The message says what to do; `field` names the member of the request that is at fault. */
+/**
+ * A request that the control plane refuses. The message says what to do; `field` names the member of the request that
+ * is at fault.
+ */
 export class ControlError extends Error {
   constructor (readonly reason: RefusalReason, message: string, readonly field?: string) {
     super(message)

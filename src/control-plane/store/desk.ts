@@ -11,10 +11,10 @@ import type { Token, TokenDraft } from './token-store.js'
 import type { UsageReport, UsageQuery } from './usage-totals.js'
 
 /**
- * The control plane with the permissions of one person or program: the only entrance for the dashboard, the management API and the
- * commands. What belongs to another organization is refused as missing, with the same message as for what never existed; what the
- * role does not allow is forbidden. Where `tenantId` is optional, its absence means what belongs to no organization, for operators only.
- * All methods throw ControlRefused.
+ * The control plane with the permissions of one person or program: the only entrance for the dashboard, the management
+ * API and the commands. What belongs to another organization is refused as missing, with the same message as for what
+ * never existed; what the role does not allow is forbidden. Where `tenantId` is optional, its absence means what
+ * belongs to no organization, for operators only. All methods throw ControlRefused.
  */
 export class ControlService {
   readonly #store: ControlStore
@@ -26,7 +26,9 @@ export class ControlService {
   /** All organizations for an operator, otherwise the actor's own. Oldest first. */
   async listOrganizations (): Promise<Organization[]> {
     const { actor } = this
-    return actor.role === 'operator' ? this.#store.organizations.list() : [await this.#store.organizations.find(actor.tenantId)]
+    return actor.role === 'operator'
+      ? this.#store.organizations.list()
+      : [await this.#store.organizations.find(actor.tenantId)]
   }
 
   async findOrganization (tenantId: string): Promise<Organization> {

@@ -30,7 +30,12 @@ export interface Gateway extends Omit<GatewayReport, 'position'> {
 /** Which gateways have applied a change. */
 export interface KeyPropagation {
   readonly changedAt: string
-  readonly gateways: ReadonlyArray<{ readonly name: string, readonly isConnected: boolean, readonly isReached: boolean, /** Absent if the gateway has not applied it, or has already applied a later change. */ readonly afterMs?: number }>
+  readonly gateways: ReadonlyArray<{
+    readonly name: string
+    readonly isConnected: boolean
+    readonly isReached: boolean
+    /** Absent if the gateway has not applied it, or has already applied a later change. */ readonly afterMs?: number
+  }>
 }
 
 /** A gateway that has not reported for this long counts as disconnected. */
@@ -50,7 +55,14 @@ export class GatewayStore {
   /** Stores a report. Reports that arrive out of order do no harm, since a replica only moves forward. */
   async report ({ gatewayId, position, checks, ...said }: GatewayReport): Promise<void> {
     const at = this.#context.now().toISOString()
-    const row: GatewayRow = { gatewayId, ...said, ...position, seenAt: at, reachedAt: at, checks: JSON.stringify(checks) }
+    const row: GatewayRow = {
+      gatewayId,
+      ...said,
+      ...position,
+      seenAt: at,
+      reachedAt: at,
+      checks: JSON.stringify(checks)
+    }
     await this.#context.db.insertInto('gateways').values(row)
       .onConflict(conflict => conflict.column('gatewayId').doUpdateSet(eb => ({
         ...said,
@@ -64,7 +76,10 @@ export class GatewayStore {
   /** All gateways, ordered by name. */
   async list (): Promise<Gateway[]> {
     const { db, now } = this.#context
-    await db.deleteFrom('gateways').where('seenAt', '<', new Date(now().getTime() - forgottenAfterMs).toISOString()).execute()
+    await db
+      .deleteFrom('gateways')
+      .where('seenAt', '<', new Date(now().getTime() - forgottenAfterMs).toISOString())
+      .execute()
     const { feedId, seq } = await db.selectFrom('feed').select(['feedId', 'seq']).executeTakeFirstOrThrow()
     const rows = await db.selectFrom('gateways').selectAll().orderBy('name').orderBy('gatewayId').execute()
     return rows.map(row => toGateway(row, { feedId, seq }, now()))
@@ -83,7 +98,9 @@ export class GatewayStore {
         name: row.name,
         isConnected: isConnected(row, now()),
         isReached: row.feedId === feedId && row.seq >= change.seq,
-        ...(row.feedId === feedId && row.seq === change.seq ? { afterMs: Math.max(0, Date.parse(row.reachedAt) - Date.parse(change.at)) } : {})
+        ...(row.feedId === feedId && row.seq === change.seq
+          ? { afterMs: Math.max(0, Date.parse(row.reachedAt) - Date.parse(change.at)) }
+          : {})
       }))
     }
   }

@@ -1,7 +1,8 @@
 import { base62, randomString } from '../../keys/random-text.js'
 import { hashSecret } from '../../keys/secret.js'
 import { idFor, requireUnusedToken, type ControlContext } from './context.js'
-import { byTenant, requireNewAddress, type MemberStore } from './member-store.js'
+import { byTenant, requireNewAddress } from './member-rows.js'
+import type { MemberStore } from './member-store.js'
 import { parseEmail, parseRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
 import { parseName } from './validate-name.js'
 import { parsePassword, hashPassword } from './passwords.js'
@@ -48,51 +49,102 @@ export class InvitationStore {
         createdBy: by,
         expiresAt: new Date(now.getTime() + lifetimeMs).toISOString()
       }
-      requireUnusedToken(await trx.insertInto('invitations').values(row).onConflict(conflict => conflict.column('invitationId').doNothing()).executeTakeFirstOrThrow())
-      await recordAudit(trx, { at: row.createdAt, actor: by, action: 'member invited', entity: row.invitationId, tenantId, detail: { email, role } })
+      requireUnusedToken(
+        await trx
+          .insertInto('invitations')
+          .values(row)
+          .onConflict(conflict => conflict.column('invitationId').doNothing())
+          .executeTakeFirstOrThrow()
+      )
+      await recordAudit(trx, {
+        at: row.createdAt,
+        actor: by,
+        action: 'member invited',
+        entity: row.invitationId,
+        tenantId,
+        detail: { email, role }
+      })
       return { ...toInvitation(row), token }
     })
   }
 
   /** Open invitations of an organization, or of operators if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Invitation[]> {
-    const rows = await this.#context.db.selectFrom('invitations').selectAll()
-      .where(byTenant(tenantId)).where('expiresAt', '>', this.#at()).orderBy('createdAt').execute()
+    const rows = await this.#context.db
+      .selectFrom('invitations')
+      .selectAll()
+      .where(byTenant(tenantId))
+      .where('expiresAt', '>', this.#at())
+      .orderBy('createdAt')
+      .execute()
     return rows.map(toInvitation)
   }
 
   /** The invitation with this id. */
   async find (invitationId: string): Promise<Invitation | undefined> {
-    const row = await this.#context.db.selectFrom('invitations').selectAll().where('invitationId', '=', invitationId).executeTakeFirst()
+    const row = await this.#context.db
+      .selectFrom('invitations')
+      .selectAll()
+      .where('invitationId', '=', invitationId)
+      .executeTakeFirst()
     return row && toInvitation(row)
   }
 
   /** The invitation of a link, while it is valid. */
   async findByToken (token: string): Promise<Invitation | undefined> {
-    const row = await this.#context.db.selectFrom('invitations').selectAll()
-      .where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).executeTakeFirst()
+    const row = await this.#context.db
+      .selectFrom('invitations')
+      .selectAll()
+      .where('tokenHash', '=', hashSecret(token))
+      .where('expiresAt', '>', this.#at())
+      .executeTakeFirst()
     return row && toInvitation(row)
   }
 
   /** Withdraws an invitation. Its link is no longer valid. */
   withdraw (invitationId: string, by: string): Promise<Invitation> {
     return serialized(this.#context.db, async trx => {
-      const row = await trx.deleteFrom('invitations').where('invitationId', '=', invitationId).returningAll().executeTakeFirst()
+      const row = await trx
+        .deleteFrom('invitations')
+        .where('invitationId', '=', invitationId)
+        .returningAll()
+        .executeTakeFirst()
       if (row === undefined) throw notFound('invitation')
-      await recordAudit(trx, { at: this.#at(), actor: by, action: 'invitation withdrawn', entity: invitationId, tenantId: row.tenantId ?? undefined, detail: {} })
+      await recordAudit(trx, {
+        at: this.#at(),
+        actor: by,
+        action: 'invitation withdrawn',
+        entity: invitationId,
+        tenantId: row.tenantId ?? undefined,
+        detail: {}
+      })
       return toInvitation(row)
     })
   }
 
   /** Creates the member who was invited, with a name and a password, and uses up the link. */
-  async accept (token: string, { name, password }: { readonly name: string, readonly password: string }): Promise<Member> {
+  async accept (
+    token: string,
+    { name, password }: { readonly name: string; readonly password: string }
+  ): Promise<Member> {
     const parsePersonName = parseName(name)
     const passwordHash = await hashPassword(parsePassword(password))
     return serialized(this.#context.db, async trx => {
-      const row = await trx.deleteFrom('invitations').where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).returningAll().executeTakeFirst()
+      const row = await trx
+        .deleteFrom('invitations')
+        .where('tokenHash', '=', hashSecret(token))
+        .where('expiresAt', '>', this.#at())
+        .returningAll()
+        .executeTakeFirst()
       if (row === undefined) throw expiredInvitation()
       const { tenantId, email, role } = row
-      return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: parsePersonName, role, passwordHash })
+      return this.#members.insert(trx, {
+        tenantId: tenantId ?? undefined,
+        email,
+        name: parsePersonName,
+        role,
+        passwordHash
+      })
     })
   }
 

@@ -2,7 +2,10 @@ import { ownerOf, type Job, type JobDraft } from '../../jobs/model/job.js'
 import type { JobRow } from './job-tables.js'
 
 /** The row of a new job. */
-export function jobRow ({ id, owner, request, storeId, fileKey, progress, checkpoint }: JobDraft, { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>): JobRow {
+export function jobRow (
+  { id, owner, request, storeId, fileKey, progress, checkpoint }: JobDraft,
+  { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>
+): JobRow {
   return {
     id,
     tenantId: owner.tenantId,
@@ -33,7 +36,21 @@ export function jobRow ({ id, owner, request, storeId, fileKey, progress, checkp
 
 /** The job in a row. */
 export function toJob (row: JobRow): Job {
-  const { id, status, storeId, fileKey, total, processed, failed, failure, checkpoint, createdAt, startedAt, completedAt, expiresAt } = row
+  const {
+    id,
+    status,
+    storeId,
+    fileKey,
+    total,
+    processed,
+    failed,
+    failure,
+    checkpoint,
+    createdAt,
+    startedAt,
+    completedAt,
+    expiresAt
+  } = row
   return {
     id,
     owner: JSON.parse(row.owner),

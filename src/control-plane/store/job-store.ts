@@ -1,30 +1,37 @@
 import { randomBytes } from 'node:crypto'
-import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
-import { maxCheckpoint, type ClaimedJob, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type SaveResult, type Worker } from '../../jobs/model/job.js'
+import type { Kysely, Updateable } from 'kysely'
+import { type ClaimedJob, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type SaveResult, type Worker } from '../../jobs/model/job.js'
 import { maxUnfinishedJobs, tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'
 import { jobRow, toJob } from './job-rows.js'
 import type { Tables } from './tables.js'
+import { idsAtOnce, takeTurn, isFreeAt, countUnfinished, stateColumns, printed, parts } from './job-queries.js'
 
 const hourMs = 3_600_000
 
 /** How long a finished job and its files are kept. */
 const retentionMs = 24 * hourMs
 
-/** A job that has not finished by then is given up, so that a client's data is not kept forever if a gateway never comes back. */
+/**
+ * A job that has not finished by then is given up, so that a client's data is not kept forever if a gateway never comes
+ * back.
+ */
 const unfinishedMs = 7 * 24 * hourMs
 
-/** A job whose files no gateway deletes is forgotten after this further time, together with the encryption key of the files. */
+/**
+ * A job whose files no gateway deletes is forgotten after this further time, together with the encryption key of the
+ * files.
+ */
 const unsweptMs = unfinishedMs
 
 /** Longer than any pause between attempts at a job. */
 const maxPauseMs = 10 * 60_000
 
-/** The most ids in one statement. */
-const idsAtOnce = 500
-
-/** Bulk jobs. At most one gateway works on a job at a time, however many control processes serve them. All times are by the clock of the process that runs the query. */
+/**
+ * Bulk jobs. At most one gateway works on a job at a time, however many control processes serve them. All times are by
+ * the clock of the process that runs the query.
+ */
 export class JobStore implements Jobs {
   readonly #db: Kysely<Tables>
   readonly #now: () => Date
@@ -39,7 +46,9 @@ export class JobStore implements Jobs {
     await this.#db.transaction().execute(async trx => {
       // Jobs that are created concurrently must count each other.
       await takeTurn(trx)
-      const { numInsertedOrUpdatedRows } = await trx.insertInto('jobs').values(row).onConflict(conflict => conflict.column('id').doNothing()).executeTakeFirstOrThrow()
+      const { numInsertedOrUpdatedRows } = await trx.insertInto('jobs').values(row).onConflict(conflict =>
+        conflict.column('id').doNothing()
+      ).executeTakeFirstOrThrow()
       const { unfinished } = await this.#of(draft.owner, trx).select(countUnfinished).executeTakeFirstOrThrow()
       if (numInsertedOrUpdatedRows === 1n && Number(unfinished) > maxUnfinishedJobs) throw tooManyUnfinished()
     })
@@ -54,28 +63,36 @@ export class JobStore implements Jobs {
   }
 
   async list (scope: JobScope, { count, before }: Parameters<Jobs['list']>[1]): Promise<JobPage> {
-    const { total, unfinished } = await this.#of(scope)
-      .select(({ fn }) => fn.countAll().as('total')).select(countUnfinished).executeTakeFirstOrThrow()
-    const rows = await this.#of(scope).selectAll()
-      .$if(before !== undefined, query => query.where(eb => eb.or([
-        eb('createdAt', '<', before!.createdAt),
-        eb.and([eb('createdAt', '=', before!.createdAt), eb('id', '<', before!.id)])
-      ])))
-      .orderBy('createdAt', 'desc').orderBy('id', 'desc').limit(count).execute()
-    return { jobs: rows.map(row => toJob({ ...row, checkpoint: null })), total: Number(total), unfinished: Number(unfinished) }
+    const { total, unfinished } = await this.#of(scope).select(({ fn }) => fn.countAll().as('total')).select(
+      countUnfinished
+    ).executeTakeFirstOrThrow()
+    const rows = await this.#of(scope).selectAll().$if(before !== undefined,
+      query =>
+        query.where(eb =>
+          eb.or([eb('createdAt', '<', before!.createdAt),
+            eb.and([eb('createdAt', '=', before!.createdAt), eb('id', '<', before!.id)])])
+        )).orderBy('createdAt', 'desc').orderBy('id', 'desc').limit(count).execute()
+    return {
+      jobs: rows.map(row => toJob({ ...row, checkpoint: null })),
+      total: Number(total),
+      unfinished: Number(unfinished)
+    }
   }
 
   async cancel (id: string, scope: JobScope): Promise<Job | undefined> {
-    await this.#db.updateTable('jobs').set({ status: 'cancelled', completedAt: this.#at(), expiresAt: this.#at(retentionMs) })
-      .where('id', '=', id).where('tenantId', '=', scope.tenantId).where('mode', '=', scope.mode)
-      .where('status', 'in', ['pending', 'processing']).where('expiresAt', '>', this.#at()).execute()
+    await this.#db.updateTable('jobs').set({
+      status: 'cancelled',
+      completedAt: this.#at(),
+      expiresAt: this.#at(retentionMs)
+    }).where('id', '=', id).where('tenantId', '=', scope.tenantId).where('mode', '=',
+      scope.mode).where('status', 'in', ['pending', 'processing']).where('expiresAt', '>', this.#at()).execute()
     return this.find(id, scope)
   }
 
   async discard (id: string, scope: JobScope): Promise<void> {
     await this.cancel(id, scope)
-    await this.#db.updateTable('jobs').set({ expiresAt: this.#at() }).where('id', '=', id).where('tenantId', '=', scope.tenantId).where('mode', '=', scope.mode)
-      .where('expiresAt', '>', this.#at()).execute()
+    await this.#db.updateTable('jobs').set({ expiresAt: this.#at() }).where('id', '=', id).where('tenantId', '=',
+      scope.tenantId).where('mode', '=', scope.mode).where('expiresAt', '>', this.#at()).execute()
   }
 
   async claim (worker: Worker): Promise<ClaimedJob | undefined> {
@@ -95,14 +112,17 @@ export class JobStore implements Jobs {
         // The worker that had it disappeared.
         failures: row.leasedUntil === null ? row.failures : row.failures + 1
       }).where('id', '=', row.id).where('status', '=', row.status).returningAll().executeTakeFirst()
-      return taken && { job: toJob(taken), lease: { jobId: taken.id, number: taken.leaseNumber }, failures: taken.failures }
+      return taken &&
+        { job: toJob(taken), lease: { jobId: taken.id, number: taken.leaseNumber }, failures: taken.failures }
     })
   }
 
   async save ({ jobId, number }: Lease, change: JobChange, leaseMs: number): Promise<SaveResult> {
-    const { numUpdatedRows } = await this.#held({ jobId, number }).set(this.#columnsOf(change, leaseMs)).executeTakeFirstOrThrow()
+    const { numUpdatedRows } = await this.#held({ jobId, number }).set(this.#columnsOf(change, leaseMs))
+      .executeTakeFirstOrThrow()
     if (numUpdatedRows === 1n) return 'going on'
-    const row = await this.#db.selectFrom('jobs').select('status').where('id', '=', jobId).where('leaseNumber', '=', number).executeTakeFirst()
+    const row = await this.#db.selectFrom('jobs').select('status').where('id', '=', jobId).where('leaseNumber', '=',
+      number).executeTakeFirst()
     if (row?.status === 'cancelled') {
       await this.#noteLast({ jobId, number }, change)
       return 'cancelled'
@@ -115,25 +135,31 @@ export class JobStore implements Jobs {
     await this.#db.updateTable('jobs').set(eb => ({
       leasedUntil: null,
       ...error !== undefined && { notBefore: this.#at(error.afterMs), failures: eb('failures', '+', 1) }
-    })).where('id', '=', jobId).where('leaseNumber', '=', number).where('leasedUntil', 'is not', null).execute()
+    })
+    ).where('id', '=', jobId).where('leaseNumber', '=', number).where('leasedUntil', 'is not', null).execute()
   }
 
   async expired (storeId: string): Promise<readonly string[]> {
     await this.#db.deleteFrom('jobs').where('expiresAt', '<', this.#at(-unsweptMs)).execute()
-    const rows = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
-      .where('expiresAt', '<=', this.#at()).where(isFreeAt(this.#at()))
-      .orderBy('expiresAt').limit(idsAtOnce).execute()
+    const rows = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId).where('expiresAt', '<=',
+      this.#at()).where(isFreeAt(this.#at())).orderBy('expiresAt').limit(idsAtOnce).execute()
     return rows.map(({ id }) => id)
   }
 
   async existing (ids: readonly string[]): Promise<readonly string[]> {
-    const rows = await Promise.all(parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute()))
+    const rows = await Promise.all(
+      parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute())
+    )
     return rows.flat().map(({ id }) => id)
   }
 
   async abandoned (ids: readonly string[]): Promise<readonly string[]> {
-    const rows = await Promise.all(parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part)
-      .where('status', 'in', ['failed', 'cancelled']).where(isFreeAt(this.#at())).execute()))
+    const rows = await Promise.all(
+      parts(ids).map(part =>
+        this.#db.selectFrom('jobs').select('id').where('id', 'in', part).where('status', 'in', ['failed', 'cancelled'])
+          .where(isFreeAt(this.#at())).execute()
+      )
+    )
     return rows.flat().map(({ id }) => id)
   }
 
@@ -142,51 +168,80 @@ export class JobStore implements Jobs {
   }
 
   async identityKey ({ tenantId, mode }: JobScope): Promise<string> {
-    const found = () => this.#db.selectFrom('importIdentities').select('secret').where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirst()
+    const found = () =>
+      this.#db.selectFrom('importIdentities').select('secret').where('tenantId', '=', tenantId).where('mode', '=', mode)
+        .executeTakeFirst()
     const known = await found()
     if (known !== undefined) return known.secret
     // Of concurrent first callers one inserts its secret, and all of them read it.
-    await this.#db.insertInto('importIdentities').values({ tenantId, mode, secret: randomBytes(32).toString('base64') }).onConflict(conflict => conflict.doNothing()).execute()
+    await this.#db.insertInto('importIdentities').values({ tenantId, mode, secret: randomBytes(32).toString('base64') })
+      .onConflict(conflict => conflict.doNothing()).execute()
     return (await found())!.secret
   }
 
   /** The jobs that are visible in a scope. */
   #of ({ tenantId, mode }: JobScope, db = this.#db) {
-    return db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>', this.#at())
+    return db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>',
+      this.#at())
   }
 
   #next (db: Kysely<Tables>, { storeId, perTenant }: Worker): Promise<JobRow | undefined> {
     const now = this.#at()
-    return db.selectFrom('jobs').selectAll()
-      .where('status', 'in', ['pending', 'processing']).where('storeId', '=', storeId)
+    return db
+      .selectFrom('jobs')
+      .selectAll()
+      .where('status', 'in', ['pending', 'processing'])
+      .where('storeId', '=', storeId)
       .where(isFreeAt(now))
-      .where('notBefore', '<=', now).where('expiresAt', '>', now)
-      // A cancelled job counts until its worker has left it.
-      .where(({ selectFrom }) => selectFrom('jobs as held').select(eb => eb.fn.countAll<number>().as('count'))
-        .whereRef('held.tenantId', '=', 'jobs.tenantId').where('held.leasedUntil', '>', now), '<', perTenant)
-      .orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst()
+      .where('notBefore', '<=', now)
+      .where('expiresAt', '>', now) // A cancelled job counts until its worker has left it.
+      .where(
+        ({ selectFrom }) =>
+          selectFrom('jobs as held')
+            .select(eb => eb.fn.countAll<number>().as('count'))
+            .whereRef('held.tenantId', '=', 'jobs.tenantId')
+            .where('held.leasedUntil', '>', now),
+        '<',
+        perTenant
+      )
+      .orderBy('createdAt')
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst()
   }
 
-  /** If the clock was set back, restarts leases from now, since their workers may still be active, and ends pauses that would last too long. */
+  /**
+   * If the clock was set back, restarts leases from now, since their workers may still be active, and ends pauses that
+   * would last too long.
+   */
   async #heedClock ({ storeId, leaseMs }: Worker): Promise<void> {
     const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(maxPauseMs)]
-    const found = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
-      .where(eb => eb.or([eb('leasedUntil', '>', lastLease), eb('notBefore', '>', lastPause)])).limit(1).executeTakeFirst()
+    const found = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId).where(eb =>
+      eb.or([eb('leasedUntil', '>', lastLease), eb('notBefore', '>', lastPause)])
+    ).limit(1).executeTakeFirst()
     if (found === undefined) return
-    await this.#db.updateTable('jobs').set({ leasedUntil: lastLease }).where('storeId', '=', storeId).where('leasedUntil', '>', lastLease).execute()
-    await this.#db.updateTable('jobs').set({ notBefore: this.#at() }).where('storeId', '=', storeId).where('notBefore', '>', lastPause).execute()
+    await this.#db.updateTable('jobs').set({ leasedUntil: lastLease }).where('storeId', '=', storeId).where(
+      'leasedUntil',
+      '>',
+      lastLease
+    ).execute()
+    await this.#db.updateTable('jobs').set({ notBefore: this.#at() }).where('storeId', '=', storeId).where('notBefore',
+      '>', lastPause).execute()
   }
 
   #held ({ jobId, number }: Lease) {
-    return this.#db.updateTable('jobs').where('id', '=', jobId).where('leaseNumber', '=', number)
-      .where('status', '=', 'processing').where('leasedUntil', 'is not', null).where('expiresAt', '>', this.#at())
+    return this.#db.updateTable('jobs').where('id', '=', jobId).where('leaseNumber', '=', number).where('status', '=',
+      'processing').where('leasedUntil', 'is not', null).where('expiresAt', '>', this.#at())
   }
 
   /** Stores the last progress of a cancelled job. */
   async #noteLast ({ jobId, number }: Lease, { progress, errors }: JobChange): Promise<void> {
     if (progress === undefined) return
-    await this.#db.updateTable('jobs').set(stateColumns({ progress, errors })).where('id', '=', jobId).where('leaseNumber', '=', number)
-      .where('status', '=', 'cancelled').where('leasedUntil', 'is not', null).execute()
+    await this.#db.updateTable('jobs').set(stateColumns({ progress, errors })).where('id', '=', jobId).where(
+      'leaseNumber',
+      '=',
+      number
+    ).where('status', '=', 'cancelled').where('leasedUntil', 'is not', null).execute()
   }
 
   #columnsOf ({ progress, files, errors, checkpoint, end }: JobChange, leaseMs: number): Updateable<JobRow> {
@@ -197,12 +252,13 @@ export class JobStore implements Jobs {
       ...files !== undefined && { files: JSON.stringify(files) },
       ...checkpoint !== undefined && { checkpoint: printed(checkpoint) },
       ...hasComeOn && { failures: 0 },
-      ...end !== undefined && {
-        status: end.status,
-        failure: end.status === 'failed' ? JSON.stringify(end.failure) : null,
-        completedAt: this.#at(),
-        expiresAt: this.#at(retentionMs)
-      }
+      ...end !== undefined &&
+        {
+          status: end.status,
+          failure: end.status === 'failed' ? JSON.stringify(end.failure) : null,
+          completedAt: this.#at(),
+          expiresAt: this.#at(retentionMs)
+        }
     }
   }
 
@@ -210,31 +266,4 @@ export class JobStore implements Jobs {
   #at (inMs = 0): string {
     return new Date(this.#now().getTime() + inMs).toISOString()
   }
-}
-
-/** Serializes transactions. They start with a write: SQLite then grants the write lock at once, and PostgreSQL lets them wait for each other here. */
-async function takeTurn (trx: Kysely<Tables>): Promise<void> {
-  await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
-}
-
-/** Whether nobody works on a job. */
-const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>) => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', time)])
-
-const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) => fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
-
-function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
-  return {
-    ...progress !== undefined && { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
-    ...errors !== undefined && { errors: JSON.stringify(errors) }
-  }
-}
-
-function printed (checkpoint: unknown): string {
-  const text = JSON.stringify(checkpoint)
-  if (text.length > maxCheckpoint) throw new Error('the checkpoint of a job is too long')
-  return text
-}
-
-function parts (ids: readonly string[]): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / idsAtOnce) }, (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))
 }

@@ -1,13 +1,29 @@
 import type { Kysely, Transaction } from 'kysely'
 import { hashSecret, newSecret } from '../../keys/secret.js'
 import { idFor, requireUnusedToken, type ControlContext } from './context.js'
-import { changedColumns, draftColumns, rotationDeadline, keyState, requireActiveKey, requireNotRotated, successorDraft, toKey, type Key, type KeyChanges, type KeyDraft, type NewKey } from './keys.js'
+import {
+  changedColumns,
+  draftColumns,
+  rotationDeadline,
+  keyState,
+  requireActiveKey,
+  requireNotRotated,
+  successorDraft,
+  toKey,
+  type Key,
+  type KeyChanges,
+  type KeyDraft,
+  type NewKey
+} from './keys.js'
 import { requireOrganization } from './organization-store.js'
 import { notFound } from './permissions.js'
 import { serialized, appendChange, type AuditAction } from './change-log.js'
 import type { KeyRow, Tables } from './tables.js'
 
-/** API keys. Each change also writes its place in the change feed and a line of the audit trail, in the same transaction. */
+/**
+ * API keys. Each change also writes its place in the change feed and a line of the audit trail, in the same
+ * transaction.
+ */
 export class KeyStore {
   readonly #context: ControlContext
 
@@ -23,7 +39,10 @@ export class KeyStore {
     })
   }
 
-  /** Creates a key that replaces another. The old key stays valid for the overlap and then expires; with an overlap of 0 it is revoked at once. */
+  /**
+   * Creates a key that replaces another. The old key stays valid for the overlap and then expires; with an overlap of 0
+   * it is revoked at once.
+   */
   roll (keyId: string, overlapMs: number, by: string): Promise<NewKey & { previous: Key }> {
     return serialized(this.#context.db, async trx => {
       const now = this.#context.now()
@@ -52,7 +71,11 @@ export class KeyStore {
       const row = await findRow(trx, keyId)
       requireActiveKey(row, this.#context.now())
       const detail = changedColumns(changes, this.#context.now())
-      return this.#update(trx, { ...row, ...detail }, { actor: by, action: 'name' in detail ? 'key changed' : 'key expiry set', detail })
+      return this.#update(
+        trx,
+        { ...row, ...detail },
+        { actor: by, action: 'name' in detail ? 'key changed' : 'key expiry set', detail }
+      )
     })
   }
 
@@ -67,9 +90,13 @@ export class KeyStore {
 
   /** The number of valid keys (neither revoked nor expired) by tenant id. An organization without any is absent. */
   async countActive (): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.#context.db.selectFrom('keys').select(eb => ['tenantId', eb.fn.countAll().as('keys')])
-      .where('revokedAt', 'is', null).where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', this.#at())]))
-      .groupBy('tenantId').execute()
+    const rows = await this.#context.db
+      .selectFrom('keys')
+      .select(eb => ['tenantId', eb.fn.countAll().as('keys')])
+      .where('revokedAt', 'is', null)
+      .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', this.#at())]))
+      .groupBy('tenantId')
+      .execute()
     return new Map(rows.map(({ tenantId, keys }) => [tenantId, Number(keys)]))
   }
 
@@ -92,7 +119,13 @@ export class KeyStore {
       successor: null,
       lastUsedAt: null
     }
-    requireUnusedToken(await trx.insertInto('keys').values(row).onConflict(conflict => conflict.column('keyId').doNothing()).executeTakeFirstOrThrow())
+    requireUnusedToken(
+      await trx
+        .insertInto('keys')
+        .values(row)
+        .onConflict(conflict => conflict.column('keyId').doNothing())
+        .executeTakeFirstOrThrow()
+    )
     await this.#record(trx, row, { actor: by, action: 'key created', detail: columns })
     return { keyId: row.keyId, secret, expiresAt: row.expiresAt ?? undefined }
   }
@@ -105,7 +138,13 @@ export class KeyStore {
   }
 
   #record (trx: Transaction<Tables>, row: KeyRow, deed: AuditAction): Promise<void> {
-    return appendChange(trx, { ...deed, at: this.#at(), entity: row.keyId, tenantId: row.tenantId, now: { kind: 'key', state: keyState(row) } })
+    return appendChange(trx, {
+      ...deed,
+      at: this.#at(),
+      entity: row.keyId,
+      tenantId: row.tenantId,
+      now: { kind: 'key', state: keyState(row) }
+    })
   }
 
   #at (): string {

@@ -25,7 +25,9 @@ export interface Key {
   readonly lastUsedAt?: string
 }
 
-/** What to create a key from. Without scopes it may do everything; without an expiry it is valid until it is revoked. */
+/**
+ * What to create a key from. Without scopes it may do everything; without an expiry it is valid until it is revoked.
+ */
 export interface KeyDraft extends IdempotencyToken {
   readonly tenantId: string
   readonly mode: Mode
@@ -64,7 +66,10 @@ export function keyState (row: KeyRow): KeyState {
 }
 
 /** The columns of a draft. @throws {ControlError} if it is invalid */
-export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
+export function draftColumns (
+  draft: KeyDraft,
+  now: Date
+): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
   const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
   if (!modes.includes(mode)) throw new ControlError('invalid', 'The mode of a key must be test or live.', 'mode')
   return {
@@ -77,33 +82,67 @@ export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantI
 }
 
 /** The columns of changes. @throws {ControlError} if they are invalid */
-export function changedColumns ({ name, expiresAt }: KeyChanges, now: Date): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
-  return { ...(name === undefined ? {} : { name: parseName(name) }), ...(expiresAt === undefined ? {} : { expiresAt: parseExpiry(expiresAt, now) }) }
+export function changedColumns (
+  { name, expiresAt }: KeyChanges,
+  now: Date
+): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
+  return {
+    ...(name === undefined ? {} : { name: parseName(name) }),
+    ...(expiresAt === undefined ? {} : { expiresAt: parseExpiry(expiresAt, now) })
+  }
 }
 
-/** The last time that ISO 8601 writes with a four-digit year. Gateways reject a later one, and with it the whole batch of the feed. */
+/**
+ * The last time that ISO 8601 writes with a four-digit year. Gateways reject a later one, and with it the whole batch
+ * of the feed.
+ */
 const lastExpiry = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** A time in the future, as ISO 8601. @throws {ControlError} */
 export function parseExpiry (expiresAt: Date, now: Date): string {
-  if (!(expiresAt > now)) throw new ControlError('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.', 'expiresAt')
-  if (expiresAt.getTime() > lastExpiry) throw new ControlError('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.', 'expiresAt')
+  if (!(expiresAt > now)) {
+    throw new ControlError(
+      'invalid',
+      'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.',
+      'expiresAt'
+    )
+  }
+  if (expiresAt.getTime() > lastExpiry) {
+    throw new ControlError(
+      'invalid',
+      'The expiry must be before the end of the year 9999. Leave it out for no expiry.',
+      'expiresAt'
+    )
+  }
   return expiresAt.toISOString()
 }
 
 /** @throws {ControlError} if the key was revoked or has expired, which can't be undone */
 export function requireActiveKey (row: KeyRow, now: Date): void {
   if (row.revokedAt !== null) throw new ControlError('conflict', 'This key was revoked. Create a new one.')
-  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlError('conflict', 'This key has expired. Create a new one.')
+  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) {
+    throw new ControlError('conflict', 'This key has expired. Create a new one.')
+  }
 }
 
-/** @throws {ControlError} if the key was already rolled: a form that is submitted twice must not create two successors */
+/**
+ * @throws {ControlError} if the key was already rolled: a form that is submitted twice must not create two successors
+ */
 export function requireNotRotated (row: KeyRow): void {
-  if (row.successor !== null) throw new ControlError('conflict', 'This key was already rolled. Roll its successor instead.')
+  if (row.successor !== null) {
+    throw new ControlError('conflict', 'This key was already rolled. Roll its successor instead.')
+  }
 }
 
-/** How a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it is revoked at once. */
-export function rotationDeadline (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
+/**
+ * How a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it
+ * is revoked at once.
+ */
+export function rotationDeadline (
+  row: KeyRow,
+  overlapMs: number,
+  now: Date
+): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
   if (!(overlapMs >= 0)) throw new ControlError('invalid', 'The overlap must not be negative.')
   if (overlapMs === 0) return { revokedAt: now.toISOString() }
   const end = Math.min(now.getTime() + overlapMs, row.expiresAt === null ? lastExpiry : Date.parse(row.expiresAt))
@@ -128,6 +167,12 @@ function toScopes (row: KeyRow): Scope[] {
 
 function parseScopes (requested: readonly Scope[]): Scope[] {
   const isOk = requested.length > 0 && requested.every(scope => knownScopes.includes(scope))
-  if (!isOk) throw new ControlError('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
+  if (!isOk) {
+    throw new ControlError(
+      'invalid',
+      'The scopes of a key must be read, write, both separated by a comma, or *.',
+      'scopes'
+    )
+  }
   return requested.includes('*') ? ['*'] : knownScopes.filter(scope => requested.includes(scope))
 }

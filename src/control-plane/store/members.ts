@@ -50,7 +50,15 @@ export interface ProviderIdentity {
 }
 
 /** The member in a row. */
-export function toMember ({ tenantId, mustChangePassword, passwordHash, issuer, subject, lastSignInAt, ...row }: MemberRow): Member {
+export function toMember ({
+  tenantId,
+  mustChangePassword,
+  passwordHash,
+  issuer,
+  subject,
+  lastSignInAt,
+  ...row
+}: MemberRow): Member {
   return {
     ...row,
     ...(tenantId === null ? {} : { tenantId }),
@@ -82,7 +90,9 @@ export function toActor (member: Member): Actor {
 /** An e-mail address in the form in which it is stored and compared. @throws {ControlError} invalid */
 export function parseEmail (email: string): string {
   const trimmed = email.trim().toLowerCase()
-  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlError('invalid', 'Enter an email address such as ann@example.org.', 'email')
+  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) {
+    throw new ControlError('invalid', 'Enter an email address such as ann@example.org.', 'email')
+  }
   return trimmed
 }
 
@@ -92,6 +102,8 @@ export const belongsToOrganization = (role: Role | 'gateway'): boolean => role !
 /** The role, if it fits the organization, or its absence. @throws {ControlError} invalid */
 export function parseRole (role: Role, tenantId: string | undefined): Role {
   if (!roles.includes(role)) throw new ControlError('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
-  if (belongsToOrganization(role) === (tenantId === undefined)) throw new ControlError('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
+  if (belongsToOrganization(role) === (tenantId === undefined)) {
+    throw new ControlError('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
+  }
   return role
 }

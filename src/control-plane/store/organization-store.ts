@@ -1,11 +1,23 @@
 import type { Kysely, Transaction } from 'kysely'
 import { idFor, requireUnusedToken, type ControlContext } from './context.js'
-import { requireOverageAllowed, organizationRow, organizationState, toOrganization, type KnownPlans, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
+import {
+  requireOverageAllowed,
+  organizationRow,
+  organizationState,
+  toOrganization,
+  type KnownPlans,
+  type Organization,
+  type OrganizationChanges,
+  type OrganizationDraft
+} from './organizations.js'
 import { notFound } from './permissions.js'
 import { serialized, appendChange, type AuditAction } from './change-log.js'
 import type { OrganizationRow, Tables } from './tables.js'
 
-/** Organizations. Each change also writes its place in the change feed and a line of the audit trail, in the same transaction. */
+/**
+ * Organizations. Each change also writes its place in the change feed and a line of the audit trail, in the same
+ * transaction.
+ */
 export class OrganizationStore {
   readonly #context: ControlContext
   readonly #plans: KnownPlans
@@ -21,27 +33,65 @@ export class OrganizationStore {
       const { name, plan, overage, datastore } = draft
       const tenantId = idFor(this.#context.newId, 'org', { once: draft.once })
       requireOverageAllowed(overage, plan, this.#plans)
-      const made = { tenantId, name, plan, overage: overage ?? true, createdAt: this.#at(), datastore: datastore ?? undefined }
-      requireUnusedToken(await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).onConflict(conflict => conflict.column('tenantId').doNothing()).executeTakeFirstOrThrow())
-      return this.#record(trx, tenantId, { actor: by, action: 'organization created', detail: { name, plan, overage, datastore } })
+      const made = {
+        tenantId,
+        name,
+        plan,
+        overage: overage ?? true,
+        createdAt: this.#at(),
+        datastore: datastore ?? undefined
+      }
+      requireUnusedToken(
+        await trx
+          .insertInto('organizations')
+          .values(organizationRow(made, this.#plans))
+          .onConflict(conflict => conflict.column('tenantId').doNothing())
+          .executeTakeFirstOrThrow()
+      )
+      return this.#record(trx, tenantId, {
+        actor: by,
+        action: 'organization created',
+        detail: { name, plan, overage, datastore }
+      })
     })
   }
 
-  /** Changes an organization's name, plan, overage or datastore. Gateways that are connected apply it within a second. */
+  /**
+   * Changes an organization's name, plan, overage or datastore. Gateways that are connected apply it within a second.
+   */
   change (tenantId: string, changes: OrganizationChanges, by: string): Promise<Organization> {
     return serialized(this.#context.db, async trx => {
       const row = await requireOrganization(trx, tenantId)
       const { name, plan, overage, datastore } = changes
       requireOverageAllowed(overage, plan ?? row.plan, this.#plans)
-      const changed = { ...row, name: name ?? row.name, plan: plan ?? row.plan, overage: overage ?? row.overage === 1, datastore: datastore === null ? undefined : datastore ?? row.datastore ?? undefined }
-      await trx.updateTable('organizations').set(organizationRow(changed, this.#plans)).where('tenantId', '=', tenantId).execute()
-      return this.#record(trx, tenantId, { actor: by, action: 'organization changed', detail: { name, plan, overage, datastore } })
+      const changed = {
+        ...row,
+        name: name ?? row.name,
+        plan: plan ?? row.plan,
+        overage: overage ?? row.overage === 1,
+        datastore: datastore === null ? undefined : (datastore ?? row.datastore ?? undefined)
+      }
+      await trx
+        .updateTable('organizations')
+        .set(organizationRow(changed, this.#plans))
+        .where('tenantId', '=', tenantId)
+        .execute()
+      return this.#record(trx, tenantId, {
+        actor: by,
+        action: 'organization changed',
+        detail: { name, plan, overage, datastore }
+      })
     })
   }
 
   /** All organizations, oldest first. */
   async list (): Promise<Organization[]> {
-    const rows = await this.#context.db.selectFrom('organizations').selectAll().orderBy('createdAt').orderBy('tenantId').execute()
+    const rows = await this.#context.db
+      .selectFrom('organizations')
+      .selectAll()
+      .orderBy('createdAt')
+      .orderBy('tenantId')
+      .execute()
     return rows.map(row => toOrganization(row, this.#plans))
   }
 
@@ -52,7 +102,13 @@ export class OrganizationStore {
 
   async #record (trx: Transaction<Tables>, tenantId: string, deed: AuditAction): Promise<Organization> {
     const row = await requireOrganization(trx, tenantId)
-    await appendChange(trx, { ...deed, at: this.#at(), entity: tenantId, tenantId, now: { kind: 'organization', state: organizationState(row) } })
+    await appendChange(trx, {
+      ...deed,
+      at: this.#at(),
+      entity: tenantId,
+      tenantId,
+      now: { kind: 'organization', state: organizationState(row) }
+    })
     return toOrganization(row, this.#plans)
   }
 

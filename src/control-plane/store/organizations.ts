@@ -39,28 +39,60 @@ export interface OrganizationDraft extends Pick<IdempotencyToken, 'once'> {
 /** What can be changed later. Absent members stay as they are. */
 export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 
-/** The row of an organization. Its choice to switch overage off is kept on every plan. @throws {ControlError} if its name, plan or datastore is invalid */
+/**
+ * The row of an organization. Its choice to switch overage off is kept on every plan. @throws {ControlError} if its
+ * name, plan or datastore is invalid
+ */
 export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
-  if (!plans.includes(plan)) throw new ControlError('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
-  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlError('invalid', 'The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.', 'datastore')
-  return { tenantId, name: parseName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
+  if (!plans.includes(plan)) {
+    throw new ControlError('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
+  }
+  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) {
+    throw new ControlError(
+      'invalid',
+      "The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways' configuration.",
+      'datastore'
+    )
+  }
+  return {
+    tenantId,
+    name: parseName(organization.name),
+    plan,
+    overage: Number(overage),
+    createdAt,
+    datastore: datastore ?? null
+  }
 }
 
 /** The organization in a row. Its overage is on if the plan has it and it was not switched off. */
 export function toOrganization (row: OrganizationRow, { plansWithoutOverage = [] }: KnownPlans): Organization {
   const { datastore, ...rest } = row
-  return { ...rest, overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan), ...(datastore === null ? {} : { datastore }) }
-}
-
-/** @throws {ControlError} if overage is requested on a plan that has none */
-export function requireOverageAllowed (isRequested: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
-  if (isRequested === true && plansWithoutOverage.includes(plan)) {
-    throw new ControlError('invalid', 'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.')
+  return {
+    ...rest,
+    overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan),
+    ...(datastore === null ? {} : { datastore })
   }
 }
 
-/** The part of an organization that gateways replicate. `overage` only says whether it was not switched off, since gateways know from their configuration which plans have it. */
+/** @throws {ControlError} if overage is requested on a plan that has none */
+export function requireOverageAllowed (
+  isRequested: boolean | undefined,
+  plan: string,
+  { plansWithoutOverage = [] }: KnownPlans
+): void {
+  if (isRequested === true && plansWithoutOverage.includes(plan)) {
+    throw new ControlError(
+      'invalid',
+      'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.'
+    )
+  }
+}
+
+/**
+ * The part of an organization that gateways replicate. `overage` only says whether it was not switched off, since
+ * gateways know from their configuration which plans have it.
+ */
 export function organizationState ({ tenantId, plan, overage, datastore }: OrganizationRow): OrganizationState {
   return { tenantId, plan, overage: overage === 1, datastore: datastore ?? undefined }
 }

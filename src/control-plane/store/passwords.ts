@@ -3,7 +3,9 @@ import pLimit from 'p-limit'
 import { base62, randomString } from '../../keys/random-text.js'
 import { ControlError } from './control-error.js'
 
-/** scrypt (RFC 7914) with the parameters of OWASP's Password Storage Cheat Sheet: 128 MiB and about 0.3 s for each hash. */
+/**
+ * scrypt (RFC 7914) with the parameters of OWASP's Password Storage Cheat Sheet: 128 MiB and about 0.3 s for each hash.
+ */
 const cost = { N: 2 ** 17, r: 8, p: 1 }
 const keyLength = 32
 
@@ -19,7 +21,10 @@ export async function hashPassword (password: string): Promise<string> {
   return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
-/** Whether this is the hashed password. Without a stored hash the answer is no but takes as long, so that timing does not tell who has an account. */
+/**
+ * Whether this is the hashed password. Without a stored hash the answer is no but takes as long, so that timing does
+ * not tell who has an account.
+ */
 export async function isPassword (password: string, stored: string | null | undefined): Promise<boolean> {
   const [, N, r, p, salt, hash] = (stored ?? decoy).split('$')
   const expected = Buffer.from(hash!, 'base64')
@@ -33,7 +38,9 @@ export async function isPassword (password: string, stored: string | null | unde
  * @throws {ControlError} invalid
  */
 export function parsePassword (password: string, field = 'password'): string {
-  if (password.length < 12 || password.length > 200) throw new ControlError('invalid', 'A password must have 12 to 200 characters. A sentence works well.', field)
+  if (password.length < 12 || password.length > 200) {
+    throw new ControlError('invalid', 'A password must have 12 to 200 characters. A sentence works well.', field)
+  }
   return password
 }
 
@@ -42,13 +49,24 @@ export function oneTimePassword (): string {
   return randomString(base62, 20)
 }
 
-const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base64'), Buffer.alloc(keyLength).toString('base64')].join('$')
+const decoy = [
+  'scrypt',
+  cost.N,
+  cost.r,
+  cost.p,
+  Buffer.alloc(16).toString('base64'),
+  Buffer.alloc(keyLength).toString('base64')
+].join('$')
 
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   // Twice what scrypt needs, since Node refuses the exact number.
   const maxmem = 256 * options.N! * options.r!
-  if (inTurns.pendingCount >= maxWaiting) throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
+  if (inTurns.pendingCount >= maxWaiting) {
+    throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
+  }
   return inTurns(() => new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) => error ? reject(error) : resolve(hash))
+    scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) =>
+      error ? reject(error) : resolve(hash)
+    )
   }))
 }

@@ -12,20 +12,33 @@ const missing = {
 /** What may be missing. */
 type Thing = keyof typeof missing
 
-/** The refusal of something that does not exist or belongs to another organization. It is the same for both, so that nobody can tell them apart. */
+/**
+ * The refusal of something that does not exist or belongs to another organization. It is the same for both, so that
+ * nobody can tell them apart.
+ */
 export function notFound (thing: Thing): ControlError {
   return new ControlError('missing', missing[thing])
 }
 
-/** @throws {ControlError} missing, if the actor may not see it. Operators see everything, others what belongs to their organization. */
+/**
+ * @throws {ControlError} missing, if the actor may not see it. Operators see everything, others what belongs to their
+ * organization.
+ */
 export function requireReadAccess (actor: Actor, tenantId: string | undefined, thing: Thing): void {
   if (actor.role === 'operator') return
   if (tenantId !== actor.tenantId) throw notFound(thing)
 }
 
-/** @throws {ControlError} forbidden, if the actor may not change anything. Check with {@link requireReadAccess} first. */
+/**
+ * @throws {ControlError} forbidden, if the actor may not change anything. Check with {@link requireReadAccess} first.
+ */
 export function requireAdmin (actor: Actor): void {
-  if (actor.role === 'viewer') throw new ControlError('forbidden', 'Your role allows you to view but not to change anything. Ask an admin of your organization.')
+  if (actor.role === 'viewer') {
+    throw new ControlError(
+      'forbidden',
+      'Your role allows you to view but not to change anything. Ask an admin of your organization.'
+    )
+  }
 }
 
 /** For what concerns the whole service. @throws {ControlError} forbidden, for everyone but operators */

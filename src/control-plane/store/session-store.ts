@@ -17,7 +17,10 @@ export interface ListedSession {
   readonly browser?: string
 }
 
-/** Server-side sessions of browsers, which can be ended reliably. Ids are stored as hashes, so reading the database does not help to sign in. */
+/**
+ * Server-side sessions of browsers, which can be ended reliably. Ids are stored as hashes, so reading the database does
+ * not help to sign in.
+ */
 export class SessionStore {
   readonly #context: ControlContext
 
@@ -29,21 +32,36 @@ export class SessionStore {
   async find (id: string): Promise<Session | undefined> {
     const row = await this.#context.db.selectFrom('sessions').selectAll()
       .where('idHash', '=', hashSecret(id)).where('expiresAt', '>', this.#at()).executeTakeFirst()
-    return row && { ...(row.memberId === null ? {} : { memberId: row.memberId }), content: JSON.parse(row.content), expiresAt: new Date(row.expiresAt) }
+    return (
+      row && {
+        ...(row.memberId === null ? {} : { memberId: row.memberId }),
+        content: JSON.parse(row.content),
+        expiresAt: new Date(row.expiresAt)
+      }
+    )
   }
 
   /** Creates or replaces a session. To not bring back a session that was ended elsewhere, look for it first. */
   async save (id: string, { memberId, content, expiresAt }: Session): Promise<void> {
     const at = this.#at()
-    const changed = { memberId: memberId ?? null, content: JSON.stringify(content), seenAt: at, expiresAt: expiresAt.toISOString() }
+    const changed = {
+      memberId: memberId ?? null,
+      content: JSON.stringify(content),
+      seenAt: at,
+      expiresAt: expiresAt.toISOString()
+    }
     await this.#context.db.insertInto('sessions').values({ idHash: hashSecret(id), createdAt: at, ...changed })
       .onConflict(conflict => conflict.column('idHash').doUpdateSet(changed)).execute()
   }
 
   /** Extends a session that has not ended. @returns whether there is one */
   async touch (id: string, expiresAt: Date): Promise<boolean> {
-    const { numUpdatedRows } = await this.#context.db.updateTable('sessions').set({ seenAt: this.#at(), expiresAt: expiresAt.toISOString() })
-      .where('idHash', '=', hashSecret(id)).where('expiresAt', '>', this.#at()).executeTakeFirst()
+    const { numUpdatedRows } = await this.#context.db
+      .updateTable('sessions')
+      .set({ seenAt: this.#at(), expiresAt: expiresAt.toISOString() })
+      .where('idHash', '=', hashSecret(id))
+      .where('expiresAt', '>', this.#at())
+      .executeTakeFirst()
     return numUpdatedRows > 0n
   }
 
@@ -61,8 +79,14 @@ export class SessionStore {
 
   /** The active sessions of a member, most recently used first; at most 100. */
   async listOf (memberId: string): Promise<ListedSession[]> {
-    const rows = await this.#context.db.selectFrom('sessions').select(['idHash', 'createdAt', 'seenAt', 'content'])
-      .where('memberId', '=', memberId).where('expiresAt', '>', this.#at()).orderBy('seenAt', 'desc').limit(100).execute()
+    const rows = await this.#context.db
+      .selectFrom('sessions')
+      .select(['idHash', 'createdAt', 'seenAt', 'content'])
+      .where('memberId', '=', memberId)
+      .where('expiresAt', '>', this.#at())
+      .orderBy('seenAt', 'desc')
+      .limit(100)
+      .execute()
     return rows.map(({ content, ...row }) => ({ ...row, browser: JSON.parse(content).browser }))
   }
 

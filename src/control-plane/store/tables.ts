@@ -4,7 +4,10 @@ import type { Mode } from '../../config/mode.js'
 import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
 import type { UsageHourRow, UsageMonthRow, UsageSourceRow } from './usage-tables.js'
 
-/** The tables of the control database. In SQL their names are in snake case. Times are ISO 8601 text in UTC and booleans are 0 or 1, so that SQLite and PostgreSQL store the same. */
+/**
+ * The tables of the control database. In SQL their names are in snake case. Times are ISO 8601 text in UTC and booleans
+ * are 0 or 1, so that SQLite and PostgreSQL store the same.
+ */
 export interface Tables {
   organizations: OrganizationRow
   keys: KeyRow
@@ -54,7 +57,10 @@ export interface KeyRow {
   lastUsedAt: string | null
 }
 
-/** The one row with the id of this control plane and the numbers of its latest change and its latest line of the audit trail. */
+/**
+ * The one row with the id of this control plane and the numbers of its latest change and its latest line of the audit
+ * trail.
+ */
 interface FeedRow {
   feedId: string
   seq: number
@@ -136,7 +142,10 @@ export interface TokenRow {
   revokedAt: string | null
 }
 
-/** The latest report of a gateway. `checks` is JSON; `reachedAt` is when it first reported `seq`, by the control plane's clock. */
+/**
+ * The latest report of a gateway. `checks` is JSON; `reachedAt` is when it first reported `seq`, by the control plane's
+ * clock.
+ */
 export interface GatewayRow {
   gatewayId: string
   name: string

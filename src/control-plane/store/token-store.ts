@@ -2,7 +2,7 @@ import { hashSecret, isToken, newToken } from '../../keys/secret.js'
 import { roles, type Actor } from '../../config/actor.js'
 import { idFor, requireUnusedToken, type ControlContext, type IdempotencyToken } from './context.js'
 import { parseExpiry } from './keys.js'
-import { byTenant } from './member-store.js'
+import { byTenant } from './member-rows.js'
 import { parseRole } from './members.js'
 import { parseName } from './validate-name.js'
 import { requireOrganization } from './organization-store.js'
@@ -48,7 +48,9 @@ export class TokenStore {
   /** Creates a token. The returned secret can't be read again later. */
   create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
     const { tenantId, role, expiresAt } = draft
-    if (!tokenRoles.includes(role)) throw new ControlError('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
+    if (!tokenRoles.includes(role)) {
+      throw new ControlError('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
+    }
     parseRole(role === 'gateway' ? 'operator' : role, tenantId)
     const name = parseName(draft.name)
     const secret = newToken(role === 'gateway' ? 'gateway' : 'control')
@@ -67,8 +69,21 @@ export class TokenStore {
         expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now),
         revokedAt: null
       }
-      requireUnusedToken(await trx.insertInto('tokens').values(row).onConflict(conflict => conflict.column('tokenId').doNothing()).executeTakeFirstOrThrow())
-      await recordAudit(trx, { at: row.createdAt, actor: by, action: 'token created', entity: row.tokenId, tenantId, detail: { name, role, expiresAt: row.expiresAt } })
+      requireUnusedToken(
+        await trx
+          .insertInto('tokens')
+          .values(row)
+          .onConflict(conflict => conflict.column('tokenId').doNothing())
+          .executeTakeFirstOrThrow()
+      )
+      await recordAudit(trx, {
+        at: row.createdAt,
+        actor: by,
+        action: 'token created',
+        entity: row.tokenId,
+        tenantId,
+        detail: { name, role, expiresAt: row.expiresAt }
+      })
       return { ...toToken(row), secret }
     })
   }
@@ -82,15 +97,26 @@ export class TokenStore {
 
   /** The token with this id. */
   async find (tokenId: string): Promise<Token | undefined> {
-    const row = await this.#context.db.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
+    const row = await this.#context.db
+      .selectFrom('tokens')
+      .selectAll()
+      .where('tokenId', '=', tokenId)
+      .executeTakeFirst()
     return row && toToken(row)
   }
 
   /** The valid token with this secret. A malformed secret is not looked up. */
   async whoHas (secret: string): Promise<Token | undefined> {
     if (!isToken(secret)) return undefined
-    const row = await this.#context.db.selectFrom('tokens').selectAll().where('hash', '=', hashSecret(secret)).executeTakeFirst()
-    const isOk = row !== undefined && row.revokedAt === null && (row.expiresAt === null || Date.parse(row.expiresAt) > this.#context.now().getTime())
+    const row = await this.#context.db
+      .selectFrom('tokens')
+      .selectAll()
+      .where('hash', '=', hashSecret(secret))
+      .executeTakeFirst()
+    const isOk =
+      row !== undefined &&
+      row.revokedAt === null &&
+      (row.expiresAt === null || Date.parse(row.expiresAt) > this.#context.now().getTime())
     return isOk ? toToken(row) : undefined
   }
 
@@ -102,7 +128,14 @@ export class TokenStore {
       if (row.revokedAt !== null) return toToken(row)
       const revokedAt = this.#context.now().toISOString()
       await trx.updateTable('tokens').set({ revokedAt }).where('tokenId', '=', tokenId).execute()
-      await recordAudit(trx, { at: revokedAt, actor: by, action: 'token revoked', entity: tokenId, tenantId: row.tenantId ?? undefined, detail: {} })
+      await recordAudit(trx, {
+        at: revokedAt,
+        actor: by,
+        action: 'token revoked',
+        entity: tokenId,
+        tenantId: row.tenantId ?? undefined,
+        detail: {}
+      })
       return toToken({ ...row, revokedAt })
     })
   }

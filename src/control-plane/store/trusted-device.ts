@@ -2,8 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { base62, randomString } from '../../keys/random-text.js'
 
 /**
- * A token that a browser keeps to prove which members signed in with it: a random name and, for each member, an HMAC of the name
- * keyed with the stored password hash. It grants no access, any control process can check it, and changing the password ends it.
+ * A token that a browser keeps to prove which members signed in with it: a random name and, for each member, an HMAC of
+ * the name keyed with the stored password hash. It grants no access, any control process can check it, and changing the
+ * password ends it.
  */
 export function newDevice (passwordHashes: readonly string[]): string {
   const name = randomString(base62, 22)
@@ -14,7 +15,9 @@ export function newDevice (passwordHashes: readonly string[]): string {
 export function isDevice (text: string, passwordHash: string): boolean {
   const [, ...codes] = text.split('.')
   const expected = Buffer.from(codeOf(deviceName(text), passwordHash))
-  return codes.map(code => Buffer.from(code)).some(found => found.length === expected.length && timingSafeEqual(found, expected))
+  return codes
+    .map(code => Buffer.from(code))
+    .some(found => found.length === expected.length && timingSafeEqual(found, expected))
 }
 
 /** The random name in a token. All its codes authenticate the name, so it can't be changed. */

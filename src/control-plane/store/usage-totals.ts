@@ -82,7 +82,12 @@ function periodBegins ({ from, to, by }: UsageQuery): string[] {
   const begins: string[] = []
   for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + max[by]), by)) {
     begins.push(hourText(begin))
-    if (begins.length > maxPeriods) throw new ControlError('invalid', `Request a shorter time range; at most ${maxPeriods} periods are returned at once.`)
+    if (begins.length > maxPeriods) {
+      throw new ControlError(
+        'invalid',
+        `Request a shorter time range; at most ${maxPeriods} periods are returned at once.`
+      )
+    }
   }
   return begins
 }
@@ -93,11 +98,18 @@ const hourText = (moment: Date): string => `${moment.toISOString().slice(0, 13)}
 const max = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
 
 function periodOf (moment: Date, by: UsagePeriod): Date {
-  const [year, month, day, hour] = [moment.getUTCFullYear(), moment.getUTCMonth(), moment.getUTCDate(), moment.getUTCHours()]
+  const [year, month, day, hour] = [
+    moment.getUTCFullYear(),
+    moment.getUTCMonth(),
+    moment.getUTCDate(),
+    moment.getUTCHours()
+  ]
   return new Date(Date.UTC(year, month, by === 'month' ? 1 : day, by === 'hour' ? hour : 0))
 }
 
-/** Rounds an end up to whole seconds: hours are stored without fractions of a second, and the last must not be left out. */
+/**
+ * Rounds an end up to whole seconds: hours are stored without fractions of a second, and the last must not be left out.
+ */
 function toSecond (end: Date): string {
   return `${new Date(Math.ceil(end.getTime() / 1_000) * 1_000).toISOString().slice(0, 19)}Z`
 }
@@ -106,7 +118,8 @@ type Hours = ExpressionBuilder<Tables, 'usageHours'>
 
 function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise<SumRow[]> {
   const { tenantId, to, mode, keyId, per } = question
-  const counted = (eb: Hours, outcome: UsageOutcome) => eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
+  const counted = (eb: Hours, outcome: UsageOutcome) =>
+    eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
   return db.selectFrom('usageHours')
     .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', toSecond(to))
     .$if(mode !== undefined, query => query.where('mode', '=', mode!))
@@ -127,7 +140,9 @@ function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise
 }
 
 /** Databases return large sums in different types. */
-type SumRow = { readonly label: string, readonly of: string } & Readonly<Record<keyof typeof nothing, number | string | bigint>>
+type SumRow = { readonly label: string; readonly of: string } & Readonly<
+  Record<keyof typeof nothing, number | string | bigint>
+>
 
 function toTotal ({ label: _, of, ...counts }: SumRow, from: string): UsageTotal {
   const { requests, ok, errors, refused, failed, counted, overage } = counts

@@ -19,16 +19,23 @@ export class UsageStore {
   }
 
   /**
-   * Applies a batch of a gateway's ledger if it is the next one: adds its counts and stores its number in one transaction.
+   * Applies a batch of a gateway's ledger if it is the next one: adds its counts and stores its number in one
+   * transaction.
    * @param gateway the name of the sender, for people to read
-   * @returns the position in the series. A batch that was already applied, or that is not the next one, changes nothing.
+   * @returns the position in the series. A batch that was already applied, or that is not the next one, changes
+   * nothing.
    */
   apply (batch: UsageBatch, gateway: string): Promise<UsageAck> {
     const { ledgerId, number, batchId, lines } = batch
     const appliedAt = this.#context.now().toISOString()
     return this.#context.db.transaction().execute(async trx => {
-      // It starts with a write, so that SQLite grants the write lock at once. The row serializes senders of the same series.
-      await trx.insertInto('usageSources').values({ ledgerId, gateway, number: 0, batchId: '', appliedAt }).onConflict(conflict => conflict.doNothing()).execute()
+      // It starts with a write, so that SQLite grants the write lock at once. The row serializes senders of the same
+      // series.
+      await trx
+        .insertInto('usageSources')
+        .values({ ledgerId, gateway, number: 0, batchId: '', appliedAt })
+        .onConflict(conflict => conflict.doNothing())
+        .execute()
       const moved = await trx.updateTable('usageSources').set({ number, batchId, gateway, appliedAt })
         .where('ledgerId', '=', ledgerId).where('number', '=', number - 1).executeTakeFirstOrThrow()
       if (moved.numUpdatedRows === 0n) return await standing(trx, ledgerId)
@@ -51,14 +58,33 @@ export class UsageStore {
 }
 
 async function standing (trx: Transaction<Tables>, ledgerId: string): Promise<UsageAck> {
-  return await trx.selectFrom('usageSources').select(['number', 'batchId']).where('ledgerId', '=', ledgerId).executeTakeFirstOrThrow()
+  return await trx
+    .selectFrom('usageSources')
+    .select(['number', 'batchId'])
+    .where('ledgerId', '=', ledgerId)
+    .executeTakeFirstOrThrow()
 }
 
 async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
   for (const rows of parts(merged(lines))) {
-    await trx.insertInto('usageHours').values(rows)
-      .onConflict(conflict => conflict.columns(['tenantId', 'hour', 'mode', 'keyId', 'resource', 'interaction', 'outcome', 'isCounted', 'isOverage'])
-        .doUpdateSet(eb => ({ count: eb('usageHours.count', '+', eb.ref('excluded.count')) })))
+    await trx
+      .insertInto('usageHours')
+      .values(rows)
+      .onConflict(conflict =>
+        conflict
+          .columns([
+            'tenantId',
+            'hour',
+            'mode',
+            'keyId',
+            'resource',
+            'interaction',
+            'outcome',
+            'isCounted',
+            'isOverage'
+          ])
+          .doUpdateSet(eb => ({ count: eb('usageHours.count', '+', eb.ref('excluded.count')) }))
+      )
       .execute()
   }
 }
@@ -92,12 +118,25 @@ function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
   return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }
 
-/** One row for each row of the table, in an order that is the same for all senders, since two of them could deadlock otherwise. */
+/**
+ * One row for each row of the table, in an order that is the same for all senders, since two of them could deadlock
+ * otherwise.
+ */
 function merged (lines: readonly UsageLine[]): UsageHourRow[] {
   const rows = new Map<string, UsageHourRow>()
   for (const { lastAt: _, count, ...line } of lines) {
     const row = { ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage), count: 0 }
-    const path = [row.tenantId, row.hour, row.mode, row.keyId, row.resource, row.interaction, row.outcome, row.isCounted, row.isOverage].join(' ')
+    const path = [
+      row.tenantId,
+      row.hour,
+      row.mode,
+      row.keyId,
+      row.resource,
+      row.interaction,
+      row.outcome,
+      row.isCounted,
+      row.isOverage
+    ].join(' ')
     const known = rows.get(path) ?? row
     known.count += count
     rows.set(path, known)
@@ -105,7 +144,10 @@ function merged (lines: readonly UsageLine[]): UsageHourRow[] {
   return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }
 
-/** Runs last, since it locks keys that someone may want to revoke. Neither gateways nor the audit trail need to know of it. */
+/**
+ * Runs last, since it locks keys that someone may want to revoke. Neither gateways nor the audit trail need to know of
+ * it.
+ */
 async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
   const lastUses = new Map<string, string>()
   for (const { keyId, lastAt } of lines) if (lastAt > (lastUses.get(keyId) ?? '')) lastUses.set(keyId, lastAt)
@@ -118,5 +160,7 @@ async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[])
 }
 
 function parts<T> (items: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / rowsAtOnce) }, (_, at) => items.slice(at * rowsAtOnce, (at + 1) * rowsAtOnce))
+  return Array.from({ length: Math.ceil(items.length / rowsAtOnce) }, (_, at) =>
+    items.slice(at * rowsAtOnce, (at + 1) * rowsAtOnce)
+  )
 }

@@ -2,12 +2,15 @@ import { TextDecoder } from 'node:util'
 import { createParser } from 'eventsource-parser'
 import { ControlPlaneError } from './failed.js'
 
-/** The longest message, in characters. A batch of a thousand changes takes about 0.4 million, or 1.2 million with the longest names. */
+/**
+ * The longest message, in characters. A batch of a thousand changes takes about 0.4 million, or 1.2 million with the
+ * longest names.
+ */
 const maxMessage = 4_194_304
 
 /**
- * The data of each server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). An incomplete event at the
- * end is ignored.
+ * The data of each server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). An incomplete
+ * event at the end is ignored.
  * @throws {ControlPlaneError} if the bytes are not server-sent events, or a message is too long
  */
 export async function * parseEventStream (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -24,7 +27,11 @@ export async function * parseEventStream (bytes: AsyncIterable<Uint8Array>): Asy
   })
   for await (const chunk of bytes) {
     parser.feed(decoded(decoder, chunk))
-    if (isBroken) throw new ControlPlaneError('the control plane\'s response is not a change feed; check control.url and any proxy in between')
+    if (isBroken) {
+      throw new ControlPlaneError(
+        "the control plane's response is not a change feed; check control.url and any proxy in between"
+      )
+    }
     yield * messages.splice(0)
   }
 }

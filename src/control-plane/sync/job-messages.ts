@@ -1,7 +1,24 @@
 import { Type, type TSchema } from 'typebox'
 import {
-  exportFormats, exportLevels, jobStatuses, saveResults,
-  type ClaimedJob, type ExportRequest, type ImportRequest, type Job, type JobChange, type JobDraft, type JobFile, type JobOwner, type JobPage, type Jobs, type JobScope, type Lease, type LineError, type Progress, type Worker
+  exportFormats,
+  exportLevels,
+  jobStatuses,
+  saveResults,
+  type ClaimedJob,
+  type ExportRequest,
+  type ImportRequest,
+  type Job,
+  type JobChange,
+  type JobDraft,
+  type JobFile,
+  type JobOwner,
+  type JobPage,
+  type Jobs,
+  type JobScope,
+  type Lease,
+  type LineError,
+  type Progress,
+  type Worker
 } from '../../jobs/model/job.js'
 import { modes } from '../../config/mode.js'
 import { lazyCheck, strictObject, type WireMessage } from './messages.js'
@@ -53,9 +70,21 @@ const importRequest = Type.Object({
 } satisfies WireMessage<ImportRequest>, strictObject)
 
 const request = Type.Union([exportRequest, importRequest])
-const progress = Type.Object({ total: Type.Optional(count), processed: count, failed: count } satisfies WireMessage<Progress>, strictObject)
-const files = several(Type.Object({ name: word, resourceType: word, count, bytes: count, mark: Type.Optional(word) } satisfies WireMessage<JobFile>, strictObject), 1_000)
-const errors = several(Type.Object({ line: count, code: word, message: text } satisfies WireMessage<LineError>, strictObject), 100)
+const progress = Type.Object(
+  { total: Type.Optional(count), processed: count, failed: count } satisfies WireMessage<Progress>,
+  strictObject
+)
+const files = several(
+  Type.Object(
+    { name: word, resourceType: word, count, bytes: count, mark: Type.Optional(word) } satisfies WireMessage<JobFile>,
+    strictObject
+  ),
+  1_000
+)
+const errors = several(
+  Type.Object({ line: count, code: word, message: text } satisfies WireMessage<LineError>, strictObject),
+  100
+)
 const failure = Type.Object({ code: word, message: text }, strictObject)
 
 const job = Type.Object({
@@ -76,11 +105,33 @@ const job = Type.Object({
   expiresAt: time
 } satisfies WireMessage<Job>, strictObject)
 
-const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, progress: Type.Optional(progress), checkpoint: Type.Optional(Type.Unknown()) } satisfies WireMessage<JobDraft>, strictObject)
-const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies WireMessage<Worker>, strictObject)
+const draft = Type.Object(
+  {
+    id,
+    owner,
+    request,
+    storeId: id,
+    fileKey: secret,
+    progress: Type.Optional(progress),
+    checkpoint: Type.Optional(Type.Unknown())
+  } satisfies WireMessage<JobDraft>,
+  strictObject
+)
+const worker = Type.Object(
+  {
+    gateway: word,
+    storeId: id,
+    perTenant: Type.Integer({ minimum: 1 }),
+    leaseMs: milliseconds
+  } satisfies WireMessage<Worker>,
+  strictObject
+)
 const lease = Type.Object({ jobId: id, number: count } satisfies WireMessage<Lease>, strictObject)
 const claimed = Type.Object({ job, lease, failures: count } satisfies WireMessage<ClaimedJob>, strictObject)
-const page = Type.Object({ jobs: several(job, 101), total: count, unfinished: Type.Optional(count) } satisfies WireMessage<JobPage>, strictObject)
+const page = Type.Object(
+  { jobs: several(job, 101), total: count, unfinished: Type.Optional(count) } satisfies WireMessage<JobPage>,
+  strictObject
+)
 
 const change = Type.Object({
   progress: Type.Optional(progress),
@@ -93,7 +144,13 @@ const change = Type.Object({
   ]))
 } satisfies WireMessage<JobChange>, strictObject)
 
-const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), before: Type.Optional(Type.Object({ id, createdAt: time }, strictObject)) }, strictObject)
+const part = Type.Object(
+  {
+    count: Type.Integer({ minimum: 1, maximum: 101 }),
+    before: Type.Optional(Type.Object({ id, createdAt: time }, strictObject))
+  },
+  strictObject
+)
 
 /** The arguments of a call, in order, and its answer. */
 interface Call {
@@ -105,27 +162,52 @@ const none = Type.Object({}, strictObject)
 
 /** The message with the arguments of a call. */
 const receivedSchema = (things: readonly TSchema[]): TSchema =>
-  Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length, maxItems: things.length })
+  Type.Unsafe({
+    type: 'array',
+    items: [...things],
+    additionalItems: false,
+    minItems: things.length,
+    maxItems: things.length
+  })
 
 const responseSchema = (schema: TSchema): TSchema => Type.Object({ responseSchema: schema }, strictObject)
-const optionalResponseSchema = (schema: TSchema): TSchema => Type.Object({ responseSchema: Type.Optional(schema) }, strictObject)
+const optionalResponseSchema = (schema: TSchema): TSchema =>
+  Type.Object({ responseSchema: Type.Optional(schema) }, strictObject)
 
 /** The reason for no job: the organization has too many unfinished ones. */
 export const tooMany = 'too many unfinished jobs'
 
-/** The query of gateways that understand a reason. Older gateways don't send it and get neither job nor reason; older control planes ignore it and send neither. */
+/**
+ * The query of gateways that understand a reason. Older gateways don't send it and get neither job nor reason; older
+ * control planes ignore it and send neither.
+ */
 export const withReasons = 'reasons=true'
 
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
-  create: { request: receivedSchema([draft]), responseSchema: Type.Union([optionalResponseSchema(job), Type.Object({ refused: Type.Literal(tooMany) }, strictObject)]) },
+  create: {
+    request: receivedSchema([draft]),
+    responseSchema: Type.Union([
+      optionalResponseSchema(job),
+      Type.Object({ refused: Type.Literal(tooMany) }, strictObject)
+    ])
+  },
   find: { request: receivedSchema([id, scope]), responseSchema: optionalResponseSchema(job) },
   list: { request: receivedSchema([scope, part]), responseSchema: responseSchema(page) },
   cancel: { request: receivedSchema([id, scope]), responseSchema: optionalResponseSchema(job) },
   discard: { request: receivedSchema([id, scope]), responseSchema: none },
   claim: { request: receivedSchema([worker]), responseSchema: optionalResponseSchema(claimed) },
-  save: { request: receivedSchema([lease, change, milliseconds]), responseSchema: responseSchema(Type.Enum(saveResults)) },
-  release: { request: Type.Union([receivedSchema([lease]), receivedSchema([lease, Type.Object({ afterMs: milliseconds }, strictObject)])]), responseSchema: none },
+  save: {
+    request: receivedSchema([lease, change, milliseconds]),
+    responseSchema: responseSchema(Type.Enum(saveResults))
+  },
+  release: {
+    request: Type.Union([
+      receivedSchema([lease]),
+      receivedSchema([lease, Type.Object({ afterMs: milliseconds }, strictObject)])
+    ]),
+    responseSchema: none
+  },
   expired: { request: receivedSchema([id]), responseSchema: responseSchema(ids) },
   existing: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
   abandoned: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
@@ -133,12 +215,15 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   identityKey: { request: receivedSchema([scope]), responseSchema: responseSchema(secret) }
 }
 
-/** The largest request: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */
+/**
+ * The largest request: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files.
+ */
 export const maxJobRequestBytes = 1_048_576
 
 /** The check of the answer to each call. */
-export const isJobResponse = Object.fromEntries(Object.entries(jobCalls).map(([name, { responseSchema: answered }]) => [name, lazyCheck(answered)])) as
-  Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
+export const isJobResponse = Object.fromEntries(
+  Object.entries(jobCalls).map(([name, { responseSchema: answered }]) => [name, lazyCheck(answered)])
+) as Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
 
 /** A checked answer of the control plane. */
 export interface JobResponse { readonly responseSchema?: unknown }

@@ -3,10 +3,16 @@ import type { Jobs } from '../../jobs/model/job.js'
 import type { ChangeFeed } from '../../keys/change-feed.js'
 import type { SendUsage, UsageBatch, UsageAck } from '../../limits/usage.js'
 
-/** All communication between a gateway and its control plane, in the same process or another. The gateway always initiates it. */
+/**
+ * All communication between a gateway and its control plane, in the same process or another. The gateway always
+ * initiates it.
+ */
 export interface ControlPlaneClient {
   readonly feed: ChangeFeed
-  /** Reports the gateway's state. A later report replaces an earlier one. The signal aborts the request to a remote control plane. */
+  /**
+   * Reports the gateway's state. A later report replaces an earlier one. The signal aborts the request to a remote
+   * control plane.
+   */
   readonly report: (report: GatewayReport, stopping?: AbortSignal) => Promise<void>
   readonly sendUsage: SendUsage
   /** If the control plane can't be reached, calls throw a Failure that a client of the gateway may see. */

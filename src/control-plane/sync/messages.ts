@@ -50,18 +50,28 @@ const batch = Type.Object({
   ]), { maxItems: 10_000 })
 }, strictObject)
 
-/** The query of a request for the feed: the position after which to continue. A new gateway has no feed id and starts at 0. */
+/**
+ * The query of a request for the feed: the position after which to continue. A new gateway has no feed id and starts
+ * at
+ * 0.
+ */
 export const feedQuery = Type.Object({ feedId: idOrNone, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, strictObject)
 
 /** The body of a report. */
-export const reportBody = Type.Object({
-  gatewayId: id,
-  name: Type.String({ pattern: '^[\\w.-]{1,100}$' }),
-  version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
-  startedAt: time,
-  position: Type.Object({ feedId: idOrNone, seq }, strictObject),
-  checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healthStates), { ...strictObject, maxProperties: 50 })
-} satisfies WireMessage<GatewayReport>, strictObject)
+export const reportBody = Type.Object(
+  {
+    gatewayId: id,
+    name: Type.String({ pattern: '^[\\w.-]{1,100}$' }),
+    version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
+    startedAt: time,
+    position: Type.Object({ feedId: idOrNone, seq }, strictObject),
+    checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healthStates), {
+      ...strictObject,
+      maxProperties: 50
+    })
+  } satisfies WireMessage<GatewayReport>,
+  strictObject
+)
 
 /** A part of the receipt of a usage batch. */
 const monthTotal = Type.Object({
@@ -71,7 +81,14 @@ const monthTotal = Type.Object({
   counted: seq
 } satisfies WireMessage<MonthTotal>, strictObject)
 
-const receipt = Type.Object({ number: seq, batchId: idOrNone, months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch })) } satisfies WireMessage<UsageAck>, strictObject)
+const receipt = Type.Object(
+  {
+    number: seq,
+    batchId: idOrNone,
+    months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch }))
+  } satisfies WireMessage<UsageAck>,
+  strictObject
+)
 
 const ajv = new Ajv({ code: { optimize: false } })
 // A key with an expiry that the engine can't parse would never expire.
@@ -82,7 +99,10 @@ export function compileCheck<T extends TSchema> (schema: T): ValidateFunction<St
   return ajv.compile<Static<T>>(schema)
 }
 
-/** The check of a schema, compiled on first use: most processes never get most of these messages, and compiling takes some 10 ms. */
+/**
+ * The check of a schema, compiled on first use: most processes never get most of these messages, and compiling takes
+ * some 10 ms.
+ */
 export function lazyCheck<T extends TSchema> (schema: T): (value: unknown) => value is Static<T> {
   let check: ValidateFunction<Static<T>> | undefined
   return (value): value is Static<T> => (check ??= compileCheck(schema))(value)
@@ -92,7 +112,8 @@ const isBatch = lazyCheck(batch)
 const isReceipt = lazyCheck(receipt)
 
 /** The message for an answer that does not match its schema. */
-export const unreadableResponse = 'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
+export const unreadableResponse =
+  'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
 
 /**
  * Parses a message of the change feed.
@@ -124,5 +145,9 @@ function parsed (message: string): unknown {
 
 function isInOrder ({ isSnapshot, after, through, changes }: Static<typeof batch>): boolean {
   const numbers = [after, ...changes.map(change => change.seq)]
-  return (!isSnapshot || after === 0) && numbers.every((number, i) => i === 0 || number > numbers[i - 1]!) && through >= numbers.at(-1)!
+  return (
+    (!isSnapshot || after === 0) &&
+    numbers.every((number, i) => i === 0 || number > numbers[i - 1]!) &&
+    through >= numbers.at(-1)!
+  )
 }

@@ -8,8 +8,8 @@ import { unreadableResponse } from './messages.js'
 const retryAfterSeconds = 5
 
 /**
- * The jobs of a control plane in another process. `post` sends a message to a path below that of the link, and returns the response's
- * text. Any error is thrown as a Failure that a client of the gateway may see.
+ * The jobs of a control plane in another process. `post` sends a message to a path below that of the link, and returns
+ * the response's text. Any error is thrown as a Failure that a client of the gateway may see.
  */
 export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
   const call = (name: keyof Jobs, query = '') => async (...args: readonly unknown[]): Promise<any> => {
@@ -29,7 +29,11 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
       return job
     },
     find: (id, scope) => call('find')(id, alone(scope)),
-    list: (scope, { count, before }) => call('list')(alone(scope), { count, ...before !== undefined && { before: { id: before.id, createdAt: before.createdAt } } }),
+    list: (scope, { count, before }) =>
+      call('list')(alone(scope), {
+        count,
+        ...(before !== undefined && { before: { id: before.id, createdAt: before.createdAt } })
+      }),
     cancel: (id, scope) => call('cancel')(id, alone(scope)),
     discard: (id, scope) => call('discard')(id, alone(scope)),
     claim: call('claim'),
@@ -48,7 +52,8 @@ const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
 
 function unreachable (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The control plane, which stores the bulk jobs, cannot be reached. All other requests are served meanwhile.',
+    message:
+      'The control plane, which stores the bulk jobs, cannot be reached. All other requests are served meanwhile.',
     retryAfterSeconds,
     cause
   })

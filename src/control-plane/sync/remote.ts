@@ -9,7 +9,10 @@ import { remoteJobs } from './remote-jobs.js'
 
 /** The address of the control plane, and timeouts. */
 export interface RemoteLinkOptions {
-  /** http or https, with or without a path, without credentials, query and fragment. The certificate is always verified. */
+  /**
+   * http or https, with or without a path, without credentials, query and fragment. The certificate is always
+   * verified.
+   */
   readonly url: string
   readonly token: string
   readonly connectTimeoutMs?: number
@@ -21,7 +24,9 @@ export interface RemoteLinkOptions {
 
 const defaults = { connectTimeoutMs: 5_000, responseTimeoutMs: 10_000, silenceMs: 15_000 }
 
-/** The link to a control plane in another process, over HTTP. Every answer is checked. Errors never contain the token. */
+/**
+ * The link to a control plane in another process, over HTTP. Every answer is checked. Errors never contain the token.
+ */
 export function remoteLink (options: RemoteLinkOptions): ControlPlaneClient {
   return new RemoteLink({ ...defaults, ...options })
 }
@@ -48,7 +53,8 @@ class RemoteLink implements ControlPlaneClient {
     await this.#post('/report', report, { signal: stopping })
   }
 
-  readonly sendUsage: ControlPlaneClient['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, { signal }))
+  readonly sendUsage: ControlPlaneClient['sendUsage'] = async (batch, signal) =>
+    readReceipt(await this.#post('/usage', batch, { signal }))
 
   readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
 
@@ -75,18 +81,31 @@ class RemoteLink implements ControlPlaneClient {
     }
   }
 
-  async #post (path: string, content: object, { signal, max = maxResponseBytes }: { readonly signal?: AbortSignal, readonly max?: number } = {}): Promise<string> {
+  async #post (
+    path: string,
+    content: object,
+    { signal, max = maxResponseBytes }: { readonly signal?: AbortSignal; readonly max?: number } = {}
+  ): Promise<string> {
     const body = await this.#send({ method: 'POST', path, body: JSON.stringify(content), signal })
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
       text += chunk
-      if (text.length > max) throw new ControlPlaneError('the control plane\'s response is too long')
+      if (text.length > max) throw new ControlPlaneError("the control plane's response is too long")
     }
     return text
   }
 
-  async #send ({ path, ...request }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal' | 'bodyTimeout'>): Promise<Dispatcher.ResponseData['body']> {
-    const { statusCode, body } = await this.#pool.request({ ...request, path: this.#path + path, headers: this.#headers(request.method) })
+  async #send ({
+    path,
+    ...request
+  }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal' | 'bodyTimeout'>): Promise<
+    Dispatcher.ResponseData['body']
+  > {
+    const { statusCode, body } = await this.#pool.request({
+      ...request,
+      path: this.#path + path,
+      headers: this.#headers(request.method)
+    })
     // Destroying it causes an error that can be ignored.
     body.on('error', () => {})
     if (statusCode === 200) return body
@@ -96,7 +115,9 @@ class RemoteLink implements ControlPlaneClient {
 
   #headers (method: Dispatcher.HttpMethod): Record<string, string> {
     const authorization = `Bearer ${this.#options.token}`
-    return method === 'GET' ? { authorization, accept: 'text/event-stream' } : { authorization, 'content-type': 'application/json' }
+    return method === 'GET'
+      ? { authorization, accept: 'text/event-stream' }
+      : { authorization, 'content-type': 'application/json' }
   }
 }
 
@@ -108,7 +129,8 @@ const maxJobs = 16_777_216
 
 const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
 
-const refused = 'the control plane rejected this gateway\'s token; create one there and set CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile'
+const refused =
+  "the control plane rejected this gateway's token; create one there and set CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile"
 
 const refusals: Readonly<Record<number, string>> = {
   401: `${refused} (401)`,

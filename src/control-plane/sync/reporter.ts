@@ -12,7 +12,9 @@ interface ReporterParts {
   readonly gapMs?: number
 }
 
-/** Sends a report every few seconds, and at once after a change. There is one report at a time. Failures do not stop it. */
+/**
+ * Sends a report every few seconds, and at once after a change. There is one report at a time. Failures do not stop it.
+ */
 export class Reporter {
   readonly #parts: Required<ReporterParts>
   readonly #loop: BackgroundTask
@@ -48,7 +50,9 @@ export class Reporter {
       if (this.#isFailing) log.info('the control plane accepts reports again')
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing && !stopping.aborted) log.warn({ err: error }, 'the control plane does not accept reports; requests are still served')
+      if (!this.#isFailing && !stopping.aborted) {
+        log.warn({ err: error }, 'the control plane does not accept reports; requests are still served')
+      }
       this.#isFailing = true
     }
   }

@@ -27,7 +27,9 @@ const usageBytes = 2_097_152
 /** Requests without problems are not logged, since every gateway sends one every few seconds. */
 const logLevel = 'warn'
 
-/** The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, and bulk jobs. */
+/**
+ * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, and bulk jobs.
+ */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
   scope.setErrorHandler(errorHandler)
@@ -36,11 +38,19 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
   scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
   await scope.register(jsonBodies, { limitBytes: usageBytes })
   feedRoute(scope, options)
-  scope.post<{ Body: Static<typeof reportBody> }>('/report', { schema: { body: reportBody }, bodyLimit: reportBytes, logLevel }, async ({ body }) => {
-    await options.store.report(body)
-    return {}
-  })
-  scope.post<{ Body: UsageBatch }>('/usage', { schema: { body: usageBatchSchema }, logLevel }, async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName))
+  scope.post<{ Body: Static<typeof reportBody> }>(
+    '/report',
+    { schema: { body: reportBody }, bodyLimit: reportBytes, logLevel },
+    async ({ body }) => {
+      await options.store.report(body)
+      return {}
+    }
+  )
+  scope.post<{ Body: UsageBatch }>(
+    '/usage',
+    { schema: { body: usageBatchSchema }, logLevel },
+    async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName)
+  )
   jobRoutes(scope, options.store.jobs)
 }
 
@@ -48,34 +58,46 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
   const streams = new Set<AbortController>()
   // Before the server waits for open connections to end, which streams never do by themselves.
   scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
-  scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
-    const token = bearerToken(request.raw.rawHeaders)!
-    const stream = endedWith(reply, { isOk: async () => await gatewayWith(token) !== undefined, recheckMs })
-    const { log, gatewayName: gateway } = request
-    streams.add(stream)
-    log.info({ gateway }, 'a gateway connected to the change feed')
-    reply.raw.once('close', () => {
-      streams.delete(stream)
-      log.info({ gateway }, 'a gateway disconnected from the change feed')
-    })
-    // Tells proxies not to buffer this response.
-    reply.type('text/event-stream').header('x-accel-buffering', 'no')
-    return await reply.send(Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal)))
-  })
+  scope.get<{ Querystring: Static<typeof feedQuery> }>(
+    '/feed',
+    { schema: { querystring: feedQuery }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const token = bearerToken(request.raw.rawHeaders)!
+      const stream = endedWith(reply, { isOk: async () => (await gatewayWith(token)) !== undefined, recheckMs })
+      const { log, gatewayName: gateway } = request
+      streams.add(stream)
+      log.info({ gateway }, 'a gateway connected to the change feed')
+      reply.raw.once('close', () => {
+        streams.delete(stream)
+        log.info({ gateway }, 'a gateway disconnected from the change feed')
+      })
+      // Tells proxies not to buffer this response.
+      reply.type('text/event-stream').header('x-accel-buffering', 'no')
+      return await reply.send(
+        Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal))
+      )
+    }
+  )
 }
 
 async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOptions): Promise<string> {
   const token = bearerToken(request.raw.rawHeaders)
   const name = token && await gatewayWith(token)
   if (name !== undefined) return name
-  throw new Failure('UNAUTHORIZED', { message: 'Send a gateway token in the header Authorization: Bearer <token>.', headers: { 'www-authenticate': 'Bearer' } })
+  throw new Failure('UNAUTHORIZED', {
+    message: 'Send a gateway token in the header Authorization: Bearer <token>.',
+    headers: { 'www-authenticate': 'Bearer' }
+  })
 }
 
 /** Ends a stream when its client disconnects or its token becomes invalid. */
-function endedWith (reply: FastifyReply, { isOk, recheckMs }: { readonly isOk: () => Promise<boolean>, readonly recheckMs: number }): AbortController {
+function endedWith (
+  reply: FastifyReply,
+  { isOk, recheckMs }: { readonly isOk: () => Promise<boolean>; readonly recheckMs: number }
+): AbortController {
   const stream = new AbortController()
   const recheck = setInterval(async () => {
-    if (!await isOk().catch(() => false)) stream.abort()
+    if (!(await isOk().catch(() => false))) stream.abort()
   }, recheckMs)
   reply.raw.once('close', () => {
     clearInterval(recheck)

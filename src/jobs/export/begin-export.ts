@@ -10,7 +10,11 @@ export interface ExportStart {
 }
 
 /** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
-export async function beginExport ({ jobs, spool }: ExportStart, owner: JobOwner, request: ExportRequest): Promise<Job> {
+export async function beginExport (
+  { jobs, spool }: ExportStart,
+  owner: JobOwner,
+  request: ExportRequest
+): Promise<Job> {
   await requireFewUnfinished(jobs, owner)
   const { files, ...made } = await spool.begin(owner)
   try {

@@ -79,7 +79,11 @@ class Run {
   async all (): Promise<void> {
     const { job, signal, save } = this.#work
     const late = new LateChanges(this.output)
-    for await (const chunk of this.#store.chunks(this.#request, { position: this.#position, requestedAt: job.createdAt, signal })) {
+    for await (const chunk of this.#store.chunks(this.#request, {
+      position: this.#position,
+      requestedAt: job.createdAt,
+      signal
+    })) {
       if (chunk.isAnew === true) await this.output.clear()
       await this.#take(chunk, late)
       if (late.isEmpty) await this.#reached(chunk)
@@ -106,7 +110,8 @@ class Run {
     this.#position = position
     if (isStep !== true && performance.now() - this.#savedAt < this.#saveEveryMs) return
     await this.output.flush()
-    const total = position.total === undefined ? {} : { total: Math.max(position.total, this.output.progress.processed) }
+    const total =
+      position.total === undefined ? {} : { total: Math.max(position.total, this.output.progress.processed) }
     await this.#work.save({ ...this.#state(), progress: { ...total, ...this.output.progress, failed: 0 } })
     this.#savedAt = performance.now()
   }
@@ -118,8 +123,14 @@ class Run {
   /** @returns what the work ends with */
   async leaving (error: unknown): Promise<unknown> {
     const { signal, log } = this.#work
-    if (isCancelled(signal)) await this.#store.end(this.#position).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
-    if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
+    if (isCancelled(signal)) {
+      await this.#store
+        .end(this.#position)
+        .catch(cause => log.warn({ err: cause }, "the datastore's native export could not be cancelled"))
+    }
+    if (error instanceof Failure && error.code === 'NOT_FOUND') {
+      return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
+    }
     return error
   }
 }

@@ -9,7 +9,10 @@ import { subsetOf } from './subset.js'
 type LineForm = (line: Line) => string
 
 /** The form of each type's lines: as it is stored, a part of that, or the simple form. */
-export function lineFormats ({ format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>, mappings: readonly Mapping[]): (type: string) => LineForm {
+export function lineFormats (
+  { format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>,
+  mappings: readonly Mapping[]
+): (type: string) => LineForm {
   const forms = new Map<string, LineForm>()
   return type => {
     const form = forms.get(type) ?? (format === 'simple' ? simple(type, mappings) : fhir(type, elements))

@@ -35,7 +35,11 @@ export class Output {
 
   /** Whether the files hold what they were told to hold. */
   async isThere (): Promise<boolean> {
-    const sizes = await Promise.all(this.written.map(async ({ resourceType, bytes }) => (await this.#files.size(nameOf(resourceType)) ?? 0) >= bytes))
+    const sizes = await Promise.all(
+      this.written.map(
+        async ({ resourceType, bytes }) => ((await this.#files.size(nameOf(resourceType))) ?? 0) >= bytes
+      )
+    )
     return sizes.every(Boolean)
   }
 
@@ -44,7 +48,11 @@ export class Output {
     if (texts.length === 0) return
     const { writer } = await this.#opened(type)
     await writer.write(Buffer.from(`${texts.join('\n')}\n`))
-    this.#written.set(type, { resourceType: type, count: (this.#written.get(type)?.count ?? 0) + texts.length, ...stateOf(writer) })
+    this.#written.set(type, {
+      resourceType: type,
+      count: (this.#written.get(type)?.count ?? 0) + texts.length,
+      ...stateOf(writer)
+    })
   }
 
   /** Which of these ids the file of a type has already. */

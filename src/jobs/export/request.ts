@@ -14,19 +14,31 @@ const fields = ['resourceTypes', 'since', 'format']
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
 export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): ExportInput {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
+  }
   const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
   const isSimple = format === 'simple'
   const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
   const types = named === undefined ? possible : typesNamed(named, mappings)
   const issues: Issue[] = [
-    ...Object.keys(others).slice(0, maxIssues).map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
-    ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
-    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatDescriptions['fhir-dateTime']}`)],
-    ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
+    ...Object.keys(others)
+      .slice(0, maxIssues)
+      .map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
+    ...(format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')]),
+    ...(since === undefined || isTime(since)
+      ? []
+      : [fieldIssue('since', `expected ${formatDescriptions['fhir-dateTime']}`)]),
+    ...(types === undefined
+      ? [fieldIssue('resourceTypes', 'expected a list of at least one name')]
+      : issuesOf(types, possible, isSimple))
   ]
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
-  return { types: [...new Set(types as string[])], format: isSimple ? 'simple' : 'fhir', ...since !== undefined && { since: inUtc(since as string) } }
+  return {
+    types: [...new Set(types as string[])],
+    format: isSimple ? 'simple' : 'fhir',
+    ...(since !== undefined && { since: inUtc(since as string) })
+  }
 }
 
 /** Types of R4 by their names there or here, `Patient` or `patients`; undefined where a name is none. */
@@ -40,7 +52,9 @@ function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly 
   const isWrong = (type: string | undefined): boolean => type === undefined || (isSimple && !possible.includes(type))
   return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, maxIssues).map(([at, type]) => {
     const field = `resourceTypes[${at}]`
-    if (type === undefined) return fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+    if (type === undefined) {
+      return fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+    }
     return fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')
   })
 }
@@ -48,6 +62,7 @@ function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly 
 const dayPattern = '2026-03-14'.length
 
 /** Not of a month or a year. */
-const isTime = (since: unknown): boolean => typeof since === 'string' && since.length >= dayPattern && formats['fhir-dateTime'](since)
+const isTime = (since: unknown): boolean =>
+  typeof since === 'string' && since.length >= dayPattern && formats['fhir-dateTime'](since)
 
 const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

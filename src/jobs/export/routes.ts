@@ -13,11 +13,21 @@ interface ExportRouteOptions extends ExportStart {
 }
 
 /** `POST /v1/bulk/export`: reads, whatever its method is. */
-export async function exportRoute (scope: FastifyInstance, { mappings, url, ...start }: ExportRouteOptions): Promise<void> {
+export async function exportRoute (
+  scope: FastifyInstance,
+  { mappings, url, ...start }: ExportRouteOptions
+): Promise<void> {
   scope.post('/bulk/export', { config: { effect: 'read' } }, async (request, reply) => {
-    if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send a request body that says what to export.' })
+    if (rawQuery(request.raw.url) !== '') {
+      throw new Failure('BAD_REQUEST', { message: 'Send a request body that says what to export.' })
+    }
     const input = parseExportRequest(request.body, mappings)
-    const { id, status } = await beginExport(start, request.caller, { kind: 'export', level: 'system', url: `${url}/v1/bulk/export`, ...input })
+    const { id, status } = await beginExport(start, request.caller, {
+      kind: 'export',
+      level: 'system',
+      url: `${url}/v1/bulk/export`,
+      ...input
+    })
     reply.code(202)
     return { jobId: id, status, message: `The export has started. Its status is at /v1/bulk/jobs/${id}.` }
   })

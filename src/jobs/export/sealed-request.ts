@@ -11,8 +11,8 @@ const requestFile = 'request'
 type SealedPart = Pick<ExportRequest, 'filters' | 'url'>
 
 /**
- * The request as the control plane keeps it: searches, and a URL with more in it than names of R4 and times, go into a file of
- * the job, which is encrypted.
+ * The request as the control plane keeps it: searches, and a URL with more in it than names of R4 and times, go into a
+ * file of the job, which is encrypted.
  */
 export async function sealedRequest (files: Pick<JobFiles, 'write'>, request: ExportRequest): Promise<ExportRequest> {
   const { filters, ...open } = request
@@ -38,16 +38,23 @@ export async function fullRequest (files: Pick<JobFiles, 'read'>, request: Expor
   return { ...open, ...await sealedPart(files, sealed) }
 }
 
-async function sealedPart (files: Pick<JobFiles, 'read'>, state: NonNullable<ExportRequest['sealed']>): Promise<SealedPart> {
+async function sealedPart (
+  files: Pick<JobFiles, 'read'>,
+  state: NonNullable<ExportRequest['sealed']>
+): Promise<SealedPart> {
   try {
-    return await json(files.read(requestFile, { end: state.bytes, state })) as SealedPart
+    return (await json(files.read(requestFile, { end: state.bytes, state }))) as SealedPart
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? corruptFile('the request of an export is missing') : error
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT'
+      ? corruptFile('the request of an export is missing')
+      : error
   }
 }
 
 /** Whether a parameter holds nothing but what was understood and found to be a time, a format, or names of R4. */
 function isPlain ([name, value]: QueryPair, { types, elements = [] }: ExportRequest): boolean {
   const understood = { _type: types, _elements: elements }[name]
-  return understood === undefined ? name === '_since' || name === '_outputFormat' : value.split(',').every(each => understood.includes(each))
+  return understood === undefined
+    ? name === '_since' || name === '_outputFormat'
+    : value.split(',').every(each => understood.includes(each))
 }

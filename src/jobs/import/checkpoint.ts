@@ -4,7 +4,9 @@ import type { FileState } from '../job-context.js'
 /** What is imported, as it was when it was whole. */
 export interface InputState extends FileState { readonly lines: number }
 
-/** What the control plane keeps of an import: that its files are not such as they were before. The index is the rest. */
+/**
+ * What the control plane keeps of an import: that its files are not such as they were before. The index is the rest.
+ */
 export interface ImportCheckpoint {
   /** The input, as far as it is whole; absent before the first source was fetched. */
   readonly input?: InputState

@@ -8,13 +8,18 @@ interface LineSpan { readonly line: number, readonly at: number, readonly bytes:
 const gap = 65_536
 
 /** What stands on lines, by their numbers. */
-export async function readContents (context: Pick<ImportContext, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
+export async function readContents (
+  context: Pick<ImportContext, 'work' | 'input'>,
+  lines: readonly LineSpan[]
+): Promise<ReadonlyMap<number, Buffer>> {
   const contents = new Map<number, Buffer>()
   for (const run of runsOf([...lines].sort((a, b) => a.at - b.at))) {
     const start = run[0]!.at
     const last = run.at(-1)!
     const bytes = await bytesOf(context, start, last.at + last.bytes)
-    for (const { line, at, bytes: length } of run) contents.set(line, withoutBom(line, bytes.subarray(at - start, at - start + length)))
+    for (const { line, at, bytes: length } of run) {
+      contents.set(line, withoutBom(line, bytes.subarray(at - start, at - start + length)))
+    }
   }
   return contents
 }
@@ -30,8 +35,14 @@ function runsOf (lines: readonly LineSpan[]): LineSpan[][] {
   return runs
 }
 
-async function bytesOf ({ work: { files }, input }: Pick<ImportContext, 'work' | 'input'>, start: number, end: number): Promise<Buffer> {
+async function bytesOf (
+  { work: { files }, input }: Pick<ImportContext, 'work' | 'input'>,
+  start: number,
+  end: number
+): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of files.read(inputFile, { start, end, state: input }) as AsyncIterable<Buffer>) chunks.push(chunk)
+  for await (const chunk of files.read(inputFile, { start, end, state: input }) as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+  }
   return Buffer.concat(chunks)
 }

@@ -12,7 +12,11 @@ export interface SourceRules {
   readonly sourceBytes?: number
   readonly sourceMs?: number
   /** For tests alone: addresses of a name in place of DNS, this machine as a source, and who signs its certificate. */
-  readonly trial?: { readonly resolve?: (host: string) => Promise<readonly string[]>, readonly loopback?: boolean, readonly ca?: string }
+  readonly trial?: {
+    readonly resolve?: (host: string) => Promise<readonly string[]>
+    readonly loopback?: boolean
+    readonly ca?: string
+  }
 }
 
 const defaults = { sourceBytes: 64 * 1024 ** 3, sourceMs: 6 * 3_600_000 }
@@ -33,13 +37,15 @@ export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
   const url = new URL(text)
   if (url.protocol !== 'https:') throw new SourceError('the URL must begin with https')
   if (url.username !== '' || url.password !== '') throw new SourceError('the URL must not contain credentials')
-  if (!importHosts.some(host => host.toLowerCase() === url.host)) throw new SourceError('the operator has not allowed this host')
+  if (!importHosts.some(host => host.toLowerCase() === url.host)) {
+    throw new SourceError('the operator has not allowed this host')
+  }
   return url
 }
 
 /**
- * The content of a source, in pieces. The name is resolved once, and that address connected to; certificates are verified,
- * redirects are not followed.
+ * The content of a source, in pieces. The name is resolved once, and that address connected to; certificates are
+ * verified, redirects are not followed.
  * @throws {SourceError} when the source is at fault, and other errors when trying again may help
  */
 export async function * fetchSource (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
@@ -48,10 +54,22 @@ export async function * fetchSource (text: string, rules: SourceRules, leaving: 
   const agent = agentTo(await addressOf(url.hostname, rules), trial?.ca)
   try {
     const signal = AbortSignal.any([leaving, AbortSignal.timeout(sourceMs)])
-    const { statusCode, headers, body } = await agent.request({ origin: url.origin, path: url.pathname + url.search, method: 'GET', headers: { accept: 'application/fhir+ndjson, application/x-ndjson, application/ndjson;q=0.9, */*;q=0.1', 'accept-encoding': 'gzip, identity' }, signal })
+    const { statusCode, headers, body } = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'GET',
+      headers: {
+        accept: 'application/fhir+ndjson, application/x-ndjson, application/ndjson;q=0.9, */*;q=0.1',
+        'accept-encoding': 'gzip, identity'
+      },
+      signal
+    })
     requireContent(statusCode)
     let size = 0
-    for await (const chunk of decompress(body as AsyncIterable<Buffer>, String(headers['content-encoding'] ?? 'identity'))) {
+    for await (const chunk of decompress(
+      body as AsyncIterable<Buffer>,
+      String(headers['content-encoding'] ?? 'identity')
+    )) {
       size += chunk.length
       if (size > sourceBytes) throw new SourceError('it is too large')
       yield chunk
@@ -93,8 +111,9 @@ function agentTo (address: string, ca: string | undefined): Agent {
     connect: {
       timeout: connectMs,
       rejectUnauthorized: true,
-      ...ca !== undefined && { ca },
-      lookup: (_: string, { all }: { all?: boolean }, found: (error: null, ...result: unknown[]) => void) => all === true ? found(null, [{ address, family }]) : found(null, address, family)
+      ...(ca !== undefined && { ca }),
+      lookup: (_: string, { all }: { all?: boolean }, found: (error: null, ...result: unknown[]) => void) =>
+        all === true ? found(null, [{ address, family }]) : found(null, address, family)
     } as Agent.Options['connect'] & object
   })
 }

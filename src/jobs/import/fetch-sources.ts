@@ -13,7 +13,10 @@ export type { SourceRules } from './fetch-source.js'
 /** Where lines of an import come from, and the type of those that do not say their own. The URL may hold a secret. */
 export interface Source { readonly type: string | null, readonly url: string }
 
-/** The file of a job that holds its {@link Source}s until they are fetched; absent where the input came with the request. */
+/**
+ * The file of a job that holds its {@link Source}s until they are fetched; absent where the input came with the
+ * request.
+ */
 export const sourcesFile = 'sources'
 
 const maxTries = 5
@@ -22,7 +25,10 @@ const firstPauseMs = 1_000
 /** What sources are fetched for. */
 type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
 
-/** Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched again. @returns the input */
+/**
+ * Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched
+ * again. @returns the input
+ */
 export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
   const { work: { files, job, save }, index } = fetching
   const { sources, parts = 0, ...before } = checkpointOf(job)
@@ -57,14 +63,21 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation:
       if (error instanceof SourceError) throw refusal(sourceLocation, error.message)
       if (error instanceof Failure) throw error
       // Words of the network may hold the address.
-      log.warn({ source: sourceLocation.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
+      log.warn(
+        { source: sourceLocation.number + 1, code: (error as NodeJS.ErrnoException).code },
+        'a source of an import could not be fetched'
+      )
       if (tries === maxTries) throw refusal(sourceLocation, 'it cannot be reached')
       await pause(firstPauseMs * 2 ** (tries - 1), undefined, { signal })
     }
   }
 }
 
-async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: SourceLocation): Promise<InputState> {
+async function copy (
+  { work: { files }, signal }: Fetching,
+  rules: SourceRules,
+  { source, after }: SourceLocation
+): Promise<InputState> {
   const at = after?.bytes ?? 0
   const writer = await files.write(inputFile, at, after?.mark)
   const count = new LineCount()

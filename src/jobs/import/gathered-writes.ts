@@ -1,11 +1,13 @@
 import type Database from 'better-sqlite3'
 
-/** Rows that are changed, at most, before they are put on the disk: until then SQLite keeps what it changes in memory. */
+/**
+ * Rows that are changed, at most, before they are put on the disk: until then SQLite keeps what it changes in memory.
+ */
 const maxGathered = 1_000
 
 /**
- * Writes to an SQLite database that reach the disk together. To put something there takes longer than to change it, and everything
- * else of the process waits for it. What is asked meanwhile knows of all changes.
+ * Writes to an SQLite database that reach the disk together. To put something there takes longer than to change it, and
+ * everything else of the process waits for it. What is asked meanwhile knows of all changes.
  */
 export class WriteBuffer {
   readonly #db: Database.Database
@@ -20,7 +22,10 @@ export class WriteBuffer {
     this.#commit = db.prepare('COMMIT')
   }
 
-  /** Does what asks many things and changes none, since changes end what is asked together. Each alone, SQLite locks the file and looks for a write that was broken off, which takes longer than the asking. */
+  /**
+   * Does what asks many things and changes none, since changes end what is asked together. Each alone, SQLite locks the
+   * file and looks for a write that was broken off, which takes longer than the asking.
+   */
   together<T> (work: () => T): T {
     return this.#db.transaction(work)()
   }

@@ -58,13 +58,26 @@ export interface LineOutcome {
   readonly reservation?: QuotaReservation | undefined
 }
 
-/** Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and never doubles one. */
+/**
+ * Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and
+ * never doubles one.
+ */
 export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, ends: readonly LineOutcome[]): void {
   for (const { line } of ends) stored.drop(line)
   const unused = new Set(ends.map(({ reservation }) => reservation))
   try {
-    const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
-    const uses = ends.flatMap(({ line, reservation, ...use }) => reservation !== undefined && isNew.has(line) ? [{ reservation, ...use }] : [])
+    const isNew = new Set(
+      index.end(
+        ends.map(({ line, result }) => ({
+          line,
+          isFailed: result.status === 'failed',
+          result: seal.close(line, result)
+        }))
+      )
+    )
+    const uses = ends.flatMap(({ line, reservation, ...use }) =>
+      reservation !== undefined && isNew.has(line) ? [{ reservation, ...use }] : []
+    )
     recordUsage({ index, quota }, uses)
     for (const { reservation } of uses) unused.delete(reservation)
   } finally {
@@ -72,9 +85,14 @@ export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, e
   }
 }
 
-/** Counts records once all that was noted until now is on the disk; when it never is, they are out of the month again. */
-export function recordUsage ({ index, quota }: Pick<ImportContext, 'index' | 'quota'>, uses: readonly RecordUse[]): void {
-  index.afterwards(isWritten => isWritten ? quota.count(uses) : refund(uses))
+/**
+ * Counts records once all that was noted until now is on the disk; when it never is, they are out of the month again.
+ */
+export function recordUsage (
+  { index, quota }: Pick<ImportContext, 'index' | 'quota'>,
+  uses: readonly RecordUse[]
+): void {
+  index.afterwards(isWritten => (isWritten ? quota.count(uses) : refund(uses)))
 }
 
 /** Takes records out of the month that were not noted. */
@@ -82,8 +100,16 @@ export function refund (uses: readonly RecordUse[]): void {
   for (const { reservation } of uses) reservation.refund()
 }
 
-/** The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its failure. */
-export function failedOutcome ({ quota, request }: ImportContext, { line, type }: { readonly line: number, readonly type: string }, failure: Failure, reservation?: QuotaReservation): LineOutcome {
+/**
+ * The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its
+ * failure.
+ */
+export function failedOutcome (
+  { quota, request }: ImportContext,
+  { line, type }: { readonly line: number; readonly type: string },
+  failure: Failure,
+  reservation?: QuotaReservation
+): LineOutcome {
   const ended = { line, type, interaction: 'create' } as const
   if (reservation !== undefined) return { ...ended, result: failed(failure), status: failure.status, reservation }
   try {

@@ -19,9 +19,15 @@ import { writeLines } from './write-lines.js'
 /** What imports need of the gateway. */
 export interface ImportJobOptions extends SourceRules {
   /** The part of its datastore that is an owner's tenant's. */
-  readonly storeFor: (owner: JobOwner, requestContext: { readonly id: string, readonly log: JobContext['log'] }) => ImportStore
+  readonly storeFor: (
+    owner: JobOwner,
+    requestContext: { readonly id: string; readonly log: JobContext['log'] }
+  ) => ImportStore
   /** For the native import of that datastore; absent, or undefined, where transactions are to write everything. */
-  readonly nativePartsFor?: (owner: JobOwner, requestContext: { readonly id: string, readonly log: JobContext['log'] }) => NativeParts | undefined
+  readonly nativePartsFor?: (
+    owner: JobOwner,
+    requestContext: { readonly id: string; readonly log: JobContext['log'] }
+  ) => NativeParts | undefined
   readonly jobs: Pick<Jobs, 'identityKey'>
   readonly quotaFor: (owner: JobOwner) => RecordQuota
   /** The longest line, in bytes. */
@@ -35,7 +41,10 @@ export const indexFile = 'index.db'
 const reportMs = 1_000
 const maxErrors = 100
 
-/** Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step goes on where an earlier run of it was broken off. */
+/**
+ * Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step
+ * goes on where an earlier run of it was broken off.
+ */
 export function importJobs (options: ImportJobOptions): JobHandler {
   return async work => {
     const { job: { request, owner, fileKey, id }, log } = work
@@ -43,13 +52,29 @@ export function importJobs (options: ImportJobOptions): JobHandler {
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
     const left = new AbortController()
-    const parts = { work, request, index, identities, seal: new ResultCipher(fileKey), stored: new RecordCache(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
+    const parts = {
+      work,
+      request,
+      index,
+      identities,
+      seal: new ResultCipher(fileKey),
+      stored: new RecordCache(),
+      store: options.storeFor(owner, { id, log }),
+      quota: options.quotaFor(owner)
+    }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
       // Before anything is added to it, or written.
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
-      const context: ImportContext = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
+      const context: ImportContext = {
+        ...parts,
+        input,
+        signal,
+        lineBytes: options.lineBytes,
+        url: request.url,
+        fhirBase: `${request.url}/v1/fhir`
+      }
       const reporting = reportPeriodically(context).catch((error: unknown) => { left.abort(error) })
       try {
         await steps(context, options)
@@ -68,17 +93,24 @@ export function importJobs (options: ImportJobOptions): JobHandler {
   }
 }
 
-/** An index that knows less than the control plane was told was put back as it was before, or made anew. @throws {Failure} INTERNAL_ERROR */
+/**
+ * An index that knows less than the control plane was told was put back as it was before, or made anew. @throws
+ * {Failure} INTERNAL_ERROR
+ */
 function requireAllOf (job: Job, index: IndexFile): void {
   const { parts = 0, input } = checkpointOf(job)
-  if (index.counts.processed < job.progress.processed || index.parts().length < parts) throw corruptFile('the index of an import is older than its reported progress')
+  if (index.counts.processed < job.progress.processed || index.parts().length < parts) {
+    throw corruptFile('the index of an import is older than its reported progress')
+  }
   requireNoneMissing(index, input)
 }
 
 /** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
 function requireNoneMissing (index: IndexFile, input: InputState | undefined): void {
   const { last, counts: { total } } = index
-  if (last !== total || (index.has('read') && total !== input?.lines)) throw corruptFile('lines are missing from the index of an import')
+  if (last !== total || (index.has('read') && total !== input?.lines)) {
+    throw corruptFile('lines are missing from the index of an import')
+  }
 }
 
 async function steps (context: ImportContext, options: ImportJobOptions): Promise<void> {
@@ -110,7 +142,9 @@ async function reportPeriodically (context: ImportContext): Promise<void> {
   }
 }
 
-/** Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space. */
+/**
+ * Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space.
+ */
 async function finish (context: ImportContext): Promise<void> {
   try {
     await report(context)

@@ -39,7 +39,13 @@ export interface IndexedLine {
 export interface OrderedLine extends IndexedLine { readonly position: number }
 
 /** Something that a line refers to in this import. */
-export interface LineReference { readonly line: number, readonly state: number, readonly plan: LineAction | null, readonly type: string, readonly identity: Identity }
+export interface LineReference {
+  readonly line: number
+  readonly state: number
+  readonly plan: LineAction | null
+  readonly type: string
+  readonly identity: Identity
+}
 
 /** How it ended with a line. */
 export interface LineOutcomeRow { readonly line: number, readonly isFailed: boolean, readonly result: Buffer }
@@ -52,7 +58,10 @@ export interface Part { readonly number: number, readonly at: number, readonly t
 
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
-/** What is so of the whole: all lines are in the index, a line refers to one behind it, all lines have their place in the order of writing. */
+/**
+ * What is so of the whole: all lines are in the index, a line refers to one behind it, all lines have their place in
+ * the order of writing.
+ */
 export type IndexStage = 'read' | 'leads on' | 'ordered'
 
 /** A row of lines. */

@@ -1,6 +1,9 @@
 import type Database from 'better-sqlite3'
 
-/** The tables of an index. `links` is what lines refer to by the numbers of those lines; `refs` by what it is called, where no line before was called so, until all lines are known. */
+/**
+ * The tables of an index. `links` is what lines refer to by the numbers of those lines; `refs` by what it is called,
+ * where no line before was called so, until all lines are known.
+ */
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
     line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity TEXT UNIQUE,
@@ -20,45 +23,70 @@ export const schema = `
 const lineColumns = 'line, at, bytes, type, identity, seal, cycle, plan'
 
 /** All that an index is asked. */
-export function statementsOn (db: Database.Database) {
+export const statementsOn = (db: Database.Database) => ({ ...queriesOn(db), ...changesOn(db) })
+
+function queriesOn (db: Database.Database) {
   return {
-    counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
+    counts: db.prepare(
+      'SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'
+    ),
     mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
-    setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
     last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
-    begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),
     parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
     typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
     twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
-    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, seal, position, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @position, @state, @result) ON CONFLICT (identity) DO NOTHING'),
     called: db.prepare('SELECT line, position IS NOT NULL OR state >= 2 AS isOrdered FROM lines WHERE identity = ?'),
+    unordered: db.prepare(
+      'SELECT line FROM lines WHERE line > ? AND state < 2 AND position IS NULL ORDER BY line LIMIT ?'
+    ),
+    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (position IS NOT NULL OR state >= 2)'),
+    nextPosition: db.prepare('SELECT coalesce(max(position), 0) + 1 AS position FROM lines WHERE state < 2'),
+    unlinked: db
+      .prepare('SELECT line FROM (SELECT line FROM refs ORDER BY line LIMIT ?) ORDER BY line DESC LIMIT 1')
+      .pluck(),
+    referred: db.prepare(
+      'SELECT target.line, target.state, target.plan, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'
+    ),
+    result: db.prepare('SELECT result FROM lines WHERE line = ?').pluck(),
+    targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
+    pending: db.prepare('SELECT line, position FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?'),
+    one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
+    unwritten: db.prepare(
+      `SELECT ${lineColumns}, position, state FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?`
+    ),
+    targetsOf: db.prepare(
+      'SELECT count(*) AS total, count(*) FILTER (WHERE target.state <> 2) AS open FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'
+    ),
+    cycle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE cycle = ? AND state < 2 ORDER BY line`),
+    isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
+    hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),
+    isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
+    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),
+    failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
+  }
+}
+
+function changesOn (db: Database.Database) {
+  return {
+    setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
+    begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),
+    add: db.prepare(
+      'INSERT INTO lines (line, at, bytes, type, identity, seal, position, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @position, @state, @result) ON CONFLICT (identity) DO NOTHING'
+    ),
     addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
     addLink: db.prepare('INSERT OR IGNORE INTO links VALUES (?, ?)'),
     setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
-    unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND position IS NULL ORDER BY line LIMIT ?'),
-    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (position IS NOT NULL OR state >= 2)'),
-    nextPosition: db.prepare('SELECT coalesce(max(position), 0) + 1 AS position FROM lines WHERE state < 2'),
-    unlinked: db.prepare('SELECT line FROM (SELECT line FROM refs ORDER BY line LIMIT ?) ORDER BY line DESC LIMIT 1').pluck(),
-    link: db.prepare('INSERT OR REPLACE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line <= ?'),
+    link: db.prepare(
+      'INSERT OR REPLACE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line <= ?'
+    ),
     dropLinked: db.prepare('DELETE FROM refs WHERE line <= ?'),
-    orderAsRead: db.prepare('UPDATE lines SET position = line WHERE line > @after AND line <= @upTo AND state < 2 AND position IS NULL'),
-    referred: db.prepare('SELECT target.line, target.state, target.plan, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
-    result: db.prepare('SELECT result FROM lines WHERE line = ?').pluck(),
-    targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
+    orderAsRead: db.prepare(
+      'UPDATE lines SET position = line WHERE line > @after AND line <= @upTo AND state < 2 AND position IS NULL'
+    ),
     order: db.prepare('UPDATE lines SET position = @position, cycle = @cycle WHERE line = @line'),
-    pending: db.prepare('SELECT line, position FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?'),
-    one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
-    unwritten: db.prepare(`SELECT ${lineColumns}, position, state FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?`),
-    targetsOf: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE target.state <> 2) AS open FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
-    cycle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE cycle = ? AND state < 2 ORDER BY line`),
-    isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
     addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
-    hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),
-    isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
     noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),
     send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
-    end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2'),
-    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),
-    failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
+    end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2')
   }
 }

@@ -4,7 +4,10 @@ import type { LineRecord } from './record.js'
 /** Characters of records that are kept. */
 const most = 8 * 1024 * 1024
 
-/** A line that was just read, as it is stored when it is new and what it refers to is stored under the ids that the import gives. */
+/**
+ * A line that was just read, as it is stored when it is new and what it refers to is stored under the ids that the
+ * import gives.
+ */
 export interface CachedRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
   /** Those of the simple form, to name those at fault. */
   readonly fields: Readonly<Record<string, unknown>>

@@ -1,14 +1,16 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** What a record of an import is known by: 32 hexadecimal digits that tell nothing without the organization's secret. */
+/**
+ * What a record of an import is known by: 32 hexadecimal digits that tell nothing without the organization's secret.
+ */
 export type Identity = string
 
 const digits = 32
 
 /**
- * Gives the records of an organization's imports their identities, the same each time: by type and name, or without a name by type,
- * content and how many lines before have the same content.
+ * Gives the records of an organization's imports their identities, the same each time: by type and name, or without a
+ * name by type, content and how many lines before have the same content.
  */
 export class Identities {
   readonly #key: Buffer
@@ -50,7 +52,9 @@ export class Identities {
   }
 }
 
-/** The id of a record with this identity. Servers keep ids of digits alone to themselves, so it begins with a letter. */
+/**
+ * The id of a record with this identity. Servers keep ids of digits alone to themselves, so it begins with a letter.
+ */
 export function idOf (identity: Identity): string {
   return `i${identity}`
 }

@@ -18,7 +18,11 @@ interface LinePosition { readonly line: number, readonly at: number }
 export const newline = 0x0A
 
 /** The lines from a place on, those of one chunk at a time; the last one needs no newline behind it. */
-export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePosition, max: number): AsyncGenerator<readonly RawLine[]> {
+export async function * linesOf (
+  chunks: AsyncIterable<Buffer>,
+  from: LinePosition,
+  max: number
+): AsyncGenerator<readonly RawLine[]> {
   let { line, at } = from
   let parts: Buffer[] = []
   let length = 0
@@ -28,7 +32,12 @@ export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePositi
     else if (part.length > 0) parts.push(part)
   }
   const end = (): RawLine => {
-    const full: RawLine = { line, at, bytes: length, content: length > max ? undefined : parts.length === 1 ? parts[0]! : Buffer.concat(parts) }
+    const full: RawLine = {
+      line,
+      at,
+      bytes: length,
+      content: length > max ? undefined : parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    }
     line++
     at += length + 1
     parts = []

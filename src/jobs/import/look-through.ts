@@ -2,7 +2,10 @@ import { states, type OrderedLine } from './index-rows.js'
 import type { statementsOn } from './index-statements.js'
 import { maxReferences } from './pace.js'
 
-/** What was found among the next lines that are not written, and the place behind which to look next; none when all were looked at. */
+/**
+ * What was found among the next lines that are not written, and the place behind which to look next; none when all were
+ * looked at.
+ */
 export interface ReadyPage { readonly lines: readonly OrderedLine[], readonly after: number | undefined }
 
 /** Which lines are looked for: after a place in the order of writing, no longer than so many bytes, and how many. */
@@ -12,7 +15,10 @@ type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf
 
 type LookedAt = OrderedLine & { readonly state: number }
 
-/** So many lines are looked at at once, and no more: of a million that wait for one, none may be found, and everybody waits meanwhile. */
+/**
+ * So many lines are looked at at once, and no more: of a million that wait for one, none may be found, and everybody
+ * waits meanwhile.
+ */
 const lookedAt = 1_000
 
 /** Lines that nothing was done with and that refer to no line but such as are stored; none of a circle. */
@@ -34,7 +40,9 @@ export function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuer
 export function submittedLines (sql: Statements, after: number, most: number): ReadyPage {
   const rows = unwritten(sql, after)
   const lines = rows.filter(({ state, plan }) => state === states.sent && plan === 'created')
-  return lines.length > most ? { lines: lines.slice(0, most), after: lines[most]!.position - 1 } : { lines, after: rows.at(-1)?.position }
+  return lines.length > most
+    ? { lines: lines.slice(0, most), after: lines[most]!.position - 1 }
+    : { lines, after: rows.at(-1)?.position }
 }
 
 function unwritten (sql: Statements, after: number): readonly LookedAt[] {

@@ -9,7 +9,10 @@ const maxCycleLines = 500
 /** Lines that are looked at, or put into the index, before other requests have their turn. */
 const together = 1_000
 
-/** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */
+/**
+ * Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind
+ * it.
+ */
 export async function orderLines (context: ImportContext): Promise<void> {
   const { index } = context
   while (index.link(maxReferences)) await pause(context)
@@ -52,8 +55,15 @@ async function orderAll (context: ImportContext): Promise<void> {
   }
 }
 
-/** Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to be ordered */
-function * position (waiting: readonly number[], { index }: ImportContext, positions: LineOrder): Generator<void, readonly number[] | undefined> {
+/**
+ * Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to
+ * be ordered
+ */
+function * position (
+  waiting: readonly number[],
+  { index }: ImportContext,
+  positions: LineOrder
+): Generator<void, readonly number[] | undefined> {
   let looked = 0
   const isOrdered = (line: number): boolean => {
     looked++
@@ -108,12 +118,18 @@ class LineOrder {
   #findError (lines: ReferenceCycle): string | undefined {
     const { index, lineBytes } = this.#context
     if (lines.length === 1) return undefined
-    if (lines.length > maxCycleLines) return `The line is part of a reference cycle of more than ${maxCycleLines} lines.`
+    if (lines.length > maxCycleLines) {
+      return `The line is part of a reference cycle of more than ${maxCycleLines} lines.`
+    }
     const references = sumOf(lines, line => index.targets(line).length)
-    if (references > maxReferences) return `The line is part of a reference cycle whose lines together have more than ${maxReferences} references. Split the records.`
+    if (references > maxReferences) {
+      return `The line is part of a reference cycle whose lines together have more than ${maxReferences} references. Split the records.`
+    }
     // They are in memory together, as one line is.
     const most = Math.max(lineBytes, maxBytes)
-    return sumOf(lines, line => index.at(line).bytes) > most ? `The line is part of a reference cycle whose lines together have more than ${most} bytes. Send smaller records, or remove some of the references.` : undefined
+    return sumOf(lines, line => index.at(line).bytes) > most
+      ? `The line is part of a reference cycle whose lines together have more than ${most} bytes. Send smaller records, or remove some of the references.`
+      : undefined
   }
 
   /** Puts them into the index. */
@@ -131,5 +147,10 @@ function sumOf (lines: ReferenceCycle, count: (line: number) => number): number 
 
 /** @param lines with what each fails with */
 function fail (context: ImportContext, lines: Iterable<readonly [number, string]>): void {
-  recordOutcomes(context, [...lines].map(([line, message]) => failedOutcome(context, { line, type: context.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
+  recordOutcomes(
+    context,
+    [...lines].map(([line, message]) =>
+      failedOutcome(context, { line, type: context.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))
+    )
+  )
 }

@@ -9,7 +9,13 @@ export interface References {
   readonly isOrdered: (line: number) => boolean
 }
 
-interface Visit { readonly line: number, readonly number: number, lowest: number, readonly targets: readonly number[], next: number }
+interface Visit {
+  readonly line: number
+  readonly number: number
+  lowest: number
+  readonly targets: readonly number[]
+  next: number
+}
 
 /** Lines whose references are followed at a time, one from the other, and those references: memory is bounded by it. */
 const deepest = 20_000
@@ -24,11 +30,15 @@ export class TooDeep extends Error {
 }
 
 /**
- * Lines, and those that they lead to, in an order in which each comes after those that it refers to; circles come as one. R. Tarjan,
- * Depth-first search and linear graph algorithms, 1972; in memory is only the path from the line that is looked at.
+ * Lines, and those that they lead to, in an order in which each comes after those that it refers to; circles come as
+ * one. R. Tarjan, Depth-first search and linear graph algorithms, 1972; in memory is only the path from the line that
+ * is looked at.
  * @throws {TooDeep}
  */
-export function * topologicalOrder (lines: readonly number[], { referred, isOrdered }: References): Generator<ReferenceCycle> {
+export function * topologicalOrder (
+  lines: readonly number[],
+  { referred, isOrdered }: References
+): Generator<ReferenceCycle> {
   for (const line of lines) if (!isOrdered(line)) yield * from(line, { referred, isOrdered })
 }
 

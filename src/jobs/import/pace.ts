@@ -10,7 +10,10 @@ const minLines = 10
 export const maxBytes = 2 * 1024 * 1024
 /** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
 export const maxReferences = maxReferencedRecords
-/** In milliseconds: how long trouble with the datastore may last before the work is given up for now, and the longest and first pause in it. */
+/**
+ * In milliseconds: how long trouble with the datastore may last before the work is given up for now, and the longest
+ * and first pause in it.
+ */
 const timeoutMs = 180_000
 const maxWaitMs = 15_000
 const firstWaitMs = 100
@@ -29,18 +32,20 @@ export class Throttle {
     return this.#parallelism.limit
   }
 
-  /** Transactions that may be made ready or under way: one waits, so that it is sent as soon as another one has ended. */
+  /**
+   * Transactions that may be made ready or under way: one waits, so that it is sent as soon as another one has ended.
+   */
   get begun (): number {
     return this.limit + 1
   }
 
   /** Sends a transaction when it is its turn. */
-  async turn<T> (send: () => Promise<T>): Promise<T> {
+  async turn<T>(send: () => Promise<T>): Promise<T> {
     return await this.#turns(send)
   }
 
   /** How much one transaction may hold. */
-  get bounds (): { readonly lines: number, readonly bytes: number, readonly references: number } {
+  get bounds (): { readonly lines: number; readonly bytes: number; readonly references: number } {
     return { lines: this.#lines, bytes: maxBytes, references: maxReferences }
   }
 
@@ -65,7 +70,10 @@ export class Throttle {
   }
 
   /** Waits as long as trouble with the datastore asks for. @throws {Failure} when it lasts too long */
-  async wait (error: Failure, { tries, signal }: { readonly tries: number, readonly signal: AbortSignal }): Promise<void> {
+  async wait (
+    error: Failure,
+    { tries, signal }: { readonly tries: number; readonly signal: AbortSignal }
+  ): Promise<void> {
     const now = performance.now()
     this.#failingSince ??= now
     if (now - this.#failingSince > timeoutMs) throw error
@@ -73,6 +81,8 @@ export class Throttle {
     this.#turns.concurrency = this.limit
     this.refused()
     const request = Number(error.headers['retry-after'] ?? 0) * 1_000
-    await pause(Math.min(maxWaitMs, Math.max(request, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, { signal })
+    await pause(Math.min(maxWaitMs, Math.max(request, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, {
+      signal
+    })
   }
 }

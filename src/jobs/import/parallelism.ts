@@ -22,11 +22,11 @@ const minOfTry = 3
 const clearlyWorse = 0.8
 
 /**
- * How many requests may be under way: as few as are done as fast as any more would be. More make none faster, and everybody
- * else's requests slower.
+ * How many requests may be under way: as few as are done as fast as any more would be. More make none faster, and
+ * everybody else's requests slower.
  *
- * Now and then it tries one more or one less, and stays with what is better: one more when it brings a tenth, or half of what it
- * brings to a datastore that has room for it; one less when it costs next to nothing.
+ * Now and then it tries one more or one less, and stays with what is better: one more when it brings a tenth, or half
+ * of what it brings to a datastore that has room for it; one less when it costs next to nothing.
  */
 export class Parallelism {
   /** What is tried now, and what was found best before. */
@@ -54,7 +54,8 @@ export class Parallelism {
     if (look.ended <= this.#limit) look.since = at
     else look.records += records
     const rate = look.records / Math.max(at - look.since, 1)
-    const isUseless = this.#limit !== this.#best && look.ended >= this.#limit + minOfTry && rate < this.#rate * clearlyWorse
+    const isUseless =
+      this.#limit !== this.#best && look.ended >= this.#limit + minOfTry && rate < this.#rate * clearlyWorse
     if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, minLookedAt)) this.#judge(rate)
   }
 

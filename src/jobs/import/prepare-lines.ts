@@ -15,7 +15,9 @@ import { readRecord } from './record.js'
 import { prepareLine, type Prepared, type ReadLine } from './resource.js'
 import type { ResultStatus } from './result.js'
 
-/** A line with all that is needed to write it, and nothing of what it was made of: many wait while the datastore works. */
+/**
+ * A line with all that is needed to write it, and nothing of what it was made of: many wait while the datastore works.
+ */
 export interface Entry {
   readonly line: IndexedLine
   readonly mapping: Mapping | undefined
@@ -39,25 +41,55 @@ interface Known {
   readonly reservations: QuotaReservations
 }
 
-/** Lines, and bytes of them, that are made ready before other requests have their turn; the bytes bound what they refer to. */
+/**
+ * Lines, and bytes of them, that are made ready before other requests have their turn; the bytes bound what they refer
+ * to.
+ */
 const atOnce = 50
 const bytesAtOnce = 131_072
 
 /** Lines made ready to be written, or ended already. */
-export async function prepareAll (context: ImportContext, lines: readonly IndexedLine[], reservations: QuotaReservations): Promise<ReadonlyArray<Entry | LineOutcome>> {
-  const cachedLines = new Map(lines.flatMap(line => {
-    const record = context.stored.get(line.line)
-    return record === undefined ? [] : [[line.line, { line, record }] as const]
-  }))
-  const read = await readAgain(context, lines.filter(({ line }) => !cachedLines.has(line)))
+export async function prepareAll (
+  context: ImportContext,
+  lines: readonly IndexedLine[],
+  reservations: QuotaReservations
+): Promise<ReadonlyArray<Entry | LineOutcome>> {
+  const cachedLines = new Map(
+    lines.flatMap(line => {
+      const record = context.stored.get(line.line)
+      return record === undefined ? [] : [[line.line, { line, record }] as const]
+    })
+  )
+  const read = await readAgain(
+    context,
+    lines.filter(({ line }) => !cachedLines.has(line))
+  )
   const all = lines.map(({ line }) => cachedLines.get(line) ?? read.get(line)!)
-  const found = context.request.dryRun ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(context, all)
+  const found = context.request.dryRun
+    ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }]))
+    : await targetsOf(context, all)
   const known: Known = { found, names: namesIn(all, found), reservations }
   const entries: Array<Entry | LineOutcome> = []
   for (const some of stepsOf(lines)) {
-    const asCached = context.index.together(() => new Set(some.filter(({ line }) => cachedLines.has(line) && isAsCached(context, cachedLines.get(line)!, known))))
-    for (const [line, record] of await readAgain(context, some.filter(line => cachedLines.has(line.line) && !asCached.has(line)))) read.set(line, record)
-    entries.push(...await Promise.all(context.index.together(() => some.map(line => asCached.has(line) ? entryOf(cachedLines.get(line.line)!, known) : prepare(context, read.get(line.line)!, known)))))
+    const asCached = context.index.together(
+      () =>
+        new Set(some.filter(({ line }) => cachedLines.has(line) && isAsCached(context, cachedLines.get(line)!, known)))
+    )
+    for (const [line, record] of await readAgain(
+      context,
+      some.filter(line => cachedLines.has(line.line) && !asCached.has(line))
+    )) { read.set(line, record) }
+    entries.push(
+      ...(await Promise.all(
+        context.index.together(() =>
+          some.map(line =>
+            asCached.has(line)
+              ? entryOf(cachedLines.get(line.line)!, known)
+              : prepare(context, read.get(line.line)!, known)
+          )
+        )
+      ))
+    )
     await breathe()
   }
   return entries
@@ -81,7 +113,21 @@ async function readAgain (context: ImportContext, lines: readonly IndexedLine[])
   if (lines.length === 0) return new Map()
   for (const line of lines) context.seal.require(line)
   const contents = await readContents(context, lines)
-  const read = new Map(lines.map(line => [line.line, { line, record: readRecord(contents.get(line.line)!, { type: typeOfLine(context, line.at), fhirBase: context.fhirBase }) }] as const))
+  const read = new Map(
+    lines.map(
+      line =>
+        [
+          line.line,
+          {
+            line,
+            record: readRecord(contents.get(line.line)!, {
+              type: typeOfLine(context, line.at),
+              fhirBase: context.fhirBase
+            })
+          }
+        ] as const
+    )
+  )
   // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
   await breathe()
   return read
@@ -90,11 +136,19 @@ async function readAgain (context: ImportContext, lines: readonly IndexedLine[])
 /** Whether a line and all that it refers to have the ids with which the record is kept. */
 function isAsCached (context: ImportContext, { line, record: { record } }: CachedLine, { found }: Known): boolean {
   const { id, before } = found.get(line.line)!
-  return before === undefined && id === record.id && context.index.referred(line.line).every(other => storedId(context, other, found) === idOf(other.identity))
+  return (
+    before === undefined &&
+    id === record.id &&
+    context.index.referred(line.line).every(other => storedId(context, other, found) === idOf(other.identity))
+  )
 }
 
 /** The id under which a line is stored, or will be; undefined where that is not known. */
-function storedId ({ index, seal, request }: ImportContext, { line, state, plan, identity }: LineReference, found: Known['found']): string | undefined {
+function storedId (
+  { index, seal, request }: ImportContext,
+  { line, state, plan, identity }: LineReference,
+  found: Known['found']
+): string | undefined {
   const id = found.get(line)?.id
   if (id !== undefined || state !== states.done) return id
   // To open the result of each would take most of the time of a line that refers to many.
@@ -110,16 +164,29 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
   const reservation = known.reservations.get(line.line)
   const target = known.found.get(line.line)!
   const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineOutcome => ({
-    line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', reservation
+    line: line.line,
+    type,
+    result: { status, ...(id !== undefined && { id }) },
+    status: 200,
+    interaction: status === 'created' ? 'create' : 'update',
+    reservation
   })
   const isThere = target.before !== undefined
-  // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed since.
+  // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed
+  // since.
   if (isThere && line.plan === 'created') return ended('created', target.id)
   if (isThere && name === undefined) return ended('unchanged', target.id)
   try {
     const done = await prepareLine(context, read, { ...target, targets: targetsIn(context, read, known) })
     if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
-    return { line, mapping, fields: done.fields, record: context.store.stamped(done.record), plan: isThere ? 'updated' : 'created', reservation }
+    return {
+      line,
+      mapping,
+      fields: done.fields,
+      record: context.store.stamped(done.record),
+      plan: isThere ? 'updated' : 'created',
+      reservation
+    }
   } catch (error) {
     const failure = failureOf(error)
     if (failure.status >= 500) throw error
@@ -136,13 +203,16 @@ function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }
   }
   const storedAs = (identity: Identity, name: string): string | undefined => {
     const id = others.get(identity)
-    if (id !== undefined && id !== idOf(identity) && id !== name) throw corruptFile('a line has the name of another line')
+    if (id !== undefined && id !== idOf(identity) && id !== name) {
+      throw corruptFile('a line has the name of another line')
+    }
     return id
   }
   return {
     get: record => {
       const [type, name] = record.split('/') as [string, string]
-      const id = names.get(record) ?? (others.size === 0 ? undefined : storedAs(context.identities.ofName(type, name), name))
+      const id =
+        names.get(record) ?? (others.size === 0 ? undefined : storedAs(context.identities.ofName(type, name), name))
       return id === undefined ? undefined : `${type}/${id}`
     }
   }
@@ -150,5 +220,9 @@ function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }
 
 /** The ids of lines by what they are called, as others refer to them: `Patient/p1`. */
 function namesIn (lines: readonly NamedLine[], found: Known['found']): ReadonlyMap<string, string> {
-  return new Map(lines.flatMap(({ line: { line }, record: { type, name } }) => name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]))
+  return new Map(
+    lines.flatMap(({ line: { line }, record: { type, name } }) =>
+      name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]
+    )
+  )
 }

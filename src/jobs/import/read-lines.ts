@@ -5,7 +5,15 @@ import { canonicalJson } from '../../mappings/core/canonical-json.js'
 import type { QuotaReservation, RecordUse } from '../../limits/record-quota.js'
 import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
-import { recordUsage, exceededIn, refund, inputFile, createContext, typeOfLine, type ImportContext } from './import-context.js'
+import {
+  recordUsage,
+  exceededIn,
+  refund,
+  inputFile,
+  createContext,
+  typeOfLine,
+  type ImportContext
+} from './import-context.js'
 import { idOf, type Identity } from './line-ids.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
@@ -19,8 +27,8 @@ import { failed } from './result.js'
 const breath = 8
 
 /**
- * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at
- * each part that is noted, which holds as much as a transaction may.
+ * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers
+ * to. Stops at each part that is noted, which holds as much as a transaction may.
  */
 export async function * readLines (context: ImportContext): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = context
@@ -28,7 +36,11 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
   let part = new Part(context)
   let last = performance.now()
   try {
-    for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
+    for await (const lines of linesOf(
+      work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }),
+      from,
+      lineBytes
+    )) {
       for (const line of lines) {
         part.add(line)
         if (part.isFull) {
@@ -49,14 +61,20 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
   index.set('read')
 }
 
-/** What a line is as a new record, of which it is known where it will be stored, but not yet where all is that it refers to. */
+/**
+ * What a line is as a new record, of which it is known where it will be stored, but not yet where all is that it refers
+ * to.
+ */
 interface Made extends Pick<CachedRecord, 'fields'> { readonly checked: CheckedRecord }
 
 /** Lines that were read and are not in the index yet. */
 class Part {
   readonly #context: ImportContext
   readonly #lines: NewLine[] = []
-  /** Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage collector next to nothing. */
+  /**
+   * Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage
+   * collector next to nothing.
+   */
   readonly #records = new Map<number, CachedRecord>()
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
@@ -87,7 +105,15 @@ class Part {
       this.#references += targets.size
       this.#lines.push({ ...read, seal, refersTo: [...targets.values()] })
     } catch (error) {
-      this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
+      this.#lines.push({
+        line,
+        at,
+        bytes,
+        ...(record && { type: record.type }),
+        ...(identity && { identity }),
+        refersTo: [],
+        failure: this.#failure(line, record?.type, error)
+      })
     }
   }
 
@@ -106,7 +132,17 @@ class Part {
     refund(this.#uses)
   }
 
-  #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
+  #print ({
+    line,
+    record: { body: _, ...read },
+    made: { fields, checked },
+    targets
+  }: {
+    readonly line: number
+    readonly record: LineRecord
+    readonly made: Made
+    readonly targets: ReadonlyMap<string, Identity>
+  }): void {
     const { stored: kept } = this.#context
     const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
     if (isOpen || !kept.hasRoom) return
@@ -116,7 +152,9 @@ class Part {
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
     const { fhirBase, lineBytes } = this.#context
-    if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
+    if (content === undefined) {
+      throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
+    }
     if (isBlank(content)) throw new EmptyLine()
     return readRecord(withoutBom(line, content), { type: typeOfLine(this.#context, at), fhirBase })
   }
@@ -139,7 +177,11 @@ class Part {
   #targetsOf ({ mapping }: LineRecord, { fields, checked: { links } }: Made): ReadonlyMap<string, Identity> {
     const { identities } = this.#context
     const records = referredBy(links, mapping, fields)
-    if (records.size > maxReferences) throw new Failure('VALIDATION_ERROR', { message: `A line can refer to at most ${maxReferences} other records. Split the record.` })
+    if (records.size > maxReferences) {
+      throw new Failure('VALIDATION_ERROR', {
+        message: `A line can refer to at most ${maxReferences} other records. Split the record.`
+      })
+    }
     return new Map([...records].map(record => [record, identities.ofRecord(record)]))
   }
 
@@ -147,14 +189,18 @@ class Part {
   #failure (line: number, type: string | undefined, error: unknown): Buffer {
     const { seal, quota, work, request } = this.#context
     let failure = failureOf(error)
-    if (failure.status >= 500) work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
+    if (failure.status >= 500) {
+      work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
+    }
     let reservation: QuotaReservation | undefined
     try {
       if (!(error instanceof EmptyLine) && !request.dryRun) reservation = quota.take()
     } catch (exceeded) {
       failure = exceededIn(exceeded)
     }
-    if (reservation !== undefined) this.#uses.push({ reservation, type: type ?? 'other', interaction: 'create', status: failure.status })
+    if (reservation !== undefined) {
+      this.#uses.push({ reservation, type: type ?? 'other', interaction: 'create', status: failure.status })
+    }
     return seal.close(line, failed(failure))
   }
 }

@@ -34,19 +34,32 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
   const own = body.resourceType === undefined ? type : ownType(body.resourceType)
   if (own === undefined) throw invalid('resourceType', 'is required, either on the line or for the whole import')
-  if (!isTenantType(own)) throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')
+  if (!isTenantType(own)) {
+    throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')
+  }
   const named = nameOf(body.id)
-  const mapping = body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
+  const mapping =
+    body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
   if (mapping !== undefined) return { type: own, ...named, mapping, body: sentOf(mapping, body) }
-  if (body.resourceType === undefined) throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
+  if (body.resourceType === undefined) {
+    throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
+  }
   // It would replace the whole one.
-  if (isSubsetted(body)) throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
+  if (isSubsetted(body)) {
+    throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
+  }
   const { id: _, ...resource } = body
   return { type: own, ...named, body: relativizeReferences(resource, fhirBase) }
 }
 
-/** What a line in the simple form becomes when it is a new record, and its fields with the defaults; a line of FHIR is what it is. */
-export function createdContent ({ mapping, body }: LineRecord, createContext: CreateContext): { readonly resource: FhirResource, readonly fields: FhirElement } {
+/**
+ * What a line in the simple form becomes when it is a new record, and its fields with the defaults; a line of FHIR is
+ * what it is.
+ */
+export function createdContent (
+  { mapping, body }: LineRecord,
+  createContext: CreateContext
+): { readonly resource: FhirResource; readonly fields: FhirElement } {
   if (mapping === undefined) return { resource: body as FhirResource, fields: {} }
   const fields = validateCreate(mapping, body, createContext)
   return { resource: buildResource(mapping, fields), fields }
@@ -70,7 +83,8 @@ const identityNames: ReadonlySet<string> = new Set(identityFields)
 
 /** The fields that a client writes: in what was shown to it are others. */
 function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
-  const isOurs = (name: string): boolean => identityNames.has(name) || (isShown(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
+  const isOurs = (name: string): boolean =>
+    identityNames.has(name) || (isShown(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
   return Object.fromEntries(Object.entries(body).filter(([name]) => !isOurs(name)))
 }
 

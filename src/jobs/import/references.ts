@@ -7,13 +7,19 @@ import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Every record that a new resource refers to, as `Type/id`; a bare id that may mean one of several types is all of them.
+ * Every record that a new resource refers to, as `Type/id`; a bare id that may mean one of several types is all of
+ * them.
  * @throws {Failure} VALIDATION_ERROR for a reference that leads to no record
  */
-export function referredBy (links: readonly ReferenceSite[], mapping: Mapping | undefined, fields: Fields): ReadonlySet<string> {
+export function referredBy (
+  links: readonly ReferenceSite[],
+  mapping: Mapping | undefined,
+  fields: Fields
+): ReadonlySet<string> {
   const refused = links.filter(({ record }) => record === undefined)
   if (refused.length > 0) throw toLineFailure(mapping, fields, new ReferenceFailure(refused))
-  const possible = mapping === undefined ? [] : openFields(mapping).flatMap(field => candidatesOf(field, fields[field.name]))
+  const possible =
+    mapping === undefined ? [] : openFields(mapping).flatMap(field => candidatesOf(field, fields[field.name]))
   return new Set([...links.map(({ record }) => record!), ...possible])
 }
 
@@ -22,11 +28,18 @@ export function toLineFailure (mapping: Mapping | undefined, fields: Fields, fai
   return mapping === undefined ? failure : toFieldPath(mapping, fields, failure)
 }
 
-/** The fields with each bare id that means a line of this import leading there; what is looked up among stored records stays. */
+/**
+ * The fields with each bare id that means a line of this import leading there; what is looked up among stored records
+ * stays.
+ */
 export function resolveTargets (mapping: Mapping, fields: Fields, targets: Targets): Fields {
   const found = openFields(mapping).flatMap(field => {
-    const target = candidatesOf(field, fields[field.name]).map(candidate => targets.get(candidate)).find(found => found !== undefined)
-    return target === undefined ? [] : [[field.name, field.isCanonical ? target.slice(target.indexOf('/') + 1) : target] as const]
+    const target = candidatesOf(field, fields[field.name])
+      .map(candidate => targets.get(candidate))
+      .find(found => found !== undefined)
+    return target === undefined
+      ? []
+      : [[field.name, field.isCanonical ? target.slice(target.indexOf('/') + 1) : target] as const]
   })
   return found.length === 0 ? fields : { ...fields, ...Object.fromEntries(found) }
 }
@@ -40,10 +53,19 @@ interface OpenField { readonly name: string, readonly types: readonly string[], 
 const known = new WeakMap<Mapping, readonly OpenField[]>()
 
 function openFields (mapping: Mapping): readonly OpenField[] {
-  const fields = known.get(mapping) ?? Object.entries(mapping.fields).flatMap(([name, { options: { resolveAmong, canonicalOf } }]): OpenField[] => {
-    if (canonicalOf !== undefined) return [{ name, types: [canonicalOf], isCanonical: true }]
-    return resolveAmong === undefined ? [] : [{ name, types: resolveAmong, isCanonical: false }]
-  })
+  const fields =
+    known.get(mapping) ??
+    Object.entries(mapping.fields).flatMap(
+      ([
+        name,
+        {
+          options: { resolveAmong, canonicalOf }
+        }
+      ]): OpenField[] => {
+        if (canonicalOf !== undefined) return [{ name, types: [canonicalOf], isCanonical: true }]
+        return resolveAmong === undefined ? [] : [{ name, types: resolveAmong, isCanonical: false }]
+      }
+    )
   known.set(mapping, fields)
   return fields
 }

@@ -28,23 +28,37 @@ export interface Prepared {
 }
 
 /**
- * What a line is stored as. FHIR replaces the record that is there; of the simple form the fields that were sent do, as in a
- * PATCH, since it does not show all of a record.
+ * What a line is stored as. FHIR replaces the record that is there; of the simple form the fields that were sent do, as
+ * in a PATCH, since it does not show all of a record.
  * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
  */
-export async function prepareLine (context: ImportContext, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
+export async function prepareLine (
+  context: ImportContext,
+  { line, record: { type, mapping, body } }: ReadLine,
+  { id, before, targets }: Target & { readonly targets: Targets }
+): Promise<Prepared> {
   if (mapping === undefined) {
     return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
   }
   if (before !== undefined) return await changed(context, mapping, { before, body, targets })
-  const fields = await complete(context, mapping, resolveTargets(mapping, validateCreate(mapping, body, createContext(context, line.identity)), targets))
+  const fields = await complete(
+    context,
+    mapping,
+    resolveTargets(mapping, validateCreate(mapping, body, createContext(context, line.identity)), targets)
+  )
   return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
 }
 
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
 
-async function changed (context: ImportContext, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
-  if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
+async function changed (
+  context: ImportContext,
+  mapping: Mapping,
+  { before, body, targets }: Change
+): Promise<Prepared> {
+  if (mapping.appendOnly === true) {
+    throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
+  }
   const { changed, stored } = changedFields(mapping, body, mapping.present(before))
   const fields = await complete(context, mapping, resolveTargets(mapping, changed, targets))
   const patched: FhirResource = mapping.patch(before, { ...stored, ...fields })
@@ -52,10 +66,13 @@ async function changed (context: ImportContext, mapping: Mapping, { before, body
   // Resolved at once, since it may turn out to be what is stored already.
   const { type } = mapping
   const { id } = before
-  const { resource } = resolveLinks({ resource: patched, links: context.store.checked({ type, id, resource: patched, before }).links }, targets)
+  const { resource } = resolveLinks(
+    { resource: patched, links: context.store.checked({ type, id, resource: patched, before }).links },
+    targets
+  )
   if (deepEqual(resource, before)) return { record: undefined, fields }
   const version = before.meta.versionId
-  return { record: { type, id, resource, before, ...version !== undefined && { version } }, fields }
+  return { record: { type, id, resource, before, ...(version !== undefined && { version }) }, fields }
 }
 
 async function complete ({ store }: ImportContext, mapping: Mapping, fields: Fields): Promise<Fields> {

@@ -23,9 +23,20 @@ const maxReported = 5
 
 /** A failure as the result of a line. */
 export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
-  const says = issues.length === 0 ? message : issues.slice(0, maxReported).map(({ diagnostics }) => diagnostics).join('; ')
+  const says =
+    issues.length === 0
+      ? message
+      : issues
+        .slice(0, maxReported)
+        .map(({ diagnostics }) => diagnostics)
+        .join('; ')
   const field = issues[0]?.expression?.[0]
-  return { status: 'failed', code, message: issues.length > maxReported ? `${says}; and ${issues.length - maxReported} more` : says, ...field !== undefined && { field } }
+  return {
+    status: 'failed',
+    code,
+    message: issues.length > maxReported ? `${says}; and ${issues.length - maxReported} more` : says,
+    ...(field !== undefined && { field })
+  }
 }
 
 const algorithm = 'aes-256-gcm'
@@ -51,7 +62,10 @@ class Nonces {
   }
 }
 
-/** Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a line is and what became of it. */
+/**
+ * Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a
+ * line is and what became of it.
+ */
 export class ResultCipher {
   readonly #key: Buffer
   readonly #lineKey: Buffer
@@ -65,13 +79,18 @@ export class ResultCipher {
   }
 
   ofLine ({ line, at, bytes, type, identity }: ReadSpan): string {
-    return createHmac('sha256', this.#lineKey).update(`${line} ${at} ${bytes} ${type} ${identity}`).digest('hex').slice(0, 2 * tagBytes)
+    return createHmac('sha256', this.#lineKey)
+      .update(`${line} ${at} ${bytes} ${type} ${identity}`)
+      .digest('hex')
+      .slice(0, 2 * tagBytes)
   }
 
   /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
   require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
     const bytes = Buffer.from(String(line.seal), 'hex')
-    if (bytes.length !== tagBytes || !timingSafeEqual(bytes, Buffer.from(this.ofLine(line), 'hex'))) throw corruptFile('a line is not where it was when it was read')
+    if (bytes.length !== tagBytes || !timingSafeEqual(bytes, Buffer.from(this.ofLine(line), 'hex'))) {
+      throw corruptFile('a line is not where it was when it was read')
+    }
   }
 
   close (line: number, result: Result): Buffer {
@@ -83,7 +102,9 @@ export class ResultCipher {
 
   /** @throws {Failure} INTERNAL_ERROR for what was not sealed as the result of this line */
   open (line: number, sealed: Buffer): Result {
-    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes }).setAAD(toHeader(line))
+    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), {
+      authTagLength: tagBytes
+    }).setAAD(toHeader(line))
     try {
       decipher.setAuthTag(sealed.subarray(-tagBytes))
       const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))

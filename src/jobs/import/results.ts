@@ -19,7 +19,10 @@ type WithId = FastifyRequest<{ Params: { id: string } }>
 /** Lines that are told of between two breaths. */
 const together = 200
 
-/** How often an index is asked that is being written, and milliseconds in between: more than the writer of a gateway that is busy takes. */
+/**
+ * How often an index is asked that is being written, and milliseconds in between: more than the writer of a gateway
+ * that is busy takes.
+ */
 const maxTries = 200
 const retryMs = 25
 
@@ -47,7 +50,11 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
   const types = ndjsonTypes.toReversed()
   const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
   reply.type(typeof preferred === 'string' ? preferred : 'application/x-ndjson')
-  reply.headers({ vary: 'accept-encoding', 'x-content-type-options': 'nosniff', 'content-disposition': `attachment; filename="${id}-results.ndjson"` })
+  reply.headers({
+    vary: 'accept-encoding',
+    'x-content-type-options': 'nosniff',
+    'content-disposition': `attachment; filename="${id}-results.ndjson"`
+  })
   if (isZipped) reply.header('content-encoding', 'gzip')
   if (request.method === 'HEAD') return reply.send()
   const file = fileFor(reply, lines())
@@ -59,19 +66,27 @@ async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
   const read = yield * linesRead(job, path)
   const { total = 0 } = job.progress
   for (let last = read; last < total; last += together) {
-    const rows = Array.from({ length: Math.min(together, total - last) }, (_, at) => ({ line: last + at + 1, status: 'pending' }))
+    const rows = Array.from({ length: Math.min(together, total - last) }, (_, at) => ({
+      line: last + at + 1,
+      status: 'pending'
+    }))
     yield Buffer.from(rows.map(row => `${JSON.stringify(row)}\n`).join(''))
     await breathe()
   }
 }
 
-/** A line for each that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. @returns the last one's number */
+/**
+ * A line for each that was read by now. Nothing is held open in between, so that whoever works on the job is never kept
+ * waiting. @returns the last one's number
+ */
 async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buffer, number> {
   if (!existsSync(path)) return 0
   const db = new Database(path, { fileMustExist: true, timeout: 0 })
   try {
     const seal = new ResultCipher(fileKey)
-    const sql = await unlocked(() => db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'))
+    const sql = await unlocked(() =>
+      db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?')
+    )
     for (let last = 0; ;) {
       const rows = await unlocked(() => sql.all(last, together) as ResultRow[])
       if (rows.length === 0) return last
@@ -85,7 +100,10 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
   }
 }
 
-/** Asks an index until nobody writes it. Not by SQLite's own waiting, which would keep this thread from ending what it writes itself. */
+/**
+ * Asks an index until nobody writes it. Not by SQLite's own waiting, which would keep this thread from ending what it
+ * writes itself.
+ */
 async function unlocked<T> (run: () => T): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -5,7 +5,15 @@ import { parseQuery, safeName, rawQuery, invalidParameter } from '../../envelope
 import { plainTypes, refuseEncoded, requireUtf8 } from '../../envelope/body.js'
 import { ndjsonTypes } from '../downloads.js'
 import { decompress } from './decompress.js'
-import { invalid, sourcesIn, startImport, typeNamed, type ImportInput, type StartOptions, type ImportOptions } from './start-import.js'
+import {
+  invalid,
+  sourcesIn,
+  startImport,
+  typeNamed,
+  type ImportInput,
+  type StartOptions,
+  type ImportOptions
+} from './start-import.js'
 
 /** What the route needs. */
 interface ImportRouteOptions extends StartOptions {
@@ -15,31 +23,63 @@ interface ImportRouteOptions extends StartOptions {
 
 /** `POST /v1/bulk/import`: NDJSON as it is, of any size, or in JSON as a text or by the URLs of sources. */
 export async function importRoute (scope: FastifyInstance, options: ImportRouteOptions): Promise<void> {
-  scope.addContentTypeParser([...ndjsonTypes], (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
-    // An upload that is refused in its middle stays open: the rest is read after the answer.
-    done(null, decompress({ [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) }, request.headers['content-encoding']))
-  })
-  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } }, async (request, reply) => {
-    const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
-    reply.code(202)
-    return { jobId: job.id, status: job.status, message: `The import has started. Its status is at /v1/bulk/jobs/${job.id}.` }
-  })
+  scope.addContentTypeParser(
+    [...ndjsonTypes],
+    (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
+      // An upload that is refused in its middle stays open: the rest is read after the answer.
+      done(
+        null,
+        decompress(
+          { [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) },
+          request.headers['content-encoding']
+        )
+      )
+    }
+  )
+  scope.post(
+    '/bulk/import',
+    { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } },
+    async (request, reply) => {
+      const job = await startImport(
+        options,
+        request.caller,
+        isLines(request.body) ? streamed(request, request.body) : inJson(request, options)
+      )
+      reply.code(202)
+      return {
+        jobId: job.id,
+        status: job.status,
+        message: `The import has started. Its status is at /v1/bulk/jobs/${job.id}.`
+      }
+    }
+  )
 }
 
-const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+const isLines = (body: unknown): body is AsyncIterable<Buffer> =>
+  typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 
 function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): ImportInput {
   requireUtf8(request.headers['content-type'] ?? '')
-  return { options: parseImportOptions(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
+  return {
+    options: parseImportOptions(queryIn(request)),
+    input,
+    announced: Number(request.headers['content-length'] ?? 0)
+  }
 }
 
 function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): ImportInput {
   refuseEncoded(request)
   const { body } = request
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object with data and its resourceType, or with sources.' })
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'Send one JSON object with data and its resourceType, or with sources.'
+    })
+  }
   const { data, sources, ...wish } = body as Record<string, unknown>
   if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
-  if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a string, with one record per line')
+  if (data !== undefined && typeof data !== 'string') {
+    throw invalid('data', 'expected NDJSON as a string, with one record per line')
+  }
   return { options: parseImportOptions({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
 }
 
@@ -53,9 +93,18 @@ function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
   return Object.fromEntries(query)
 }
 
-function parseImportOptions ({ resourceType, dryRun = false, ...more }: Readonly<Record<string, unknown>>): ImportOptions {
+function parseImportOptions ({
+  resourceType,
+  dryRun = false,
+  ...more
+}: Readonly<Record<string, unknown>>): ImportOptions {
   const [unknown] = Object.keys(more)
-  if (unknown !== undefined) throw invalidParameter(safeName(unknown), 'no such parameter; an import takes resourceType and dryRun, and in a JSON body also data or sources')
+  if (unknown !== undefined) {
+    throw invalidParameter(
+      safeName(unknown),
+      'no such parameter; an import takes resourceType and dryRun, and in a JSON body also data or sources'
+    )
+  }
   if (typeof dryRun !== 'boolean') throw invalid('dryRun', 'expected true or false')
-  return { ...resourceType !== undefined && { type: typeNamed(resourceType) }, dryRun }
+  return { ...(resourceType !== undefined && { type: typeNamed(resourceType) }), dryRun }
 }

@@ -17,7 +17,10 @@ export interface Bounds { readonly lines: number, readonly bytes: number, readon
 /** Lines that are looked at for each that may be chosen. */
 const farther = 4
 
-/** The next lines all of whose references are stored, or are chosen with them. @param underWay lines that are being written */
+/**
+ * The next lines all of whose references are stored, or are chosen with them. @param underWay lines that are being
+ * written
+ */
 export function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): BatchSelection {
   return index.together(() => {
     const choice = new Choice(index, bounds)
@@ -66,7 +69,10 @@ class Choice implements BatchSelection {
     return this.#isFull || this.lines.length >= this.#bounds.lines || this.#hasLooked
   }
 
-  /** Whether no more is to be looked for. What is first in the order of writing is always looked at, and waits for nothing but what is under way. */
+  /**
+   * Whether no more is to be looked for. What is first in the order of writing is always looked at, and waits for
+   * nothing but what is under way.
+   */
   get #hasLooked (): boolean {
     return this.#references >= this.#bounds.references
   }

@@ -33,13 +33,23 @@ export interface ImportInput { readonly options: ImportOptions, readonly input: 
 const maxSources = 1_000
 
 /** Starts an import once its input is whole; when that does not come, nothing remains. */
-export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { options, input, announced }: ImportInput): Promise<Job> {
+export async function startImport (
+  { jobs, spool, url }: StartOptions,
+  caller: Caller,
+  { options, input, announced }: ImportInput
+): Promise<Job> {
   // Before a long upload; the control plane, which might not take the job either, is asked here.
   await requireFewUnfinished(jobs, caller)
   const { files, ...made } = await spool.begin(caller, announced)
   try {
     const checkpoint = await store(files, input)
-    return await jobs.create({ ...made, checkpoint, progress: { ...checkpoint.input && { total: checkpoint.input.lines }, processed: 0, failed: 0 }, owner: ownerOf(caller), request: { kind: 'import', ...options, url } })
+    return await jobs.create({
+      ...made,
+      checkpoint,
+      progress: { ...(checkpoint.input && { total: checkpoint.input.lines }), processed: 0, failed: 0 },
+      owner: ownerOf(caller),
+      request: { kind: 'import', ...options, url }
+    })
   } catch (error) {
     await spool.delete(made.id)
     throw error
@@ -81,13 +91,17 @@ export function typeNamed (name: unknown, field = 'resourceType'): string {
 
 /** The sources that a client names. @throws {Failure} VALIDATION_ERROR */
 export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
-  if (!Array.isArray(list) || list.length === 0 || list.length > maxSources) throw invalid(name, `expected a list of 1 to ${maxSources} sources`)
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxSources) {
+    throw invalid(name, `expected a list of 1 to ${maxSources} sources`)
+  }
   return list.map((item, at) => sourceOf(item, { field: `${name}[${at}]`, rules }))
 }
 
 function sourceOf (item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }): Source {
   const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
-  if (typeof url !== 'string' || Object.keys(more).length > 0) throw invalid(field, 'expected an object with url, and with resourceType if the lines do not have it')
+  if (typeof url !== 'string' || Object.keys(more).length > 0) {
+    throw invalid(field, 'expected an object with url, and with resourceType if the lines do not have it')
+  }
   try {
     sourceUrl(url, rules)
   } catch (error) {

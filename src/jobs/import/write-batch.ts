@@ -11,10 +11,14 @@ import { prepareAll, type Entry, type QuotaReservations } from './prepare-lines.
 import { toLineFailure } from './references.js'
 
 /**
- * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others that
- * can't be written without it stay for another time.
+ * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others
+ * that can't be written without it stay for another time.
  */
-export async function writeBatch (context: ImportContext, lines: readonly IndexedLine[], pace: Throttle): Promise<void> {
+export async function writeBatch (
+  context: ImportContext,
+  lines: readonly IndexedLine[],
+  pace: Throttle
+): Promise<void> {
   const { reservations, refused } = reserveQuota(context, lines)
   recordOutcomes(context, refused)
   const used = new Set<number>()
@@ -23,11 +27,17 @@ export async function writeBatch (context: ImportContext, lines: readonly Indexe
     for (const { line } of ends) used.add(line)
   }
   try {
-    const entries = await withRetry(context, pace, () => prepareAll(context, lines.filter(({ line }) => reservations.has(line)), reservations))
-    const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
+    const entries = await withRetry(context, pace, () =>
+      prepareAll(
+        context,
+        lines.filter(({ line }) => reservations.has(line)),
+        reservations
+      )
+    )
+    const ends = entries.flatMap(entry => ('result' in entry ? [entry] : []))
     note(ends)
     if (ends.some(({ result }) => result.status === 'failed')) return
-    const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
+    const open = entries.flatMap(entry => ('result' in entry ? [] : [entry]))
     if (open.length === 0) return
     if (context.request.dryRun) return note(await check(context, open))
     await breathe()
@@ -39,7 +49,10 @@ export async function writeBatch (context: ImportContext, lines: readonly Indexe
 }
 
 /** Takes from the month for each line; from the first one on for which nothing is left, no line is written. */
-export function reserveQuota (context: ImportContext, lines: readonly IndexedLine[]): { readonly reservations: QuotaReservations, readonly refused: readonly LineOutcome[] } {
+export function reserveQuota (
+  context: ImportContext,
+  lines: readonly IndexedLine[]
+): { readonly reservations: QuotaReservations; readonly refused: readonly LineOutcome[] } {
   const reservations = new Map<number, QuotaReservation | undefined>()
   const groups = groupsOf(lines, line => line)
   for (const [at, group] of groups.entries()) {
@@ -53,7 +66,13 @@ export function reserveQuota (context: ImportContext, lines: readonly IndexedLin
       for (const reservation of taken) reservation.refund()
       for (const { line } of group) reservations.delete(line)
       const failure = exceededIn(error)
-      return { reservations, refused: groups.slice(at).flat().map(line => failedOutcome(context, line, failure)) }
+      return {
+        reservations,
+        refused: groups
+          .slice(at)
+          .flat()
+          .map(line => failedOutcome(context, line, failure))
+      }
     }
   }
   return { reservations, refused: [] }
@@ -75,7 +94,9 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
 async function check (context: ImportContext, entries: readonly Entry[]): Promise<readonly LineOutcome[]> {
   const { index } = context
-  const others = index.together(() => entries.flatMap(({ line }) => index.referred(line.line))).map(({ type, identity }) => `${type}/${idOf(identity)}`)
+  const others = index
+    .together(() => entries.flatMap(({ line }) => index.referred(line.line)))
+    .map(({ type, identity }) => `${type}/${idOf(identity)}`)
   const refused = await context.store.refused(entries.map(({ record }) => record), others)
   return entries.map((entry, at) => {
     const failure = refused.get(at)
@@ -84,23 +105,45 @@ async function check (context: ImportContext, entries: readonly Entry[]): Promis
 }
 
 function endOf ({ line, record: { type, id }, plan, reservation }: Entry, status: 'valid' | LineAction): LineOutcome {
-  return { line: line.line, type, result: { status, ...status !== 'valid' && { id } }, status: plan === 'created' ? 201 : 200, interaction: plan === 'created' ? 'create' : 'update', reservation }
+  return {
+    line: line.line,
+    type,
+    result: { status, ...(status !== 'valid' && { id }) },
+    status: plan === 'created' ? 201 : 200,
+    interaction: plan === 'created' ? 'create' : 'update',
+    reservation
+  }
 }
 
-function refusedEnd (context: ImportContext, { line, record: { type }, mapping, fields, reservation }: Entry, failure: Failure): LineOutcome {
+function refusedEnd (
+  context: ImportContext,
+  { line, record: { type }, mapping, fields, reservation }: Entry,
+  failure: Failure
+): LineOutcome {
   const named = failure instanceof ReferenceFailure ? toLineFailure(mapping, fields, failure) : failure
   return failedOutcome(context, { line: line.line, type }, named, reservation)
 }
 
-interface Writing { readonly context: ImportContext, readonly pace: Throttle, readonly note: (ends: readonly LineOutcome[]) => void }
+interface Writing {
+  readonly context: ImportContext
+  readonly pace: Throttle
+  readonly note: (ends: readonly LineOutcome[]) => void
+}
 
-/** How often lines are sent again when the datastore has trouble with them and with no others, or somebody else writes the same ones. */
+/**
+ * How often lines are sent again when the datastore has trouble with them and with no others, or somebody else writes
+ * the same ones.
+ */
 const maxTries = 3
 
 interface Attempt { readonly tries: number, readonly isPart: boolean }
 
 /** Writes entries in one transaction; when that is refused, in two, until the one at fault is alone. */
-async function write (writing: Writing, entries: readonly Entry[], attempt: Attempt = { tries: 1, isPart: false }): Promise<void> {
+async function write (
+  writing: Writing,
+  entries: readonly Entry[],
+  attempt: Attempt = { tries: 1, isPart: false }
+): Promise<void> {
   const { context, pace, note } = writing
   if (entries.length === 0) return
   try {
@@ -108,7 +151,9 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
       context.signal.throwIfAborted()
       return await context.store.write(entries.map(({ record }) => record))
     })
-    if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(context, entries[at]!, failure)))
+    if ('refused' in together) {
+      return note([...together.refused].map(([at, failure]) => refusedEnd(context, entries[at]!, failure)))
+    }
     pace.succeeded(entries.length)
     note(entries.map((entry, at) => toOutcome(context, entry, together.written[at])))
   } catch (error) {
@@ -118,12 +163,18 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
   }
 }
 
-async function writeAgain (writing: Writing, entries: readonly Entry[], { failure, tries, isPart }: Attempt & { readonly failure: Failure }): Promise<void> {
+async function writeAgain (
+  writing: Writing,
+  entries: readonly Entry[],
+  { failure, tries, isPart }: Attempt & { readonly failure: Failure }
+): Promise<void> {
   const { context, pace, note } = writing
   const isFailure = failure.status >= 500
   if (isFailure) await pace.wait(failure, { tries, signal: context.signal })
   else if (!isPart) pace.refused()
-  if (failure.code === 'BACKEND_UNAVAILABLE' || (isFailure && tries < maxTries)) return await write(writing, entries, { tries: tries + 1, isPart })
+  if (failure.code === 'BACKEND_UNAVAILABLE' || (isFailure && tries < maxTries)) {
+    return await write(writing, entries, { tries: tries + 1, isPart })
+  }
   const groups = groupsOf(entries, ({ line }) => line)
   if (groups.length > 1) {
     const half = Math.ceil(groups.length / 2)
@@ -140,7 +191,9 @@ function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[
   const open = new Set<number>()
   return index.together(() => groups.filter(group => {
     const own = new Set(group.map(({ line }) => line.line))
-    const stands = group.every(({ line }) => index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line)))
+    const stands = group.every(({ line }) =>
+      index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line))
+    )
     if (stands) for (const line of own) open.add(line)
     return stands
   })).flat()

@@ -7,8 +7,8 @@ import { Throttle } from './pace.js'
 import { writeBatch } from './write-batch.js'
 
 /**
- * Writes all lines that are not written, several transactions at a time, each line after those that it refers to. Those that have
- * their place in the order of writing are written while others are still read.
+ * Writes all lines that are not written, several transactions at a time, each line after those that it refers to. Those
+ * that have their place in the order of writing are written while others are still read.
  * @param reading reads lines and orders them, a part at a time
  */
 export async function writeLines (context: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
@@ -27,7 +27,8 @@ export async function writeLines (context: ImportContext, reading: AsyncGenerato
       context.signal.throwIfAborted()
       underWay.throwIfFailed()
       const chosen = batches.next()
-      // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that it is still kept when it is written.
+      // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that
+      // it is still kept when it is written.
       const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
       if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
       if (isReady) underWay.begin(batches.write(chosen.lines))
@@ -54,12 +55,19 @@ class Batches {
     this.#pace = pace
   }
 
-  /** The next lines to write, after those were ended that refer to one which failed; undefined while there are enough. */
+  /**
+   * The next lines to write, after those were ended that refer to one which failed; undefined while there are enough.
+   */
   next (): BatchSelection | undefined {
     if (this.#size >= this.#pace.begun) return undefined
     const context = this.#context
     const chosen = selectBatch(context.index, this.#lines, this.#pace.bounds)
-    if (chosen.blockedLines.length > 0) recordOutcomes(context, chosen.blockedLines.map(doomed => failedOutcome(context, doomed.line, failureOfDoomed(context, doomed))))
+    if (chosen.blockedLines.length > 0) {
+      recordOutcomes(
+        context,
+        chosen.blockedLines.map(doomed => failedOutcome(context, doomed.line, failureOfDoomed(context, doomed)))
+      )
+    }
     return chosen
   }
 
@@ -75,8 +83,14 @@ class Batches {
   }
 }
 
-/** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
-function failureOfDoomed ({ index, seal }: ImportContext, { because: { line } }: BatchSelection['blockedLines'][number]): Failure {
+/**
+ * What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the
+ * line.
+ */
+function failureOfDoomed (
+  { index, seal }: ImportContext,
+  { because: { line } }: BatchSelection['blockedLines'][number]
+): Failure {
   const { code } = seal.open(line, index.result(line))
   const message = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)

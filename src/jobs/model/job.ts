@@ -17,7 +17,10 @@ export const isJobId = (id: string): boolean => jobId.test(id)
 export const jobStatuses = ['pending', 'processing', 'completed', 'failed', 'cancelled'] as const
 export type JobStatus = typeof jobStatuses[number]
 
-/** The caller who started a job, as of that request. It alone determines the datastore and the tenant tag. The monthly quota is checked for each record as it is processed. */
+/**
+ * The caller who started a job, as of that request. It alone determines the datastore and the tenant tag. The monthly
+ * quota is checked for each record as it is processed.
+ */
 export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'>
 
 /** The owner of a job that a caller starts. */
@@ -44,7 +47,10 @@ export interface ExportRequest {
   /** Only records that changed since this time, ISO 8601. */
   readonly since?: string
   readonly format: ExportFormat
-  /** The validated searches of `_typeFilter` by type. Several for one type are alternatives. They are stored {@link sealed}. */
+  /**
+   * The validated searches of `_typeFilter` by type. Several for one type are alternatives. They are stored {@link
+   * sealed}.
+   */
   readonly filters?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<readonly [name: string, value: string]>>>>
   /** The elements of `_elements`, to keep besides mandatory ones: `id` applies to every type, `Patient.name` to one. */
   readonly elements?: readonly string[]
@@ -52,7 +58,10 @@ export interface ExportRequest {
   readonly groupId?: string
   /** The URL of the request, for the manifest. */
   readonly url: string
-  /** The size and mark of the job's file that holds the filters and the URL's query. If present, they are stored nowhere else. */
+  /**
+   * The size and mark of the job's file that holds the filters and the URL's query. If present, they are stored nowhere
+   * else.
+   */
   readonly sealed?: Required<Pick<JobFile, 'bytes' | 'mark'>>
 }
 
@@ -67,7 +76,10 @@ export interface ImportRequest {
   readonly url: string
 }
 
-/** What to do. It contains no content of a record, no search value and no secret: those, and URLs to fetch, are in a file of the job. */
+/**
+ * What to do. It contains no content of a record, no search value and no secret: those, and URLs to fetch, are in a
+ * file of the job.
+ */
 export type JobRequest = ExportRequest | ImportRequest
 
 /** A job's progress, in records. */
@@ -86,7 +98,10 @@ export interface JobFile {
   /** The number of lines. */
   readonly count: number
   readonly bytes: number
-  /** Authenticates the content, so that the file can't be replaced by an earlier version. Without it, the file is not served. */
+  /**
+   * Authenticates the content, so that the file can't be replaced by an earlier version. Without it, the file is not
+   * served.
+   */
   readonly mark?: string
 }
 
@@ -105,7 +120,10 @@ export interface Job {
   readonly request: JobRequest
   /** The file store that has the job's files. Only gateways that can reach it can work on the job. */
   readonly storeId: string
-  /** The encryption key of the job's files: 32 bytes in base64. It is deleted with the job, and the files are unreadable from then on. */
+  /**
+   * The encryption key of the job's files: 32 bytes in base64. It is deleted with the job, and the files are unreadable
+   * from then on.
+   */
   readonly fileKey: string
   readonly progress: Progress
   readonly files: readonly JobFile[]
@@ -122,7 +140,8 @@ export interface Job {
 }
 
 /** A new job. Its files must be in place before it is created. */
-export type JobDraft = Pick<Job, 'id' | 'owner' | 'request' | 'storeId' | 'fileKey'> & Partial<Pick<Job, 'progress' | 'checkpoint'>>
+export type JobDraft = Pick<Job, 'id' | 'owner' | 'request' | 'storeId' | 'fileKey'> &
+  Partial<Pick<Job, 'progress' | 'checkpoint'>>
 
 /** A change to a job in progress. Absent members stay as they are. */
 export interface JobChange extends Partial<Pick<Job, 'progress' | 'files' | 'errors' | 'checkpoint'>> {
@@ -136,7 +155,10 @@ export interface Worker {
   readonly storeId: string
   /** The most concurrent jobs of one organization, across all gateways. */
   readonly perTenant: number
-  /** How long a lease lasts unless it is renewed by a save. It must be the same for all workers of a store: a lease that ends later is taken as a sign that the clock was set back. */
+  /**
+   * How long a lease lasts unless it is renewed by a save. It must be the same for all workers of a store: a lease that
+   * ends later is taken as a sign that the clock was set back.
+   */
   readonly leaseMs: number
 }
 
@@ -166,13 +188,19 @@ export type SaveResult = typeof saveResults[number]
 /** The largest {@link Job.checkpoint}, in characters of JSON. */
 export const maxCheckpoint = 65_536
 
-/** The jobs of all gateways, stored by the control plane. Calls on behalf of a client name its scope. Jobs of other scopes are missing, and so are expired jobs. */
+/**
+ * The jobs of all gateways, stored by the control plane. Calls on behalf of a client name its scope. Jobs of other
+ * scopes are missing, and so are expired jobs.
+ */
 export interface Jobs {
   /** Idempotent for the same id. @throws {Failure} RATE_LIMITED if the organization has too many unfinished jobs */
   create: (draft: JobDraft) => Promise<Job>
   find: (id: string, scope: JobScope) => Promise<Job | undefined>
   /** Newest first. `before` is the last job of the previous page. */
-  list: (scope: JobScope, page: { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> }) => Promise<JobPage>
+  list: (
+    scope: JobScope,
+    page: { readonly count: number; readonly before?: Pick<Job, 'id' | 'createdAt'> }
+  ) => Promise<JobPage>
   /** Cancels a job. A finished job stays as it is. */
   cancel: (id: string, scope: JobScope) => Promise<Job | undefined>
   /** Cancels a job if it is unfinished, and lets it expire now. It is missing from then on. */
@@ -190,6 +218,9 @@ export interface Jobs {
   /** Those of the ids that are jobs which failed or were cancelled, and that nobody works on any more. */
   abandoned: (ids: readonly string[]) => Promise<readonly string[]>
   forget: (ids: readonly string[]) => Promise<void>
-  /** The secret from which the ids of an organization's imported records are derived: 32 bytes in base64. Created on first use, and never changed. */
+  /**
+   * The secret from which the ids of an organization's imported records are derived: 32 bytes in base64. Created on
+   * first use, and never changed.
+   */
   identityKey: (scope: JobScope) => Promise<string>
 }

@@ -1,7 +1,10 @@
 import { Failure } from '../../envelope/failures.js'
 import type { Jobs, JobScope } from './job.js'
 
-/** The most unfinished jobs of an organization, separately for live and test. Each has files on a disk that all organizations share. */
+/**
+ * The most unfinished jobs of an organization, separately for live and test. Each has files on a disk that all
+ * organizations share.
+ */
 export const maxUnfinishedJobs = 100
 
 const retryAfterSeconds = '60'
@@ -20,7 +23,8 @@ export function isTooManyUnfinished (error: unknown): boolean {
 }
 
 /**
- * Checks before a long upload whether an organization may start another job. The final check is made when the job is created.
+ * Checks before a long upload whether an organization may start another job. The final check is made when the job is
+ * created.
  * @throws {Failure} RATE_LIMITED if {@link maxUnfinishedJobs} jobs wait or run; BACKEND_UNAVAILABLE if that is unknown
  */
 export async function requireFewUnfinished (jobs: Pick<Jobs, 'list'>, scope: JobScope): Promise<void> {

@@ -16,10 +16,14 @@ export interface ReaderOptions {
 const together = 4
 
 /**
- * The bytes of a file, each proved before it is given on: of a state in which the file was flushed, up to its end, or an error.
+ * The bytes of a file, each proved before it is given on: of a state in which the file was flushed, up to its end, or
+ * an error.
  * @throws {Failure} INTERNAL_ERROR when the file was changed or cut, or ends before `end`
  */
-export async function * bytesOf ({ path, listPath, secret }: ReaderOptions, { start = 0, end = Infinity, state }: ReadRange = {}): AsyncGenerator<Buffer> {
+export async function * bytesOf (
+  { path, listPath, secret }: ReaderOptions,
+  { start = 0, end = Infinity, state }: ReadRange = {}
+): AsyncGenerator<Buffer> {
   const file = await open(path)
   try {
     const list = await SegmentList.read(listPath, secret)
@@ -48,21 +52,33 @@ interface Frames {
 }
 
 /** Frames as they are on the disk, the first of which has this number in its piece. */
-interface Run { readonly segment: Segment, readonly first: number, readonly bytes: Buffer, readonly next: Segment | undefined }
+interface Run {
+  readonly segment: Segment
+  readonly first: number
+  readonly bytes: Buffer
+  readonly next: Segment | undefined
+}
 
 class FrameReader {
   #space = Buffer.alloc(0)
-  #key: { readonly segment: Segment, readonly bytes: Buffer } | undefined
+  #key: { readonly segment: Segment; readonly bytes: Buffer } | undefined
 
-  constructor (private readonly file: FileHandle, private readonly list: SegmentList, private readonly secret: FileSecret) {}
+  constructor (
+    private readonly file: FileHandle,
+    private readonly list: SegmentList,
+    private readonly secret: FileSecret
+  ) {}
 
-  /** Some bytes from a place on. Frames that do not fit the list are damaged, unless somebody cut the file since the list was read. */
+  /**
+   * Some bytes from a place on. Frames that do not fit the list are damaged, unless somebody cut the file since the
+   * list was read.
+   */
   async read (offset: number, end: number): Promise<Frames> {
     for (;;) {
       const run = await this.#runFrom(offset, end)
       const frames = run === undefined ? undefined : this.#framesIn(run, offset, end)
       if (frames !== undefined) return frames
-      if (!await this.list.learn()) throw corruptFile('a frame of a file is missing or was changed')
+      if (!(await this.list.learn())) throw corruptFile('a frame of a file is missing or was changed')
     }
   }
 
@@ -74,9 +90,15 @@ class FrameReader {
     if (segment === undefined) return undefined
     const rowBytes = (next?.offset ?? (await this.file.stat()).size) - segment.offset
     if (rowBytes <= 0) return undefined
-    const first = Math.min(Math.floor((offset - segment.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
+    const first = Math.min(
+      Math.floor((offset - segment.start) / frameBytes),
+      Math.ceil(rowBytes / sealedFrameBytes) - 1
+    )
     const requested = Math.ceil((Math.min(end, next?.start ?? Infinity) - segment.start) / frameBytes) - first
-    const length = Math.min(rowBytes - first * sealedFrameBytes, Math.min(Math.max(requested, 1), together) * sealedFrameBytes)
+    const length = Math.min(
+      rowBytes - first * sealedFrameBytes,
+      Math.min(Math.max(requested, 1), together) * sealedFrameBytes
+    )
     return { segment, first, next, bytes: await this.#bytes(segment.offset + first * sealedFrameBytes, length) }
   }
 

@@ -19,7 +19,10 @@ interface WriterOptions extends ReaderOptions {
   readonly mark?: string | undefined
   /** Throws when too little is left of the disk. */
   readonly requireRoom: () => Promise<void>
-  /** Counts what is about to be written, and how far the file reaches then; throws when that is too much for whoever the job is of. */
+  /**
+   * Counts what is about to be written, and how far the file reaches then; throws when that is too much for whoever the
+   * job is of.
+   */
   readonly take: (bytes: number, fileBytes: number) => Promise<void>
   /** Throws when somebody else may be writing. */
   readonly requireHeld: () => void
@@ -28,10 +31,11 @@ interface WriterOptions extends ReaderOptions {
 /**
  * Opens a file to be written from a place on.
  *
- * Why nothing that was flushed is ever harmed: the frame that holds the last byte before the place stays whole, and what follows
- * goes behind it, into a piece of its own. The note of a piece is on the disk before its first byte.
+ * Why nothing that was flushed is ever harmed: the frame that holds the last byte before the place stays whole, and
+ * what follows goes behind it, into a piece of its own. The note of a piece is on the disk before its first byte.
  *
- * Why no key seals two frames of one number: each piece has a key of its own, made with 128 random bits, and a writer only ever goes forward.
+ * Why no key seals two frames of one number: each piece has a key of its own, made with 128 random bits, and a writer
+ * only ever goes forward.
  * @throws {Failure} BACKEND_UNAVAILABLE when there is no room; INTERNAL_ERROR when the file was changed
  */
 export async function openWriter (options: WriterOptions): Promise<FileWriter> {

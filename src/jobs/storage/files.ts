@@ -14,7 +14,10 @@ import { SegmentList, plainBytesOf } from './segments.js'
 import { toStorageError, diskFull } from './storage-errors.js'
 import type { JobFiles } from '../job-context.js'
 
-/** Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take up: unless given, half of the disk. */
+/**
+ * Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take
+ * up: unless given, half of the disk.
+ */
 interface SpoolOptions {
   readonly directory: string
   readonly reserveBytes: number
@@ -37,7 +40,10 @@ function halfOfDisk (directory: string): number {
   return blocks === 0 ? Infinity : Math.floor(blocks / 2) * bsize
 }
 
-/** The directory for files of jobs, each job in a folder of its own, encrypted and sealed with its own key. Several gateways may share one. */
+/**
+ * The directory for files of jobs, each job in a folder of its own, encrypted and sealed with its own key. Several
+ * gateways may share one.
+ */
 export class Spool {
   /** The id of this directory: only who sees it can work on a job that names it. */
   readonly storeId: string
@@ -48,7 +54,10 @@ export class Spool {
   constructor (options: SpoolOptions) {
     this.#options = options
     ensureDirectory(options.directory)
-    this.#holdings = new DiskQuota({ directory: options.directory, most: options.organizationBytes ?? halfOfDisk(options.directory) })
+    this.#holdings = new DiskQuota({
+      directory: options.directory,
+      most: options.organizationBytes ?? halfOfDisk(options.directory)
+    })
     this.storeId = storeIdIn(options.directory)
   }
 
@@ -60,7 +69,9 @@ export class Spool {
     const made = { id: `job-${randomString(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
     if (owner !== undefined) await toStorageError(() => this.#holdings.require(ownerHash(owner), bytes))
     await toStorageError(() => mkdir(this.#folder(made.id), { mode: 0o700 }))
-    if (owner !== undefined) await toStorageError(() => writeFile(join(this.#folder(made.id), ownerHash(owner)), '', { mode: 0o600 }))
+    if (owner !== undefined) {
+      await toStorageError(() => writeFile(join(this.#folder(made.id), ownerHash(owner)), '', { mode: 0o600 }))
+    }
     return { ...made, storeId: this.storeId, files: this.of({ ...made, ...owner !== undefined && { owner } }) }
   }
 
@@ -69,7 +80,9 @@ export class Spool {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
     const mark = owner && ownerHash(owner)
-    const take = async (bytes: number, fileBytes: number): Promise<void> => { if (mark !== undefined) await this.#holdings.take({ id, mark }, bytes, fileBytes) }
+    const take = async (bytes: number, fileBytes: number): Promise<void> => {
+      if (mark !== undefined) await this.#holdings.take({ id, mark }, bytes, fileBytes)
+    }
     const requireRoom = async (): Promise<void> => {
       await toStorageError(() => take(0, 0))
       await toStorageError(() => this.#requireRoom(folder))
@@ -77,12 +90,16 @@ export class Spool {
     const path = (name: string): string => join(folder, requireFileName(name))
     const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
     return {
-      write: async (name, from = 0, state) => await openWriter({ ...parts(name), from, mark: state, requireRoom, take, requireHeld }),
-      read: (name, range) => Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
+      write: async (name, from = 0, state) =>
+        await openWriter({ ...parts(name), from, mark: state, requireRoom, take, requireHeld }),
+      read: (name, range) =>
+        Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
       size: async name => await sizeOf(parts(name)),
       path,
       requireRoom,
-      remove: async name => { for (const suffix of ['', listSuffix]) await rm(path(name) + suffix, { force: true }) }
+      remove: async name => {
+        for (const suffix of ['', listSuffix]) await rm(path(name) + suffix, { force: true })
+      }
     }
   }
 
@@ -133,7 +150,10 @@ export class Spool {
 }
 
 function storeIdIn (directory: string): string {
-  const id = readFileSync(ensureFile(join(directory, 'store.id'), () => `store-${randomString(base32, 26)}`), 'utf8').trim()
+  const id = readFileSync(
+    ensureFile(join(directory, 'store.id'), () => `store-${randomString(base32, 26)}`),
+    'utf8'
+  ).trim()
   if (/^store-[a-z2-7]{26}$/.test(id)) return id
   throw new Error('the file store.id in the directory for bulk jobs contains no id; delete it once no jobs are left')
 }

@@ -47,8 +47,9 @@ class Tally {
 }
 
 /**
- * What the files of each organization take up in a spool, live and test apart, whatever became of their jobs. The disk itself is
- * asked, so that all count that is on it: uploads that have no job yet, databases, and what other gateways write to the same directory.
+ * What the files of each organization take up in a spool, live and test apart, whatever became of their jobs. The disk
+ * itself is asked, so that all count that is on it: uploads that have no job yet, databases, and what other gateways
+ * write to the same directory.
  */
 export class DiskQuota {
   readonly #directory: string
@@ -68,7 +69,8 @@ export class DiskQuota {
 
   /**
    * Looks whether an owner's files may be so much larger.
-   * @throws {Failure} PAYLOAD_TOO_LARGE when that would be too much by itself, RATE_LIMITED when it is with what is there
+   * @throws {Failure} PAYLOAD_TOO_LARGE when that would be too much by itself, RATE_LIMITED when it is with what is
+   * there
    */
   async require (mark: string, bytes: number): Promise<void> {
     if (bytes > this.#most) throw tooLarge(this.#most)

@@ -48,7 +48,9 @@ export class SegmentList {
 
   /** @throws {Failure} when the bytes before a place are not those that were there when it was noted */
   require ({ bytes, mark }: FileState): void {
-    if (bytes > 0 && segmentBefore(bytes, this.segments).segment?.mark !== mark) throw corruptFile('a file is not in the recorded state')
+    if (bytes > 0 && segmentBefore(bytes, this.segments).segment?.mark !== mark) {
+      throw corruptFile('a file is not in the recorded state')
+    }
   }
 
   /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
@@ -87,7 +89,10 @@ export function previousFrameEnd (index: number, segments: readonly Segment[], f
 }
 
 /** The piece that holds the last byte before a place, and the one behind it. */
-function segmentBefore (index: number, segments: readonly Segment[]): { readonly segment: Segment | undefined, readonly next: Segment | undefined } {
+function segmentBefore (
+  index: number,
+  segments: readonly Segment[]
+): { readonly segment: Segment | undefined; readonly next: Segment | undefined } {
   const at = segments.findLastIndex(({ start }) => start < index)
   return { segment: segments[at], next: segments[at + 1] }
 }
@@ -138,7 +143,11 @@ function markOf (list: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(list).digest().subarray(0, markBytes)
 }
 
-function entryAfter (list: Buffer, { start, offset }: Pick<Segment, 'start' | 'offset'>, key: Buffer): { readonly entry: Buffer, readonly segment: Segment } {
+function entryAfter (
+  list: Buffer,
+  { start, offset }: Pick<Segment, 'start' | 'offset'>,
+  key: Buffer
+): { readonly entry: Buffer; readonly segment: Segment } {
   const salt = randomBytes(saltBytes)
   const note = Buffer.alloc(noteBytes)
   note.writeBigUInt64BE(BigInt(start))

@@ -6,13 +6,15 @@ const retryAfterSeconds = 60
 /** There is no room for files of bulk jobs: ours to mend, so a job waits and a client tries again. */
 export function diskFull (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The gateway has no disk space for bulk jobs at the moment. Jobs that have started continue automatically.',
+    message:
+      'The gateway has no disk space for bulk jobs at the moment. Jobs that have started continue automatically.',
     retryAfterSeconds,
     cause
   })
 }
 
-const howToMakeRoom = 'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
+const howToMakeRoom =
+  'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
 
 /** The files of one organization take up what they may of a disk that all organizations share. */
 export function quotaExceeded (most: number): Failure {
@@ -24,13 +26,16 @@ export function quotaExceeded (most: number): Failure {
 
 /** No room that is made helps. */
 export function tooLarge (most: number): Failure {
-  return new Failure('PAYLOAD_TOO_LARGE', { message: `The files of an organization's bulk jobs can take up ${most} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.` })
+  return new Failure('PAYLOAD_TOO_LARGE', {
+    message: `The files of an organization's bulk jobs can take up ${most} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.`
+  })
 }
 
 /** A file is not as the gateway left it, so that nothing of it can be believed: it ends the job, or the download. */
 export function corruptFile (how: string): PermanentFailure {
   return new PermanentFailure('INTERNAL_ERROR', {
-    message: 'Something other than the gateway changed or truncated a file of this job, so the gateway does not use it. Start the job again, and ask the operator to check who else can write to bulk.directory.',
+    message:
+      'Something other than the gateway changed or truncated a file of this job, so the gateway does not use it. Start the job again, and ask the operator to check who else can write to bulk.directory.',
     cause: new Error(how)
   })
 }

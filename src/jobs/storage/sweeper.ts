@@ -19,7 +19,10 @@ const orphanMs = 24 * 3_600_000
 /** Jobs that are asked for at a time. */
 const maxConcurrentRequests = 1_000
 
-/** Deletes the files of jobs whose time has come, what nobody needs of jobs that failed or were cancelled, and what belongs to no job, until it is closed. */
+/**
+ * Deletes the files of jobs whose time has come, what nobody needs of jobs that failed or were cancelled, and what
+ * belongs to no job, until it is closed.
+ */
 export class Sweeper {
   readonly #parts: Required<SweeperParts>
   readonly #loop: BackgroundTask
@@ -69,12 +72,17 @@ export class Sweeper {
     if (orphans.length > 0) log.info({ folders: orphans.length }, 'files that belong to no bulk job were deleted')
   }
 
-  /** Whoever leaves a job deletes this by itself; but one may be cancelled while nobody works on it, or fail with the process. */
+  /**
+   * Whoever leaves a job deletes this by itself; but one may be cancelled while nobody works on it, or fail with the
+   * process.
+   */
   async #sweepAbandoned (): Promise<void> {
     const { jobs, spool } = this.#parts
     const ids = await spool.withMoreThan(importResultsPrefix)
     for (let at = 0; at < ids.length; at += maxConcurrentRequests) {
-      for (const id of await jobs.abandoned(ids.slice(at, at + maxConcurrentRequests))) await spool.deleteBut(id, importResultsPrefix)
+      for (const id of await jobs.abandoned(ids.slice(at, at + maxConcurrentRequests))) {
+        await spool.deleteBut(id, importResultsPrefix)
+      }
     }
   }
 }

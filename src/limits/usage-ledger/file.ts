@@ -1,48 +1,32 @@
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { base32, randomString } from '../../keys/random-text.js'
 import { privateDatabase } from '../../files/private-database.js'
 import { monthOf } from '../month.js'
 import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
-
-/** The schema version. Increase it whenever the tables change. */
-const layout = 1
+import { tables, type SeriesRow, type BatchRow, type LineRow, packed, unpacked, inMonth, rowOf, lineOf, shown, adding, layout } from './file-rows.js'
 
 const dayMs = 24 * 3_600_000
 
 /** How long an acknowledged batch is kept, in case the control plane is restored from an older backup. */
 const batchRetentionMs = 3 * dayMs
+
 /** How long hourly totals are kept: long enough to recompute a bill of thirteen months ago. */
 const totalRetentionMs = 400 * dayMs
+
 /** How long monthly counts are kept: the month itself and some days more, since clocks differ. */
 const monthRetentionMs = 40 * dayMs
+
 /** The most old batches that are folded into totals at once, so that nothing waits long for it. */
 const foldedAtOnce = 20
 
 /** How long to wait while another process has the file locked. A failed write is repeated. */
 const busyMs = 1_000
 
-const columns = `
-  key_id TEXT NOT NULL, tenant_id TEXT NOT NULL, mode TEXT NOT NULL, hour TEXT NOT NULL, resource TEXT NOT NULL,
-  interaction TEXT NOT NULL, outcome TEXT NOT NULL, is_counted INTEGER NOT NULL, is_overage INTEGER NOT NULL,
-  count INTEGER NOT NULL, last_at TEXT NOT NULL,
-  PRIMARY KEY (key_id, hour, resource, interaction, outcome, is_counted, is_overage)`
-
-const tables = `
-  CREATE TABLE series (ledger_id TEXT NOT NULL, last_number INTEGER NOT NULL, written TEXT NOT NULL) STRICT;
-  CREATE TABLE waiting (${columns}) STRICT, WITHOUT ROWID;
-  CREATE TABLE totals (${columns}) STRICT, WITHOUT ROWID;
-  CREATE INDEX totals_by_age ON totals (hour);
-  CREATE TABLE batches (number INTEGER PRIMARY KEY, batch_id TEXT NOT NULL, content BLOB NOT NULL, acknowledged_at INTEGER) STRICT;
-  CREATE INDEX batches_by_age ON batches (acknowledged_at);
-  CREATE TABLE months (
-    tenant_id TEXT NOT NULL, mode TEXT NOT NULL, month TEXT NOT NULL,
-    own INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, others INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;
-  PRAGMA user_version = ${layout};`
-
 /** Lines to be written exactly once, even if the write is retried. The name identifies the deposit. */
-export interface FlushBatch { readonly name: string, readonly lines: readonly UsageLine[] }
+export interface FlushBatch {
+  readonly name: string
+  readonly lines: readonly UsageLine[]
+}
 
 /** The file is not a ledger, or is corrupt. */
 export class LedgerCorruptError extends Error {
@@ -50,8 +34,9 @@ export class LedgerCorruptError extends Error {
 }
 
 /**
- * The usage that a gateway counted, on disk. Each line is in one place at a time: `waiting` until a batch is formed, then the batch
- * and, some days after the control plane acknowledged it, the hourly `totals`. All methods throw if the disk fails.
+ * The usage that a gateway counted, on disk. Each line is in one place at a time: `waiting` until a batch is formed,
+ * then the batch and, some days after the control plane acknowledged it, the hourly `totals`. All methods throw if the
+ * disk fails.
  */
 export class LedgerFile {
   readonly #database: Database.Database
@@ -81,9 +66,9 @@ export class LedgerFile {
   }
 
   /**
-   * Continues from the control plane's position. Batches that it has are acknowledged; those that it no longer has, because it was
-   * restored from a backup, are sent again. If it has a batch that this file does not have, this file is a copy or an old backup,
-   * and starts a new series.
+   * Continues from the control plane's position. Batches that it has are acknowledged; those that it no longer has,
+   * because it was restored from a backup, are sent again. If it has a batch that this file does not have, this file is
+   * a copy or an old backup, and starts a new series.
    */
   applyAck (receipt: UsageAck, now: Date): void {
     this.#inTransaction(() => {
@@ -92,7 +77,8 @@ export class LedgerFile {
         this.#acknowledge(receipt, now)
         if (this.#withdraw(receipt) && !this.#holds(receipt.number + 1)) this.#beginSeries()
       }
-      for (const row of this.#statements.old.all(now.getTime() - batchRetentionMs, foldedAtOnce) as BatchRow[]) this.#fold(row)
+      const old = this.#statements.old.all(now.getTime() - batchRetentionMs, foldedAtOnce)
+      for (const row of old as BatchRow[]) this.#fold(row)
       this.#statements.forget.run(new Date(now.getTime() - totalRetentionMs).toISOString())
       this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthRetentionMs).toISOString()))
     })
@@ -112,7 +98,8 @@ export class LedgerFile {
 
   #firstUnacknowledged (): UsageBatch | undefined {
     const row = this.#statements.firstUnacknowledged.get() as BatchRow | undefined
-    return row && { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpacked(row.content) }
+    return row &&
+      { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpacked(row.content) }
   }
 
   #formed (maxLines: number): UsageBatch | undefined {
@@ -128,19 +115,22 @@ export class LedgerFile {
 
   /** Stores what was reported of each month, here and by all gateways. The difference is what the others counted. */
   #acknowledge ({ number, months = [] }: UsageAck, now: Date): void {
-    for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#notify(unpacked(content), 1)
+    const unacknowledged = this.#statements.unacknowledged.all(number) as BatchRow[]
+    for (const { content } of unacknowledged) this.#notify(unpacked(content), 1)
     this.#statements.acknowledge.run(now.getTime(), number)
     for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
   }
 
   /** @returns whether the control plane lost batches that it had acknowledged */
   #withdraw ({ number }: UsageAck): boolean {
-    for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#notify(unpacked(content), -1)
+    const acknowledged = this.#statements.acknowledgedAfter.all(number) as BatchRow[]
+    for (const { content } of acknowledged) this.#notify(unpacked(content), -1)
     return this.#statements.unacknowledge.run(number).changes > 0
   }
 
   #notify (lines: readonly UsageLine[], sign: 1 | -1): void {
-    for (const line of lines) if (line.isCounted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
+    const counted = lines.filter(({ isCounted }) => isCounted)
+    for (const line of counted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
   }
 
   #continues ({ number, batchId }: UsageAck): boolean {
@@ -151,7 +141,10 @@ export class LedgerFile {
     return this.#statements.idOf.get(number) !== undefined
   }
 
-  /** Starts a new series with the batches that are still to be sent. The others get numbers below 1, which have no meaning. */
+  /**
+   * Starts a new series with the batches that are still to be sent. The others get numbers below 1, which have no
+   * meaning.
+   */
   #beginSeries (): void {
     this.#statements.retire.run()
     this.#statements.renumber.run()
@@ -164,49 +157,35 @@ export class LedgerFile {
   }
 }
 
-/** All lines in the ledger of a gateway, or only those that the control plane has not acknowledged. The gateway may be running. Several lines may differ in nothing but the count. */
+/**
+ * All lines in the ledger of a gateway, or only those that the control plane has not acknowledged. The gateway may be
+ * running. Several lines may differ in nothing but the count.
+ */
 export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
   const database = new Database(file, { readonly: true, fileMustExist: true })
-  const [tables, condition] = which === 'all' ? [['waiting', 'totals'], ''] : [['waiting'], 'WHERE acknowledged_at IS NULL']
+  const [tables, condition] = which === 'all'
+    ? [['waiting', 'totals'], '']
+    : [['waiting'], 'WHERE acknowledged_at IS NULL']
   try {
-    const read = database.transaction(() => [
-      ...tables.flatMap(table => database.prepare(`SELECT ${shown} FROM ${table}`).all() as LineRow[]).map(lineOf),
-      ...(database.prepare(`SELECT content FROM batches ${condition}`).pluck().all() as Buffer[]).flatMap(unpacked)
-    ])
+    const read = database.transaction(() => [...tables.flatMap(table =>
+      database.prepare(`SELECT ${shown} FROM ${table}`).all() as LineRow[]
+    ).map(lineOf),
+    ...(database.prepare(`SELECT content FROM batches ${condition}`).pluck().all() as Buffer[]).flatMap(unpacked)]
+    )
     return read.deferred()
   } finally {
     database.close()
   }
 }
 
-interface SeriesRow { ledger_id: string, last_number: number, written: string }
-
-interface BatchRow { number: number, batch_id: string, content: Buffer }
-
-interface LineRow extends Omit<UsageLine, 'isCounted' | 'isOverage'> { readonly isCounted: number, readonly isOverage: number }
-
-const packed = (lines: readonly UsageLine[]): Buffer => deflateRawSync(JSON.stringify(lines), { level: 1 })
-const unpacked = (content: Buffer): readonly UsageLine[] => JSON.parse(inflateRawSync(content).toString())
-
-const inMonth = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: monthOf(hour), count })
-
-const rowOf = (line: UsageLine): LineRow => ({ ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage) })
-const lineOf = (row: LineRow): UsageLine => ({ ...row, isCounted: row.isCounted === 1, isOverage: row.isOverage === 1 })
-
-const shown = `
-  key_id AS keyId, tenant_id AS tenantId, mode, hour, resource, interaction, outcome,
-  is_counted AS isCounted, is_overage AS isOverage, count, last_at AS lastAt`
-
-const adding = (table: string) => `
-  INSERT INTO ${table} VALUES (:keyId, :tenantId, :mode, :hour, :resource, :interaction, :outcome, :isCounted, :isOverage, :count, :lastAt)
-  ON CONFLICT DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)`
-
 function prepare (database: Database.Database) {
   return {
     series: database.prepare('SELECT * FROM series'),
     mark: database.prepare('UPDATE series SET written = ?'),
     count: database.prepare('UPDATE series SET last_number = ?'),
-    restart: database.prepare('UPDATE series SET ledger_id = ?, last_number = (SELECT coalesce(max(0, max(number)), 0) FROM batches)'),
+    restart: database.prepare(
+      'UPDATE series SET ledger_id = ?, last_number = (SELECT coalesce(max(0, max(number)), 0) FROM batches)'
+    ),
     await: database.prepare(adding('waiting')),
     total: database.prepare(adding('totals')),
     waiting: database.prepare(`SELECT ${shown} FROM waiting LIMIT ?`),
@@ -214,15 +193,21 @@ function prepare (database: Database.Database) {
       DELETE FROM waiting WHERE key_id = :keyId AND hour = :hour AND resource = :resource AND interaction = :interaction
       AND outcome = :outcome AND is_counted = :isCounted AND is_overage = :isOverage`),
     keep: database.prepare('INSERT INTO batches (number, batch_id, content) VALUES (?, ?, ?)'),
-    firstUnacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL ORDER BY number LIMIT 1'),
+    firstUnacknowledged: database.prepare(
+      'SELECT * FROM batches WHERE acknowledged_at IS NULL ORDER BY number LIMIT 1'
+    ),
     idOf: database.prepare('SELECT batch_id FROM batches WHERE number = ?').pluck(),
-    acknowledge: database.prepare('UPDATE batches SET acknowledged_at = ? WHERE acknowledged_at IS NULL AND number <= ?'),
+    acknowledge: database.prepare(
+      'UPDATE batches SET acknowledged_at = ? WHERE acknowledged_at IS NULL AND number <= ?'
+    ),
     unacknowledge: database.prepare('UPDATE batches SET acknowledged_at = NULL WHERE number > ?'),
     old: database.prepare('SELECT * FROM batches WHERE acknowledged_at < ? ORDER BY number LIMIT ?'),
     retire: database.prepare(`
       UPDATE batches SET number = number - (SELECT max(number) - min(0, min(number)) + 1 FROM batches)
       WHERE number > 0 AND acknowledged_at IS NOT NULL`),
-    renumber: database.prepare('UPDATE batches SET number = number + 1 - (SELECT min(number) FROM batches WHERE number > 0) WHERE number > 0'),
+    renumber: database.prepare(
+      'UPDATE batches SET number = number + 1 - (SELECT min(number) FROM batches WHERE number > 0) WHERE number > 0'
+    ),
     drop: database.prepare('DELETE FROM batches WHERE number = ?'),
     forget: database.prepare('DELETE FROM totals WHERE hour < ?'),
     unacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL AND number <= ?'),
@@ -256,7 +241,7 @@ function hasTables (database: Database.Database): boolean {
   const found = database.pragma('user_version', { simple: true })
   if (found === 0) {
     database.exec(tables)
-    database.prepare('INSERT INTO series VALUES (?, 0, \'\')').run(randomString(base32, 26))
+    database.prepare("INSERT INTO series VALUES (?, 0, '')").run(randomString(base32, 26))
   }
   return found === 0 || found === layout
 }

@@ -5,8 +5,9 @@ import { LedgerCorruptError, LedgerFile } from './file.js'
 import type { LedgerResponse, LedgerRequest } from './messages.js'
 
 /**
- * Runs requests on a ledger's file, and keeps it open in between. After a failure it reopens the file for the next request, since
- * only then it is certain what of a failed write is in it. A corrupt file is set aside, and a new one is created.
+ * Runs requests on a ledger's file, and keeps it open in between. After a failure it reopens the file for the next
+ * request, since only then it is certain what of a failed write is in it. A corrupt file is set aside, and a new one is
+ * created.
  */
 export class LedgerClient {
   readonly #path: string
@@ -32,7 +33,10 @@ export class LedgerClient {
     this.#file = undefined
   }
 
-  /** Renames a corrupt file. It is never deleted, since it may hold the only copy of the usage. If renaming fails, the next request fails again. */
+  /**
+   * Renames a corrupt file. It is never deleted, since it may hold the only copy of the usage. If renaming fails, the
+   * next request fails again.
+   */
   #setAside (now: Date): string | undefined {
     const aside = `${this.#path}.broken-${now.toISOString().replaceAll(/\D/g, '')}`
     try {
@@ -55,7 +59,10 @@ function done (file: LedgerFile, { name, args }: LedgerRequest): unknown {
 }
 
 function isBroken (error: unknown): boolean {
-  return error instanceof LedgerCorruptError || (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
+  return (
+    error instanceof LedgerCorruptError ||
+    (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
+  )
 }
 
 /** Files that belong to the old file by its name must not be taken for parts of the new one. */

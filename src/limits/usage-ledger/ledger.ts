@@ -37,8 +37,9 @@ const flushedLines = 5_000
 const maxAtOnce = 10_000
 
 /**
- * Counts the requests of one gateway: immediately in memory, and within half a second on disk, so that a crash loses at most the
- * last second. No request waits for the disk or fails because of it. What can't be written is kept and retried.
+ * Counts the requests of one gateway: immediately in memory, and within half a second on disk, so that a crash loses at
+ * most the last second. No request waits for the disk or fails because of it. What can't be written is kept and
+ * retried.
  */
 export class UsageLedger {
   readonly #options: LedgerOptions
@@ -72,7 +73,10 @@ export class UsageLedger {
     if (this.#tally.size === flushedLines && !this.#isFailing) this.flush()
   }
 
-  /** Writes counts in memory to disk. Also resolves on failure, which is logged once and shown by {@link check} while it lasts. */
+  /**
+   * Writes counts in memory to disk. Also resolves on failure, which is logged once and shown by {@link check} while it
+   * lasts.
+   */
   flush (): Promise<void> {
     this.#next ??= this.#writing.then(() => {
       this.#next = undefined
@@ -95,7 +99,8 @@ export class UsageLedger {
   /** The counts of a pool in a month, including those in memory. If the disk can't be read, only those in memory. */
   monthOf (pool: QuotaScope, month: string): MonthCount {
     const { written, own, others } = this.#readMonth(pool, month)
-    const onItsWay = this.#deposit === undefined || this.#deposit.name === written ? 0 : usageKey(this.#deposit.lines, pool, month)
+    const onItsWay =
+      this.#deposit === undefined || this.#deposit.name === written ? 0 : usageKey(this.#deposit.lines, pool, month)
     return { own: own + onItsWay + this.#tally.countedIn(pool, month), others }
   }
 
@@ -103,7 +108,12 @@ export class UsageLedger {
   check (): LedgerCheck {
     const broken = this.#brokenFiles()
     const isOk = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
-    return { status: isOk ? 'ok' : 'degraded', linesInMemory: this.#linesInMemory(), lostRequests: this.#tally.lost, broken }
+    return {
+      status: isOk ? 'ok' : 'degraded',
+      linesInMemory: this.#linesInMemory(),
+      lostRequests: this.#tally.lost,
+      broken
+    }
   }
 
   /** Flushes and closes. Logs what is lost if the disk still fails. */
@@ -116,7 +126,12 @@ export class UsageLedger {
     clearInterval(this.#timer)
     do await this.flush()
     while (this.#tally.size > 0 && !this.#isFailing)
-    if (this.#linesInMemory() > 0) this.#options.log.error({ lines: this.#linesInMemory() }, 'the usage ledger could not be written; counts in memory are lost')
+    if (this.#linesInMemory() > 0) {
+      this.#options.log.error(
+        { lines: this.#linesInMemory() },
+        'the usage ledger could not be written; counts in memory are lost'
+      )
+    }
     // Before the writer: the last connection to close merges the write-ahead log into the file.
     this.#months.close()
     await this.#writer.close()
@@ -171,13 +186,17 @@ export class UsageLedger {
     this.#months.close()
     if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger cannot be written; counts are kept in memory')
     this.#isFailing = true
-    if (error instanceof LedgerFailure && error.aside !== undefined) log.error({ file: error.aside }, 'the usage ledger is damaged and was set aside; a new one was started')
+    if (error instanceof LedgerFailure && error.aside !== undefined) {
+      log.error({ file: error.aside }, 'the usage ledger is damaged and was set aside; a new one was started')
+    }
   }
 
   #brokenFiles (): readonly string[] {
     const { file } = this.#options
     try {
-      return readdirSync(dirname(file)).filter(name => name.startsWith(`${basename(file)}.broken-`) && !/-(wal|shm)$/.test(name))
+      return readdirSync(dirname(file)).filter(
+        name => name.startsWith(`${basename(file)}.broken-`) && !/-(wal|shm)$/.test(name)
+      )
     } catch {
       return []
     }

@@ -2,8 +2,14 @@ import type { LedgerFile } from './file.js'
 
 /** A request to the thread of a ledger. `open` only checks that the file is usable. Times are by the wall clock. */
 export type LedgerRequest =
-  | { readonly name: 'open', readonly args: readonly [], readonly now: Date }
-  | { [Name in LedgerWork]: { readonly name: Name, readonly args: Readonly<Parameters<LedgerFile[Name]>>, readonly now: Date } }[LedgerWork]
+  | { readonly name: 'open'; readonly args: readonly []; readonly now: Date }
+  | {
+    [Name in LedgerWork]: {
+      readonly name: Name
+      readonly args: Readonly<Parameters<LedgerFile[Name]>>
+      readonly now: Date
+    }
+  }[LedgerWork]
 
 type LedgerWork = 'add' | 'nextBatch' | 'applyAck'
 
@@ -12,7 +18,10 @@ export type LedgerResponse =
   | { readonly value: unknown }
   | { readonly failure: LedgerFault }
 
-/** The part of a failure that can be passed between threads: SQLite's message and code, and the new name of a corrupt file that was set aside. */
+/**
+ * The part of a failure that can be passed between threads: SQLite's message and code, and the new name of a corrupt
+ * file that was set aside.
+ */
 interface LedgerFault {
   readonly message: string
   readonly code?: string

@@ -16,8 +16,8 @@ interface Held { own: number, others: number }
 interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, readonly size?: number }
 
 /**
- * The requests of each pool in a month: exact for this gateway, and for others as last reported by the control plane. Only recently
- * used pools are in memory; the rest are in the ledger.
+ * The requests of each pool in a month: exact for this gateway, and for others as last reported by the control plane.
+ * Only recently used pools are in memory; the rest are in the ledger.
  */
 export class MonthlyUsage {
   readonly #ledger: MonthCountsOptions['ledger']

@@ -1,7 +1,10 @@
 import Database from 'better-sqlite3'
 import type { QuotaScope } from '../usage.js'
 
-/** How many requests of a pool counted in a month: at this gateway, and at all others as last reported by the control plane. */
+/**
+ * How many requests of a pool counted in a month: at this gateway, and at all others as last reported by the control
+ * plane.
+ */
 export interface MonthCount { readonly own: number, readonly others: number }
 
 /** A {@link MonthCount} in the file, with the name of the last deposit that is included. */

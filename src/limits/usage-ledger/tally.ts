@@ -53,7 +53,9 @@ export class UsageCounter {
 export function usageKey (lines: Iterable<UsageLine>, { tenantId, mode }: QuotaScope, month: string): number {
   let counted = 0
   for (const line of lines) {
-    if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) counted += line.count
+    if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) {
+      counted += line.count
+    }
   }
   return counted
 }

@@ -19,7 +19,10 @@ interface UsageSenderParts {
   readonly timeoutMs?: number
 }
 
-/** Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is stopped. */
+/**
+ * Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is
+ * stopped.
+ */
 export class UsageSender {
   readonly #parts: Required<UsageSenderParts>
   readonly #loop: BackgroundTask
@@ -50,13 +53,17 @@ export class UsageSender {
       const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]))
       await ledger.settle(receipt)
       onSettled(receipt)
-      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane is at batch ${receipt.number}, not at ${batch.number}`)
+      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) {
+        throw new Error(`the control plane is at batch ${receipt.number}, not at ${batch.number}`)
+      }
       if (this.#failures > 0) log.info('usage is sent to the control plane again')
       this.#failures = 0
       return batch.lines.length < linesPerBatch ? everyMs : 0
     } catch (error) {
       if (stopping.aborted) return 0
-      if (this.#failures === 0) log.warn({ err: error }, 'usage cannot be sent to the control plane; the ledger keeps it')
+      if (this.#failures === 0) {
+        log.warn({ err: error }, 'usage cannot be sent to the control plane; the ledger keeps it')
+      }
       return jitteredBackoff(pauses, this.#failures++)
     }
   }

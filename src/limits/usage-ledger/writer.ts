@@ -5,7 +5,10 @@ import { LedgerFailure, type LedgerResponse, type LedgerRequest } from './messag
 import { linesPerBatch, type UsageBatch, type UsageAck } from '../usage.js'
 
 /** The compiled file, also in tests: loading TypeScript would take a second in each thread. */
-const thread = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/limits/ledger/thread.js' : './thread.js', import.meta.url)
+const thread = new URL(
+  import.meta.url.endsWith('.ts') ? '../../../dist/limits/ledger/thread.js' : './thread.js',
+  import.meta.url
+)
 
 interface Waiting { readonly resolve: (value: never) => void, readonly reject: (error: LedgerFailure) => void }
 

@@ -28,7 +28,9 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
     write (holder, value) {
       const after = withPrimitive(holder, path, put(codec, value, at(holder, path)))
       if (isRival === undefined || value === undefined) return after
-      return dot < 0 ? without(after, isRival) : withAt(after, path.slice(0, dot), without(at(after, path.slice(0, dot)) as FhirElement, isRival))
+      return dot < 0
+        ? without(after, isRival)
+        : withAt(after, path.slice(0, dot), without(at(after, path.slice(0, dot)) as FhirElement, isRival))
     }
   }
 }
@@ -38,7 +40,14 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
   const items = listLens(codec, path)
   const array = arrayOf(codec.schema, options)
   return {
-    schema: described({ anyOf: [array, codec.schema], 'x-shown': array, 'x-expects': `a list; each item ${codec.schema['x-expects'] ?? 'as documented'}` }, options),
+    schema: described(
+      {
+        anyOf: [array, codec.schema],
+        'x-shown': array,
+        'x-expects': `a list; each item ${codec.schema['x-expects'] ?? 'as documented'}`
+      },
+      options
+    ),
     path,
     kind: codec.kind,
     options,
@@ -49,9 +58,16 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
 }
 
 /** A field that shows one value where exactly one is stored, else a list. */
-export function oneOrList<T, const O extends ListOptions> (codec: Codec<T>, path: string, options: O): Element<T | T[], O> {
+export function oneOrList<T, const O extends ListOptions> (
+  codec: Codec<T>,
+  path: string,
+  options: O
+): Element<T | T[], O> {
   const items = listLens(codec, path)
-  const { schema: { 'x-shown': _, ...schema }, ...all } = list(codec, path, options)
+  const {
+    schema: { 'x-shown': _, ...schema },
+    ...all
+  } = list(codec, path, options)
   return {
     ...all,
     schema,
@@ -108,7 +124,10 @@ function listLens<T> (codec: Codec<T>, path: string) {
   }
 }
 
-/** The items of a list with a null for each that has an id or extensions alone, as R4's JSON has it where any item has a value. */
+/**
+ * The items of a list with a null for each that has an id or extensions alone, as R4's JSON has it where any item has a
+ * value.
+ */
 function slotsAt (holder: FhirElement, path: string, sibling: string): readonly unknown[] {
   const items = itemsAt(holder, path)
   const extras = itemsAt(holder, sibling)
@@ -116,7 +135,11 @@ function slotsAt (holder: FhirElement, path: string, sibling: string): readonly 
 }
 
 /** The holder with another list at the path; what stood beside a primitive in the `_name` list moves with it. */
-function withList (holder: FhirElement, { path, sibling }: { path: string, sibling: string }, { items, origins }: ReorderedList): FhirElement {
+function withList (
+  holder: FhirElement,
+  { path, sibling }: { path: string; sibling: string },
+  { items, origins }: ReorderedList
+): FhirElement {
   const after = withAt(holder, path, items.length === 0 ? undefined : items)
   const extras = itemsAt(holder, sibling)
   if (extras.length === 0) return after
@@ -124,7 +147,10 @@ function withList (holder: FhirElement, { path, sibling }: { path: string, sibli
   return withAt(after, sibling, moved.every(extra => extra === null) ? undefined : moved)
 }
 
-/** Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and `_valueCode` are. */
+/**
+ * Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and
+ * `_valueCode` are.
+ */
 export function conflictingFields (choice: string, name: string): (key: string) => boolean {
   const ofChoice = new RegExp(`^_?${choice}[A-Z]`)
   return key => ofChoice.test(key) && key !== name && key !== `_${name}`
@@ -144,5 +170,10 @@ function arrayOf (items: Schema, { maxItems = defaultMaxItems, minItems = 1 }: L
 }
 
 function described (schema: Schema, { about, example, readOnly }: ElementOptions): Schema {
-  return { ...schema, ...about && { description: about }, ...example !== undefined && { examples: [example] }, ...readOnly && { readOnly } }
+  return {
+    ...schema,
+    ...(about && { description: about }),
+    ...(example !== undefined && { examples: [example] }),
+    ...(readOnly && { readOnly })
+  }
 }

@@ -5,9 +5,9 @@ import type { FilterKind, Schema } from './schema.js'
 import { canonicalJson } from './canonical-json.js'
 
 /**
- * A datatype: how one simple value is represented in FHIR, at whatever path.
- * A codec with `revises` edits what was there, so that parts that the simple form does not show stay; any other replaces
- * the whole value, which then means something else.
+ * A datatype: how one simple value is represented in FHIR, at whatever path. A codec with `revises` edits what was
+ * there, so that parts that the simple form does not show stay; any other replaces the whole value, which then means
+ * something else.
  */
 export interface Codec<T> {
   readonly schema: Schema
@@ -27,7 +27,9 @@ export interface Codec<T> {
 
 /** The stored form after a value is put in its place; the same object if it had that value before. */
 export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown): unknown {
-  if (value === undefined) return before === undefined || codec.read(before) === undefined ? before : codec.without?.(before)
+  if (value === undefined) {
+    return before === undefined || codec.read(before) === undefined ? before : codec.without?.(before)
+  }
   const shown = codec.read(before)
   if (shown !== undefined && (deepEqual(shown, value) || deepEqual(shown, accepted(codec, value)))) return before
   return codec.write(value, codec.revises ? before : undefined)
@@ -36,7 +38,10 @@ export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown):
 /** A value in the form in which it is read back. */
 export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
 
-/** Values in the form in which they are read back; one that is shown as it was sent stays so, even if a new one would get another form. */
+/**
+ * Values in the form in which they are read back; one that is shown as it was sent stays so, even if a new one would
+ * get another form.
+ */
 function requestedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
   const forms = values.map(value => accepted(codec, value))
   if (forms.every((form, i) => deepEqual(form, values[i]))) return forms
@@ -45,26 +50,43 @@ function requestedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly 
 }
 
 /** A list after a change, and for each item its place in the list before, if it had one. */
-export interface ReorderedList { readonly items: readonly unknown[], readonly origins: ReadonlyArray<number | undefined> }
+export interface ReorderedList {
+  readonly items: readonly unknown[]
+  readonly origins: ReadonlyArray<number | undefined>
+}
 
 /**
  * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an item
- * that is still wanted is kept as it was, hidden parts and all; a revised one keeps its hidden parts when it is the same thing
- * as the one it replaces, or stands in its place in a list of the same length and order.
+ * that is still wanted is kept as it was, hidden parts and all; a revised one keeps its hidden parts when it is the
+ * same thing as the one it replaces, or stands in its place in a list of the same length and order.
  */
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): ReorderedList {
-  if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
+  if (before.length === 0) {
+    return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
+  }
   const shown = before.map(item => codec.read(item))
   const requested = requestedOf(codec, values, shown)
   const equal = findEqual(requested, shown)
   const identified = codec.identityOf ? findMatching({ values: requested, shown }, equal, codec.identityOf) : equal
-  const alike = codec.revises ? findInPlace(identified, shown, (value, index) => areDifferent(codec.identityOf?.(requested[value]) ?? [], codec.identityOf?.(shown[index]) ?? [])) : identified
+  const alike = codec.revises
+    ? findInPlace(identified, shown, (value, index) =>
+      areDifferent(codec.identityOf?.(requested[value]) ?? [], codec.identityOf?.(shown[index]) ?? [])
+    )
+    : identified
   const written = values.map((value, i) => {
     const [remaining, origin] = [equal[i], alike[i]]
-    return { item: remaining === undefined ? codec.write(value, origin === undefined ? undefined : before[origin]) : before[remaining], origin }
+    return {
+      item:
+        remaining === undefined
+          ? codec.write(value, origin === undefined ? undefined : before[origin])
+          : before[remaining],
+      origin
+    }
   })
   let next = 0
-  const slots = before.flatMap((item, i) => shown[i] === undefined ? [{ item, origin: i }] : next < written.length ? [written[next++]!] : [])
+  const slots = before.flatMap((item, i) =>
+    shown[i] === undefined ? [{ item, origin: i }] : next < written.length ? [written[next++]!] : []
+  )
   const positioned = [...slots, ...written.slice(next)]
   return { items: positioned.map(slot => slot.item), origins: positioned.map(slot => slot.origin) }
 }

@@ -3,8 +3,10 @@ import type { Element, ElementOptions } from './element.js'
 import { first, list, one, oneOrList, type ListOptions } from './cardinality.js'
 
 /**
- * A datatype as mappings write it: `concept('code', { required: true })` for the one value at a path, `concept.list(…)`
- * for a list, `concept.oneOrList(…)` where one stored value is shown alone, `concept.first(…)` where only the first is shown.
+ * A datatype as mappings write it: `concept('code', { required: true })` for the one value at a path,
+ * `concept.list(…)`
+ * for a list, `concept.oneOrList(…)` where one stored value is shown alone, `concept.first(…)` where only the first is
+ * shown.
  */
 export interface Datatype<T> {
   <const O extends ElementOptions = object> (path: string, options?: O): Element<T, O>

@@ -17,7 +17,10 @@ export interface DefaultContext extends CreateContext { readonly simple: Readonl
 
 /** What a mapping says about a field besides its datatype and path. */
 export interface ElementOptions {
-  /** What a resource must have: sent on create unless there is a default, never removed. Any field of a `choice` satisfies its group. */
+  /**
+   * What a resource must have: sent on create unless there is a default, never removed. Any field of a `choice`
+   * satisfies its group.
+   */
   readonly required?: boolean
   /** Shown, never accepted. */
   readonly readOnly?: boolean
@@ -48,7 +51,8 @@ export interface ElementOptions {
 
 /**
  * One field of the simple form as a lens on the FHIR element that holds it.
- * Laws: `write(f, read(f)) === f`; `read(write(f, x))` equals `accept(x)`; `write` leaves alone everything that `read` does not show.
+ * Laws: `write(f, read(f)) === f`; `read(write(f, x))` equals `accept(x)`; `write` leaves alone everything that `read`
+ * does not show.
  * `read` never throws on valid R4.
  */
 export interface Element<T = unknown, O extends ElementOptions = ElementOptions> {
@@ -66,7 +70,9 @@ export interface Element<T = unknown, O extends ElementOptions = ElementOptions>
 /** Fields by their simple names. */
 export type Elements = Readonly<Record<string, Element<any, ElementOptions>>>
 
-type RequiredNames<E extends Elements> = { [K in keyof E]: E[K]['options'] extends { required: true } ? K : never }[keyof E]
+type RequiredNames<E extends Elements> = {
+  [K in keyof E]: E[K]['options'] extends { required: true } ? K : never
+}[keyof E]
 type ValueOf<E> = E extends Element<infer T, ElementOptions> ? T : never
 
 /** The TypeScript type of the simple form, inferred from its elements. */
@@ -77,8 +83,15 @@ export type InferFields<E extends Elements> =
 export function deepEqual (a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
-  if (a instanceof ExactNumber || b instanceof ExactNumber) return a instanceof ExactNumber && b instanceof ExactNumber && a.text === b.text
-  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]))
+  if (a instanceof ExactNumber || b instanceof ExactNumber) {
+    return a instanceof ExactNumber && b instanceof ExactNumber && a.text === b.text
+  }
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]))
+  }
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && deepEqual(a[name as never], b[name as never]))
+  return (
+    names.length === Object.keys(b).length &&
+    names.every(name => Object.hasOwn(b, name) && deepEqual(a[name as never], b[name as never]))
+  )
 }

@@ -18,7 +18,10 @@ export interface Filter {
   readonly hasText?: boolean
 }
 
-/** The kinds that take one value, since HAPI takes no list of dates. The others take several, separated by commas, any of which may match. */
+/**
+ * The kinds that take one value, since HAPI takes no list of dates. The others take several, separated by commas, any
+ * of which may match.
+ */
 export const singleValueKinds: ReadonlySet<FilterKind> = new Set<FilterKind>(['string', 'uri', 'date', 'from', 'until'])
 
 const prefixed = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
@@ -33,15 +36,21 @@ export const valueForms = {
 export type Filters = Readonly<Record<string, Filter>>
 
 /**
- * The filters that cannot be combined with one: HAPI takes one lower and one upper bound for each date parameter, and an
- * exact date is both.
+ * The filters that cannot be combined with one: HAPI takes one lower and one upper bound for each date parameter, and
+ * an exact date is both.
  */
 export function conflictingFilters (filters: Filters, name: string): string[] {
   const bounds = boundsOf(filters[name])
-  return Object.keys(filters).filter(other => other !== name && filters[other]!.param === filters[name]?.param && boundsOf(filters[other]).some(bound => bounds.includes(bound)))
+  return Object.keys(filters).filter(
+    other =>
+      other !== name &&
+      filters[other]!.param === filters[name]?.param &&
+      boundsOf(filters[other]).some(bound => bounds.includes(bound))
+  )
 }
 
-const boundsOf = (filter: Filter | undefined): readonly FilterKind[] => filter?.kind === 'date' ? ['from', 'until'] : filter?.kind === 'from' || filter?.kind === 'until' ? [filter.kind] : []
+const boundsOf = (filter: Filter | undefined): readonly FilterKind[] =>
+  filter?.kind === 'date' ? ['from', 'until'] : filter?.kind === 'from' || filter?.kind === 'until' ? [filter.kind] : []
 
 const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 

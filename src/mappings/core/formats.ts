@@ -1,4 +1,6 @@
-/** The text forms of R4's primitive types: http://hl7.org/fhir/R4/datatypes.html. Each is true for a text of that form. */
+/**
+ * The text forms of R4's primitive types: http://hl7.org/fhir/R4/datatypes.html. Each is true for a text of that form.
+ */
 import type { Format } from './schema.js'
 
 const year = '(?!0000)\\d{4}'
@@ -44,7 +46,10 @@ export const formatDescriptions = {
   'fhir-time': 'a time of day such as 09:30:00'
 } satisfies Partial<Record<Format, string>>
 
-/** The forms as patterns, for readers of the schema that do not know our names; what a pattern cannot say is checked besides. */
+/**
+ * The forms as patterns, for readers of the schema that do not know our names; what a pattern cannot say is checked
+ * besides.
+ */
 export const patterns: Readonly<Record<Format, string>> = {
   text: `^[^${spaceOrControl}](?:[^${controls}]*[^${spaceOrControl}])?$`,
   words: `^[^${spaceOrControl}]+(?: [^${spaceOrControl}]+)*$`,

@@ -4,11 +4,14 @@ import type { Schema } from './schema.js'
 import { canonicalJson } from './canonical-json.js'
 
 /**
- * What identifies an item of a list, as texts: two items that have one in common are the same thing, and a change of it keeps
- * what the simple form does not show. The named fields identify it together, or else its required parts together, or else
- * each of its parts; a code from a small set, which many items share, identifies nothing.
+ * What identifies an item of a list, as texts: two items that have one in common are the same thing, and a change of it
+ * keeps what the simple form does not show. The named fields identify it together, or else its required parts together,
+ * or else each of its parts; a code from a small set, which many items share, identifies nothing.
  */
-export function listItemIdentity (elements: Elements, named?: readonly string[]): (value: unknown) => readonly string[] {
+export function listItemIdentity (
+  elements: Elements,
+  named?: readonly string[]
+): (value: unknown) => readonly string[] {
   const identifyingFields = Object.entries(elements).filter(([, { schema }]) => !isShared(schema))
   const full = named ?? identifyingFields.filter(([, { options }]) => options.required === true).map(([name]) => name)
   const names = full.length > 0 ? full : identifyingFields.map(([name]) => name)
@@ -21,7 +24,10 @@ export function listItemIdentity (elements: Elements, named?: readonly string[])
 
 const namedMark = '= '
 
-/** Whether two items, by what identifies each, are certainly different things: both have what a declaration names as their identity, and not alike. */
+/**
+ * Whether two items, by what identifies each, are certainly different things: both have what a declaration names as
+ * their identity, and not alike.
+ */
 export function areDifferent (one: readonly string[], other: readonly string[]): boolean {
   const [first = '', second = ''] = [one[0], other[0]]
   return first.startsWith(namedMark) && second.startsWith(namedMark) && first !== second
@@ -29,5 +35,9 @@ export function areDifferent (one: readonly string[], other: readonly string[]):
 
 /** Whether values come from a small set, so that different things have them in common. */
 function isShared ({ type, enum: codes, anyOf }: Schema): boolean {
-  return type === 'boolean' || codes !== undefined || (anyOf !== undefined && anyOf.every(one => isShared(one.items ?? one)))
+  return (
+    type === 'boolean' ||
+    codes !== undefined ||
+    (anyOf !== undefined && anyOf.every(one => isShared(one.items ?? one)))
+  )
 }

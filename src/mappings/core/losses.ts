@@ -1,4 +1,7 @@
-/** What a change took away that its client could not see: the client is warned of it, since nothing else shows that it is gone. */
+/**
+ * What a change took away that its client could not see: the client is warned of it, since nothing else shows that it
+ * is gone.
+ */
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
 import type { Mapping } from './mapping.js'
@@ -10,22 +13,39 @@ type Values = ReadonlyMap<string, readonly string[]>
 
 /** A warning for each part of a record that a change removed and that no field showed. */
 export function lossWarnings (mapping: Mapping, before: FhirElement, after: FhirElement): Issue[] {
-  return lostPaths(mapping, before, after).slice(0, maxIssues).map(path => ({
-    ...fieldIssue(`${mapping.type}.${path}`, 'belonged to the value before and was removed with it; if it is still true, add it in raw FHIR', 'informational'),
-    severity: 'warning'
-  }))
+  return lostPaths(mapping, before, after)
+    .slice(0, maxIssues)
+    .map(path => ({
+      ...fieldIssue(
+        `${mapping.type}.${path}`,
+        'belonged to the value before and was removed with it; if it is still true, add it in raw FHIR',
+        'informational'
+      ),
+      severity: 'warning'
+    }))
 }
 
-/** The paths of the parts that a change removed and that no field showed, each as near to the root as all of it is gone. */
+/**
+ * The paths of the parts that a change removed and that no field showed, each as near to the root as all of it is gone.
+ */
 export function lostPaths (mapping: Mapping, before: FhirElement, after: FhirElement): readonly string[] {
   const [old, now] = [valuesIn(before), valuesIn(after)]
   const gone = [...old.keys()].filter(path => hasMore(old.get(path)!, now.get(path) ?? []))
   if (gone.length === 0) return []
   const shown = valuesIn(mapping.toFhir(mapping.toSimple(before)))
-  const rendered = new Set(Object.values(mapping.fields).filter(({ options }) => options.readOnly === true).map(({ path }) => path))
+  const rendered = new Set(
+    Object.values(mapping.fields)
+      .filter(({ options }) => options.readOnly === true)
+      .map(({ path }) => path)
+  )
   // A value that another one takes the place of was shown, even if in another form: 2 h as 120 min.
   const isReplaced = (path: string): boolean => shown.has(path) && (now.get(path)?.length ?? 0) >= old.get(path)!.length
-  const lost = gone.filter(path => !rendered.has(path) && !isReplaced(path) && hasMore(old.get(path)!, [...now.get(path) ?? [], ...shown.get(path) ?? []]))
+  const lost = gone.filter(
+    path =>
+      !rendered.has(path) &&
+      !isReplaced(path) &&
+      hasMore(old.get(path)!, [...(now.get(path) ?? []), ...(shown.get(path) ?? [])])
+  )
   const present = [...[...now.keys()].filter(path => !lost.includes(path)), ...shown.keys()]
   return [...new Set(lost.map(path => wholeOf(path, present)))]
 }

@@ -1,5 +1,12 @@
 import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
-import { deepEqual, type Element, type Elements, type DefaultContext, type CreateContext, type InferFields } from './element.js'
+import {
+  deepEqual,
+  type Element,
+  type Elements,
+  type DefaultContext,
+  type CreateContext,
+  type InferFields
+} from './element.js'
 import type { Filter, Filters } from './filter.js'
 import { orderRules } from './date-order.js'
 import type { Rule } from './rule.js'
@@ -25,7 +32,10 @@ interface Declaration<E extends Elements> {
   readonly appendOnly?: boolean
 }
 
-/** What was sent in other fields. `emptied` stands for a field of which nothing is left: null in a change, absent in a new record. */
+/**
+ * What was sent in other fields. `emptied` stands for a field of which nothing is left: null in a change, absent in a
+ * new record.
+ */
 export type InputNormalizer = (sent: Sent, emptied: null | undefined) => Sent
 
 type Sent = Readonly<Record<string, unknown>>
@@ -42,24 +52,26 @@ interface Identity {
 /** The names of {@link Identity}. */
 export const identityFields = ['id', 'resourceType', 'versionId', 'createdAt', 'updatedAt'] as const
 
-/** One resource group: the simple form and FHIR R4 as two views of one thing. A lens, not a codec: see docs/decisions. */
+/**
+ * One resource group: the simple form and FHIR R4 as two views of one thing. A lens, not a codec: see docs/decisions.
+ */
 export interface Mapping<E extends Elements = Elements> extends Omit<Declaration<E>, 'filters'> {
   /** The R4 resource type. */
   readonly type: string
   readonly filters: Filters
   readonly rules: readonly Rule[]
   /** The fields that a resource shows; what no field shows is not lost, see {@link Mapping.patch}. */
-  toSimple (resource: FhirElement): Partial<InferFields<E>>
+  toSimple(resource: FhirElement): Partial<InferFields<E>>
   /** The simple form with identity and version, as a client receives it. */
-  present (stored: StoredResource): Identity & Partial<InferFields<E>>
+  present(stored: StoredResource): Identity & Partial<InferFields<E>>
   /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
-  named (sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
+  named(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
   /** What was sent on create, each field under its own name, with the defaults filled in. */
-  withDefaults (sent: Readonly<Record<string, unknown>>, createContext: CreateContext): Readonly<Record<string, unknown>>
+  withDefaults(sent: Readonly<Record<string, unknown>>, createContext: CreateContext): Readonly<Record<string, unknown>>
   /** A new resource from a complete simple form. */
-  toFhir (simple: Readonly<Record<string, unknown>>): FhirResource
+  toFhir(simple: Readonly<Record<string, unknown>>): FhirResource
   /** The resource with the named fields set, or removed by null; the same object when nothing changes. */
-  patch<R extends FhirElement> (resource: R, changes: Readonly<Record<string, unknown>>): R
+  patch<R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R
 }
 
 /** Builds a mapping from its declaration. */
@@ -88,12 +100,17 @@ export function mapping<const E extends Elements> (type: string, declaration: De
 /** The whole fields are written first; a shortcut sent beside the field it is a part of is joined to it. */
 function patcher (fields: Elements) {
   const entries = Object.entries(fields).filter(([, element]) => element.options.readOnly !== true)
-  const inOrder = [...entries.filter(([, { options }]) => options.shortcutOf === undefined), ...entries.filter(([, { options }]) => options.shortcutOf !== undefined)]
+  const inOrder = [
+    ...entries.filter(([, { options }]) => options.shortcutOf === undefined),
+    ...entries.filter(([, { options }]) => options.shortcutOf !== undefined)
+  ]
   return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
     inOrder.reduce<FhirElement>((changed, [name, element]) => {
       if (!Object.hasOwn(changes, name)) return changed
       const full = element.options.shortcutOf
-      if (full !== undefined && (changes[full] ?? undefined) !== undefined) return withShortcuts(changed, fields, { full, changes })
+      if (full !== undefined && (changes[full] ?? undefined) !== undefined) {
+        return withShortcuts(changed, fields, { full, changes })
+      }
       const value = changes[name] ?? undefined
       // A value that is shown already is left alone, with any other forms of its choice that another system stored.
       return value !== undefined && deepEqual(element.read(changed), value) ? changed : element.write(changed, value)
@@ -101,7 +118,14 @@ function patcher (fields: Elements) {
 }
 
 function namer (fields: Elements): Mapping['named'] {
-  const aliases = Object.entries(fields).flatMap(([name, { options: { alias } }]) => alias === undefined ? [] : [{ name, alias }])
+  const aliases = Object.entries(fields).flatMap(
+    ([
+      name,
+      {
+        options: { alias }
+      }
+    ]) => (alias === undefined ? [] : [{ name, alias }])
+  )
   return sent => aliases.reduce((simple, { name, alias }) => {
     if (!Object.hasOwn(simple, alias) || Object.hasOwn(simple, name)) return simple
     const { [alias]: value, ...others } = simple
@@ -112,7 +136,11 @@ function namer (fields: Elements): Mapping['named'] {
 function defaults (fields: Elements, context: DefaultContext): Record<string, unknown> {
   const filled: Record<string, unknown> = {}
   for (const [name, { options }] of Object.entries(fields)) {
-    if (options.default === undefined || Object.hasOwn(context.simple, name) || hasRival(fields, options.choice, context.simple)) continue
+    if (
+      options.default === undefined ||
+      Object.hasOwn(context.simple, name) ||
+      hasRival(fields, options.choice, context.simple)
+    ) { continue }
     const value = typeof options.default === 'function' ? options.default(context) : options.default
     if (value !== undefined) filled[name] = value
   }
@@ -120,7 +148,10 @@ function defaults (fields: Elements, context: DefaultContext): Record<string, un
 }
 
 function hasRival (fields: Elements, choice: string | undefined, simple: DefaultContext['simple']): boolean {
-  return choice !== undefined && Object.entries(fields).some(([name, { options }]) => options.choice === choice && Object.hasOwn(simple, name))
+  return (
+    choice !== undefined &&
+    Object.entries(fields).some(([name, { options }]) => options.choice === choice && Object.hasOwn(simple, name))
+  )
 }
 
 /** A default that is the time of the request. */
@@ -137,10 +168,19 @@ function fieldFilters (fields: Elements): Filters {
 
 function filterOf ({ kind, schema, options }: Element): Filter {
   const { filter, canonicalOf } = options
-  const types = canonicalOf === undefined ? schema['x-references'] ?? schema.anyOf?.[1]?.['x-references'] : [canonicalOf]
+  const types =
+    canonicalOf === undefined ? (schema['x-references'] ?? schema.anyOf?.[1]?.['x-references']) : [canonicalOf]
   const aliases = schema['x-aliases'] ?? schema.anyOf?.[1]?.['x-aliases']
   const codes = schema['x-bound']
-  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...codes && { codes }, ...canonicalOf && { canonicalOf }, hasText: [schema, ...schema.anyOf ?? []].some(isConcept) }
+  return {
+    param: filter!,
+    kind,
+    ...(types && { types }),
+    ...(aliases && { aliases }),
+    ...(codes && { codes }),
+    ...(canonicalOf && { canonicalOf }),
+    hasText: [schema, ...(schema.anyOf ?? [])].some(isConcept)
+  }
 }
 
 /** Whether values are CodeableConcepts, which have words to search by. */

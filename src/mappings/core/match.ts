@@ -7,26 +7,40 @@ import { canonicalJson } from './canonical-json.js'
 type Sources = ReadonlyArray<number | undefined>
 
 /**
- * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findMatching} it takes time in proportion
- * to the lists' length, which clients choose, and not to its square.
+ * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findMatching} it takes time in
+ * proportion to the lists' length, which clients choose, and not to its square.
  * @param shown the items before, undefined for those that are not shown
  */
 export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
   const order = shown.flatMap((item, index) => item === undefined ? [] : [index])
-  const sources = values.map((value, i) => order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined)
+  const sources = values.map((value, i) =>
+    order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined
+  )
   return claim(sources, { values, free: freeOf(shown, sources) }, value => [canonicalJson(value)])
 }
 
 /** Finds for each of the other values the item that it revises, by what identifies them. */
-export function findMatching ({ values, shown }: { readonly values: readonly unknown[], readonly shown: readonly unknown[] }, equal: Sources, identityOf: (value: unknown) => readonly string[]): Sources {
+export function findMatching (
+  { values, shown }: { readonly values: readonly unknown[]; readonly shown: readonly unknown[] },
+  equal: Sources,
+  identityOf: (value: unknown) => readonly string[]
+): Sources {
   return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
 }
 
-/** Gives each value that is left the item in its own place, where the list has the same length and order as before and the value is not another thing. */
-export function findInPlace (sources: Sources, shown: readonly unknown[], isOther: (value: number, index: number) => boolean): Sources {
+/**
+ * Gives each value that is left the item in its own place, where the list has the same length and order as before and
+ * the value is not another thing.
+ */
+export function findInPlace (
+  sources: Sources,
+  shown: readonly unknown[],
+  isOther: (value: number, index: number) => boolean
+): Sources {
   if (!sources.includes(undefined)) return sources
-  const order = shown.flatMap((item, index) => item === undefined ? [] : [index])
-  const isInOrder = order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
+  const order = shown.flatMap((item, index) => (item === undefined ? [] : [index]))
+  const isInOrder =
+    order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
   return isInOrder ? sources.map((source, i) => source ?? (isOther(i, order[i]!) ? undefined : order[i])) : sources
 }
 
@@ -68,11 +82,15 @@ function maxFrequent (numbers: readonly number[]): number | undefined {
 }
 
 /**
- * What was sent, with each text, number and boolean chosen by what is shown in its place: of an object the member of that
- * name, of a list the item that is the same, or else has most members in common.
+ * What was sent, with each text, number and boolean chosen by what is shown in its place: of an object the member of
+ * that name, of a list the item that is the same, or else has most members in common.
  * @param choose gives what stands in the place; `shown` is undefined where nothing is shown
  */
-export function mapWithShown (sent: unknown, shown: unknown, choose: (sent: unknown, shown: unknown) => unknown): unknown {
+export function mapWithShown (
+  sent: unknown,
+  shown: unknown,
+  choose: (sent: unknown, shown: unknown) => unknown
+): unknown {
   if (Array.isArray(sent) && Array.isArray(shown)) {
     const positions = positionsInShown(sent, shown)
     return sent.map((item, i) => mapWithShown(item, shown[positions[i] ?? -1], choose))
@@ -89,5 +107,7 @@ function positionsInShown (sent: readonly unknown[], shown: readonly unknown[]):
 /** What a number of some precision is does not tell one item from another. */
 function membersOf (item: unknown): readonly string[] {
   if (!isElement(item)) return []
-  return Object.entries(item).filter(([, value]) => !(value instanceof ExactNumber)).map(([name, value]) => `${name} ${canonicalJson(plainNumbers(value))}`)
+  return Object.entries(item)
+    .filter(([, value]) => !(value instanceof ExactNumber))
+    .map(([name, value]) => `${name} ${canonicalJson(plainNumbers(value))}`)
 }

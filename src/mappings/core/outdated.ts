@@ -12,28 +12,41 @@ export interface Description {
 }
 
 /** Extensions that say why there is no value; with one, they are untrue. */
-const absence = ['http://hl7.org/fhir/StructureDefinition/data-absent-reason', 'http://hl7.org/fhir/StructureDefinition/iso21090-nullFlavor']
+const absence = [
+  'http://hl7.org/fhir/StructureDefinition/data-absent-reason',
+  'http://hl7.org/fhir/StructureDefinition/iso21090-nullFlavor'
+]
 
 /** An element after a change without what describes its old members. */
-export function withoutOutdated (before: FhirElement, after: FhirElement, descriptions: readonly Description[] = []): FhirElement {
+export function withoutOutdated (
+  before: FhirElement,
+  after: FhirElement,
+  descriptions: readonly Description[] = []
+): FhirElement {
   if (after === before) return after
   return descriptions
     .filter(({ of }) => of.some(name => !deepEqual(before[name], after[name])))
-    .reduce((rest, { members = [], extensions = [] }) => withoutExtensions(members.reduce(withoutMember, rest), extensions), withoutExtensions(after, absence))
+    .reduce(
+      (rest, { members = [], extensions = [] }) => withoutExtensions(members.reduce(withoutMember, rest), extensions),
+      withoutExtensions(after, absence)
+    )
 }
 
 /** The element without its extensions of some URLs. */
 export function withoutExtensions (element: FhirElement, urls: readonly string[]): FhirElement {
   const extensions = itemsAt(element, 'extension')
   const others = extensions.filter(extension => !isElement(extension) || !urls.includes(extension.url as string))
-  return others.length === extensions.length ? element : withMember(element, 'extension', others.length === 0 ? undefined : others)
+  return others.length === extensions.length
+    ? element
+    : withMember(element, 'extension', others.length === 0 ? undefined : others)
 }
 
-const withoutMember = (element: FhirElement, name: string): FhirElement => withMember(withMember(element, name, undefined), `_${name}`, undefined)
+const withoutMember = (element: FhirElement, name: string): FhirElement =>
+  withMember(withMember(element, name, undefined), `_${name}`, undefined)
 
 /**
- * The holder with another value at a path. Of what R4's JSON has beside a primitive (`_birthDate`) only the id stays: the
- * extensions say why the old value is masked, or the time of another day.
+ * The holder with another value at a path. Of what R4's JSON has beside a primitive (`_birthDate`) only the id stays:
+ * the extensions say why the old value is masked, or the time of another day.
  */
 export function withPrimitive (holder: FhirElement, path: string, value: unknown): FhirElement {
   const after = withAt(holder, path, value)
@@ -46,4 +59,5 @@ export function withPrimitive (holder: FhirElement, path: string, value: unknown
 }
 
 /** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */
-export const siblingOf = (path: string): string => path.slice(0, path.lastIndexOf('.') + 1) + `_${path.slice(path.lastIndexOf('.') + 1)}`
+export const siblingOf = (path: string): string =>
+  path.slice(0, path.lastIndexOf('.') + 1) + `_${path.slice(path.lastIndexOf('.') + 1)}`

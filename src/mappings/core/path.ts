@@ -29,7 +29,9 @@ export function textAt (holder: FhirElement, path: string): string {
   return typeof found === 'string' ? found : ''
 }
 
-/** The holder with another value at the path; elements on the way are created, and removed when nothing is left in them. */
+/**
+ * The holder with another value at the path; elements on the way are created, and removed when nothing is left in them.
+ */
 export function withAt (holder: FhirElement, path: string, value: unknown): FhirElement {
   const dot = path.indexOf('.')
   if (dot < 0) return withMember(holder, path, value)

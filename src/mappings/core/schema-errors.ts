@@ -7,7 +7,10 @@ import type { Schema } from './schema.js'
 /** What is wrong, where below the field, and which R4 issue type that is. */
 interface Explanation { readonly path: string, readonly message: string, readonly code: string }
 
-/** Every error in the words of the schema, one for each place: of a failed choice those of the branch that got furthest, else what the choice expects. */
+/**
+ * Every error in the words of the schema, one for each place: of a failed choice those of the branch that got furthest,
+ * else what the choice expects.
+ */
 export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
   const found = new Map<string, Explanation>()
   const meant = meantBy(errors)
@@ -15,12 +18,17 @@ export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
     // It failed for what is named below it.
     if (!isOfItsOwn(error) && meant.some(other => other !== error && isBelow(other, error))) continue
     const path = expressionOf(error)
-    if (!found.has(path)) found.set(path, { path, message: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
+    if (!found.has(path)) {
+      found.set(path, { path, message: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
+    }
   }
   return found.size > 0 ? [...found.values()] : [{ path: '', message: 'is not valid', code: 'invalid' }]
 }
 
-/** The errors that tell a client what to do; the validator reports those of each branch of a choice before the choice itself. */
+/**
+ * The errors that tell a client what to do; the validator reports those of each branch of a choice before the choice
+ * itself.
+ */
 function meantBy (errors: readonly ErrorObject[]): ErrorObject[] {
   const meant: ErrorObject[][] = []
   for (let end = errors.length; end > 0;) {
@@ -34,10 +42,14 @@ function meantBy (errors: readonly ErrorObject[]): ErrorObject[] {
 }
 
 /** Whether an error says something of a list or object that no error of what is in it says. */
-const isOfItsOwn = (error: ErrorObject): boolean => isAboutNames(error) || ['maxItems', 'minItems', 'x-ordered'].includes(error.keyword)
+const isOfItsOwn = (error: ErrorObject): boolean =>
+  isAboutNames(error) || ['maxItems', 'minItems', 'x-ordered'].includes(error.keyword)
 
 function isBelow (error: ErrorObject, choice: ErrorObject): boolean {
-  return error.instancePath.startsWith(`${choice.instancePath}/`) || (error.instancePath === choice.instancePath && isAboutNames(error))
+  return (
+    error.instancePath.startsWith(`${choice.instancePath}/`) ||
+    (error.instancePath === choice.instancePath && isAboutNames(error))
+  )
 }
 
 function isWithin ({ instancePath, schemaPath }: ErrorObject, choice: ErrorObject): boolean {
@@ -47,19 +59,35 @@ function isWithin ({ instancePath, schemaPath }: ErrorObject, choice: ErrorObjec
 
 function meantByChoice (choice: ErrorObject, errors: readonly ErrorObject[]): ErrorObject[] {
   const [furthest] = errors.toSorted((a, b) => reach(b) - reach(a))
-  if (furthest === undefined || reach(furthest) <= reach(choice) || isOfOneForm(furthest, choice, errors)) return [choice]
-  const branchOf = ({ schemaPath }: ErrorObject): string => schemaPath.slice(choice.schemaPath.length + 1).split('/')[0]!
+  if (furthest === undefined || reach(furthest) <= reach(choice) || isOfOneForm(furthest, choice, errors)) {
+    return [choice]
+  }
+  const branchOf = ({ schemaPath }: ErrorObject): string =>
+    schemaPath.slice(choice.schemaPath.length + 1).split('/')[0]!
   return meantBy(errors.filter(error => branchOf(error) === branchOf(furthest)))
 }
 
-/** Whether a value that is of no form of a choice is taken for one of them by its type alone: `yes` where true, false and a time are expected. */
-function isOfOneForm ({ instancePath, keyword }: ErrorObject, { instancePath: path, parentSchema }: ErrorObject, errors: readonly ErrorObject[]): boolean {
+/**
+ * Whether a value that is of no form of a choice is taken for one of them by its type alone: `yes` where true, false
+ * and a time are expected.
+ */
+function isOfOneForm (
+  { instancePath, keyword }: ErrorObject,
+  { instancePath: path, parentSchema }: ErrorObject,
+  errors: readonly ErrorObject[]
+): boolean {
   const isHere = instancePath === path && ['enum', 'format', 'pattern'].includes(keyword)
-  const hasOtherForm = errors.some(error => error.instancePath === path && error.keyword === 'type' && error.params.type !== 'object')
+  const hasOtherForm = errors.some(
+    error => error.instancePath === path && error.keyword === 'type' && error.params.type !== 'object'
+  )
   return isHere && hasOtherForm && (parentSchema as Schema | undefined)?.['x-expects'] !== undefined
 }
 
-const issueTypes: Readonly<Record<string, string>> = { required: 'required', enum: 'code-invalid', 'x-ordered': 'invariant' }
+const issueTypes: Readonly<Record<string, string>> = {
+  required: 'required',
+  enum: 'code-invalid',
+  'x-ordered': 'invariant'
+}
 
 /** A name that is no field, with the nearest that is. */
 export function unknownName (name: string, known: readonly string[]): string {
@@ -73,7 +101,8 @@ function reach (error: ErrorObject): number {
 }
 
 /** Errors on an object that are really about a member it has or lacks. */
-const isAboutNames = ({ keyword }: { readonly keyword: string }): boolean => ['additionalProperties', 'required', 'dependentRequired'].includes(keyword)
+const isAboutNames = ({ keyword }: { readonly keyword: string }): boolean =>
+  ['additionalProperties', 'required', 'dependentRequired'].includes(keyword)
 
 function expressionOf ({ instancePath, keyword, params }: ErrorObject): string {
   const steps = instancePath.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
@@ -85,10 +114,14 @@ function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {
   const schema = parentSchema as Schema | undefined
   if (keyword === 'required') return 'is required here'
   if (keyword === 'dependentRequired') return `is required together with ${params.property as string}`
-  if (keyword === 'additionalProperties') return unknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
+  if (keyword === 'additionalProperties') {
+    return unknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
+  }
   if (keyword === 'maxLength') return `at most ${params.limit as number} characters`
   if (keyword === 'maxItems') return `at most ${params.limit as number} items`
-  if (keyword === 'minItems') return 'at least one item; leave the field out if there is none, or send null in a PATCH to remove it'
+  if (keyword === 'minItems') {
+    return 'at least one item; leave the field out if there is none, or send null in a PATCH to remove it'
+  }
   if (keyword === 'minimum') return `at least ${params.limit as number}`
   if (keyword === 'maximum') return `at most ${params.limit as number}`
   return `expected ${schema?.['x-expects'] ?? 'a different form; see the documentation'}`

@@ -1,7 +1,10 @@
 /** JSON Schema (2020-12) of a simple value, as ajv checks it and OpenAPI prints it. */
 export interface Schema {
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array'
-  /** The name of a datatype that many fields have, under which the documentation shows it once; a length that it has may stand behind it. */
+  /**
+   * The name of a datatype that many fields have, under which the documentation shows it once; a length that it has may
+   * stand behind it.
+   */
   readonly title?: string
   readonly description?: string
   readonly enum?: readonly string[]
@@ -45,4 +48,5 @@ export type Format =
   'text' | 'date' | 'fhir-dateTime' | 'fhir-instant' | 'fhir-time' | 'uri-reference' | 'base64' | 'npi' | 'words'
 
 /** The kinds of search parameter: http://hl7.org/fhir/R4/search.html#ptypes, and the two ends of a range of dates. */
-export type FilterKind = 'string' | 'token' | 'boolean' | 'date' | 'from' | 'until' | 'reference' | 'quantity' | 'uri' | 'number'
+export type FilterKind =
+  'string' | 'token' | 'boolean' | 'date' | 'from' | 'until' | 'reference' | 'quantity' | 'uri' | 'number'

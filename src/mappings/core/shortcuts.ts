@@ -9,21 +9,35 @@ type Fields = Readonly<Record<string, unknown>>
 interface Sent { readonly full: string, readonly changes: Fields }
 
 /**
- * The holder, in which a whole field is written already, with the shortcuts to it that were sent: where they show an item
- * of the list, it becomes the first, and where they show none, one is added. What contradicts the whole field is left out.
+ * The holder, in which a whole field is written already, with the shortcuts to it that were sent: where they show an
+ * item of the list, it becomes the first, and where they show none, one is added. What contradicts the whole field is
+ * left out.
  */
 export function withShortcuts (holder: FhirElement, fields: Elements, { full, changes }: Sent): FhirElement {
-  const sent = Object.entries(fields).filter(([name, { options }]) => options.shortcutOf === full && (changes[name] ?? undefined) !== undefined)
+  const sent = Object.entries(fields).filter(
+    ([name, { options }]) => options.shortcutOf === full && (changes[name] ?? undefined) !== undefined
+  )
   const open = sent.filter(([name, element]) => !deepEqual(element.read(holder), element.accept(changes[name])))
   if (open.length === 0) return holder
   const { path } = fields[full]!
   if (!Array.isArray(at(holder, path))) {
     // What a stored value leaves in the whole field is not what the client sent in it.
     const alone = fields[full]!.write({}, changes[full])
-    return open.reduce((rest, [name, element]) => element.read(alone) === undefined ? element.write(rest, changes[name]) : rest, holder)
+    return open.reduce(
+      (rest, [name, element]) => (element.read(alone) === undefined ? element.write(rest, changes[name]) : rest),
+      holder
+    )
   }
-  const added = itemsAt(sent.reduce((rest, [name, element]) => element.write(rest, changes[name]), {} as FhirElement), path)
-  return added.toReversed().reduce<FhirElement>((rest, item) => withItemFirst(rest, path, { item, shortcuts: sent.map(([, element]) => element) }), holder)
+  const added = itemsAt(
+    sent.reduce((rest, [name, element]) => element.write(rest, changes[name]), {} as FhirElement),
+    path
+  )
+  return added
+    .toReversed()
+    .reduce<FhirElement>(
+      (rest, item) => withItemFirst(rest, path, { item, shortcuts: sent.map(([, element]) => element) }),
+      holder
+    )
 }
 
 interface Added { readonly item: unknown, readonly shortcuts: readonly Element[] }
@@ -32,7 +46,8 @@ function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: 
   const showing = (element: Element, ...items: readonly unknown[]): unknown => element.read(withAt({}, path, items))
   const concerned = shortcuts.filter(element => showing(element, item) !== undefined)
   const items = itemsAt(holder, path)
-  const isShownBy = (...shown: readonly unknown[]): boolean => concerned.every(element => deepEqual(showing(element, ...shown), showing(element, item)))
+  const isShownBy = (...shown: readonly unknown[]): boolean =>
+    concerned.every(element => deepEqual(showing(element, ...shown), showing(element, item)))
   if (isShownBy(...items)) return holder
   const found = items.findIndex(other => isShownBy(other))
   if (found >= 0) return withAt(holder, path, [items[found], ...items.toSpliced(found, 1)])
@@ -43,10 +58,19 @@ function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: 
 export function contradictions (fields: Elements, changes: Fields, patch: (changes: Fields) => FhirElement): Issue[] {
   const pairs = Object.entries(fields).flatMap(([name, { options }]) => {
     const full = options.shortcutOf
-    return full !== undefined && Object.hasOwn(changes, name) && (changes[full] ?? undefined) !== undefined ? [{ name, whole: full }] : []
+    return full !== undefined && Object.hasOwn(changes, name) && (changes[full] ?? undefined) !== undefined
+      ? [{ name, whole: full }]
+      : []
   })
   if (pairs.length === 0) return []
-  const resource = patch(Object.fromEntries(pairs.flatMap(({ name, whole: full }) => [[name, changes[name]], [full, changes[full]]])))
+  const resource = patch(
+    Object.fromEntries(
+      pairs.flatMap(({ name, whole: full }) => [
+        [name, changes[name]],
+        [full, changes[full]]
+      ])
+    )
+  )
   const isShown = (name: string): boolean => {
     const value = changes[name] ?? undefined
     return contains(fields[name]!.read(resource), value === undefined ? undefined : fields[name]!.accept(value))

@@ -33,7 +33,9 @@ export function record<E extends Elements> (elements: E, options: StructureOptio
   return datatype({ ...structureCodec(elements, options), without: () => undefined })
 }
 
-/** A backbone element that holds itself, such as Consent.provision; `name` is unique among the definitions of its field. */
+/**
+ * A backbone element that holds itself, such as Consent.provision; `name` is unique among the definitions of its field.
+ */
 export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) => Elements): Datatype<T> {
   const reference: Schema = { $ref: `#/$defs/${name}`, 'x-expects': 'an object of the same shape' }
   let own: Codec<T> | undefined
@@ -54,7 +56,9 @@ export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) =
 /** The JSON Schema of an object with these elements. */
 function objectSchema (elements: Elements): Schema {
   const entries = Object.entries(elements)
-  const required = entries.filter(([, element]) => element.options.required === true && element.options.default === undefined).map(([name]) => name)
+  const required = entries
+    .filter(([, element]) => element.options.required === true && element.options.default === undefined)
+    .map(([name]) => name)
   return {
     type: 'object',
     properties: Object.fromEntries(entries.map(([name, element]) => [name, element.schema])),
@@ -69,16 +73,24 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
   const needsAny = entries.some(([, element]) => element.options.required)
   const shows = (stored: unknown): stored is FhirElement => isElement(stored) && (options.where?.(stored) ?? true)
   return {
-    schema: { ...objectSchema(elements), 'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`, ...options.schema },
+    schema: {
+      ...objectSchema(elements),
+      'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`,
+      ...options.schema
+    },
     kind: options.kind ?? 'token',
     revises: true,
     identityOf: listItemIdentity(elements, options.identity),
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as InferFields<E>,
-    read: stored => shows(stored) ? readElements(elements, stored) : undefined,
+    read: stored => (shows(stored) ? readElements(elements, stored) : undefined),
     write (value, before) {
       const sent = value as Record<string, unknown>
       const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>
-        sent[name] !== undefined ? element.write(stored, sent[name]) : before === undefined ? stored : cleared(element, stored)
+        sent[name] !== undefined
+          ? element.write(stored, sent[name])
+          : before === undefined
+            ? stored
+            : cleared(element, stored)
       if (!isElement(before)) return entries.reduce(write, {})
       const after = entries.reduce(write, before)
       if (options.meaning?.some(name => !deepEqual(before[name], after[name]))) return entries.reduce(write, {})
@@ -92,7 +104,10 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
   }
 }
 
-/** The holder with nothing left that an element shows, also where it shows the first of several: a structure is sent whole. */
+/**
+ * The holder with nothing left that an element shows, also where it shows the first of several: a structure is sent
+ * whole.
+ */
 function cleared (element: Element, holder: FhirElement): FhirElement {
   const rest = element.write(holder, undefined)
   return rest === holder ? holder : cleared(element, rest)

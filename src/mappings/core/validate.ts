@@ -18,7 +18,11 @@ type SimpleForm = Readonly<Record<string, unknown>>
 
 /** Everything wrong with a body that should create a resource; `simple` has its defaults filled in. */
 export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
-  return consistent(mapping, simple, [...missing(mapping, simple), ...checkFields(mapping, simple), ...twoOfOneChoice(mapping, simple)])
+  return consistent(mapping, simple, [
+    ...missing(mapping, simple),
+    ...checkFields(mapping, simple),
+    ...twoOfOneChoice(mapping, simple)
+  ])
 }
 
 /**
@@ -28,7 +32,9 @@ export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
  */
 export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
   // A name that is no field is wrong also where it should be removed.
-  const set = Object.fromEntries(Object.entries(changes).filter(([name, value]) => value !== null || fieldOf(mapping, name) === undefined))
+  const set = Object.fromEntries(
+    Object.entries(changes).filter(([name, value]) => value !== null || fieldOf(mapping, name) === undefined)
+  )
   const removed = Object.keys(changes).filter(name => !Object.hasOwn(set, name))
   return consistent(mapping, changes, [
     ...removed.flatMap(name => checkRemoval(mapping, name, set)),
@@ -42,11 +48,19 @@ const consistent = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[
   issues.length > 0 ? issues : contradictions(mapping.fields, sent, changes => mapping.patch<FhirElement>({}, changes))
 
 /**
- * The R4 rules that a new resource breaks. For a changed one, only those that concern the fields just written, or that it
- * followed before: a rule that was broken earlier, elsewhere, does not prevent a change.
+ * The R4 rules that a new resource breaks. For a changed one, only those that concern the fields just written, or that
+ * it followed before: a rule that was broken earlier, elsewhere, does not prevent a change.
  */
-export function checkRules (mapping: Mapping, resource: FhirElement, written?: readonly string[], before?: FhirElement): Issue[] {
-  const concerns = (rule: Rule): boolean => written === undefined || rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
+export function checkRules (
+  mapping: Mapping,
+  resource: FhirElement,
+  written?: readonly string[],
+  before?: FhirElement
+): Issue[] {
+  const concerns = (rule: Rule): boolean =>
+    written === undefined ||
+    rule.fields.some(field => written.includes(field)) ||
+    (before !== undefined && rule.holds(before))
   return mapping.rules
     .filter(rule => rule.severity === undefined && !rule.holds(resource) && concerns(rule))
     .flatMap(issuesOf)
@@ -59,20 +73,30 @@ export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
     .flatMap(issuesOf)
 }
 
-/** The narrative is content that no field shows, so no change may remove it; only who wrote it knows whether it is still true. */
+/**
+ * The narrative is content that no field shows, so no change may remove it; only who wrote it knows whether it is still
+ * true.
+ */
 const retainedNarrative: Rule = {
   severity: 'warning',
   fields: ['text'],
-  message: 'the narrative of the record is not shown here and was not changed; if it no longer says what the record does, replace it in raw FHIR',
+  message:
+    'the narrative of the record is not shown here and was not changed; if it no longer says what the record does, replace it in raw FHIR',
   holds: ({ text }) => !isElement(text) || text.status === 'empty'
 }
 
 const issuesOf = ({ fields, message, key, severity }: Rule): Issue[] =>
-  fields.map(field => ({ ...fieldIssue(field, key === undefined ? message : `${message} (${key})`, 'invariant'), ...severity && { severity } }))
+  fields.map(field => ({
+    ...fieldIssue(field, key === undefined ? message : `${message} (${key})`, 'invariant'),
+    ...(severity && { severity })
+  }))
 
 function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
   return Object.entries(mapping.fields)
-    .filter(([name, { options }]) => options.required === true && simple[name] === undefined && rivals(mapping, name, simple).length === 0)
+    .filter(
+      ([name, { options }]) =>
+        options.required === true && simple[name] === undefined && rivals(mapping, name, simple).length === 0
+    )
     .map(([name]) => fieldIssue(name, 'is required', 'required'))
 }
 
@@ -86,11 +110,14 @@ function twoOfOneChoice (mapping: Mapping, set: SimpleForm, shown: SimpleForm = 
 /** The names among those sent that share a choice element with a field, itself included. */
 function rivals (mapping: Mapping, name: string, sent: SimpleForm): string[] {
   const group = fieldOf(mapping, name)?.options.choice
-  return group === undefined ? [] : Object.keys(sent).filter(other => fieldOf(mapping, other)?.options.choice === group)
+  return group === undefined
+    ? []
+    : Object.keys(sent).filter(other => fieldOf(mapping, other)?.options.choice === group)
 }
 
 /** A field by a name that may be anything at all, such as `constructor`. */
-const fieldOf = ({ fields }: Mapping, name: string): Element | undefined => Object.hasOwn(fields, name) ? fields[name] : undefined
+const fieldOf = ({ fields }: Mapping, name: string): Element | undefined =>
+  Object.hasOwn(fields, name) ? fields[name] : undefined
 
 function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[] {
   const { options } = mapping.fields[name]!
@@ -109,7 +136,9 @@ function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = 
       if (element === undefined) return []
       if (element.options.readOnly === true) return [readOnlyField(name)]
       // A change has taken out by now what it removes.
-      if (simple[name] === null && element.options.required !== true) return [fieldIssue(name, 'leave it out; null only removes a field of an existing record')]
+      if (simple[name] === null && element.options.required !== true) {
+        return [fieldIssue(name, 'leave it out; null only removes a field of an existing record')]
+      }
       return checkValue(element, { name, value: simple[name], shown: shown[name] })
     })
   ]
@@ -139,7 +168,10 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
   return errorsOf(element, added).map(({ path, message, code }) => fieldIssue(name + pathOf(path), message, code))
 }
 
-/** What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too much. */
+/**
+ * What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too
+ * much.
+ */
 function errorsOf (element: Element, value: unknown): ReturnType<typeof toIssues> {
   const validate = hasAtMost(maxExplained, value) ? thoroughValidatorOf(element) : validatorOf(element)
   validate(value)
@@ -159,7 +191,8 @@ function hasAtMost (limit: number, value: unknown): boolean {
 }
 
 /** R4 allows spaces and line breaks around a text, so a client may send a stored text back with them. */
-const withoutShownSpace = (sent: unknown, shown: unknown): unknown => typeof sent === 'string' && sent === shown ? sent.trim() : sent
+const withoutShownSpace = (sent: unknown, shown: unknown): unknown =>
+  typeof sent === 'string' && sent === shown ? sent.trim() : sent
 
 /** The places of the items that are not already shown, each as often as it is. */
 function positionsOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
@@ -173,9 +206,23 @@ function positionsOfNew (items: readonly unknown[], shown: readonly unknown[]): 
 }
 
 // Ajv takes longer to optimize its code than to generate it, and the checks are no faster for it.
-const ajvOf = (allErrors: boolean): Ajv2020 => new Ajv2020({
-  allErrors, strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats, code: { optimize: false }
-}).addKeyword({ keyword: 'x-ordered', type: 'object', validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end) })
+const ajvOf = (allErrors: boolean): Ajv2020 =>
+  new Ajv2020({
+    allErrors,
+    strictSchema: false,
+    strictTypes: false,
+    verbose: true,
+    removeAdditional: false,
+    coerceTypes: false,
+    useDefaults: false,
+    validateFormats: true,
+    formats,
+    code: { optimize: false }
+  }).addKeyword({
+    keyword: 'x-ordered',
+    type: 'object',
+    validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end)
+  })
 const ajv = ajvOf(false)
 /** Stops at no error. */
 const thorough = ajvOf(true)

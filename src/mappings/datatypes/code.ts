@@ -17,16 +17,26 @@ interface CodeOptions<Shown extends string> {
   readonly shown?: readonly Shown[]
 }
 
-/** An element of type `code` with a required binding: takes these codes, shows these and `shown`; any other is kept unseen. */
-export function code<const C extends string, const Shown extends string = never> (codes: readonly C[], options: CodeOptions<Shown> = {}): Datatype<C | Shown> {
+/**
+ * An element of type `code` with a required binding: takes these codes, shows these and `shown`; any other is kept
+ * unseen.
+ */
+export function code<const C extends string, const Shown extends string = never> (
+  codes: readonly C[],
+  options: CodeOptions<Shown> = {}
+): Datatype<C | Shown> {
   const aliases = aliasesOf(codes)
   const accept = (value: string): C => (aliases[value] ?? value) as C
-  const known = new Set<string>([...codes, ...options.shown ?? []])
+  const known = new Set<string>([...codes, ...(options.shown ?? [])])
   return datatype<C | Shown>({
-    schema: { ...codeSchema(codes, aliases), 'x-bound': [...known], ...options.shown && { 'x-shown': { type: 'string', enum: [...known] } } },
+    schema: {
+      ...codeSchema(codes, aliases),
+      'x-bound': [...known],
+      ...(options.shown && { 'x-shown': { type: 'string', enum: [...known] } })
+    },
     kind: 'token',
     accept,
-    read: stored => typeof stored === 'string' && known.has(stored) ? stored as C : undefined,
+    read: stored => (typeof stored === 'string' && known.has(stored) ? (stored as C) : undefined),
     write: accept
   })
 }

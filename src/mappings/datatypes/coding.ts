@@ -16,7 +16,7 @@ export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
     schema: {
       anyOf: [text.codec.schema, coding.codec.schema],
       'x-expects': `text, or an object with system, code and display${codes.length > 0 ? `; known words: ${codes.join(', ')}` : ''}`,
-      ...codes.length > 0 && { 'x-aliases': known }
+      ...(codes.length > 0 && { 'x-aliases': known })
     },
     kind: 'token',
     revises: true,

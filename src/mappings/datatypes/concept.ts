@@ -17,7 +17,11 @@ export type ConceptValue = string | CodingValue & { readonly text?: string, read
 const codingParts = { system: uri('system'), code: openCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
-export const coding: Datatype<CodingValue> = record(codingParts, { schema: { title: 'Coding', ...codeOrDisplay }, meaning: ['system', 'code'], expects: 'an object with system, code and display' })
+export const coding: Datatype<CodingValue> = record(codingParts, {
+  schema: { title: 'Coding', ...codeOrDisplay },
+  meaning: ['system', 'code'],
+  expects: 'an object with system, code and display'
+})
 
 /** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
 export type KnownCodes = Readonly<Record<string, CodingValue>>
@@ -34,22 +38,31 @@ interface ConceptOptions {
 }
 
 /**
- * A CodeableConcept: in, text or a coding; out, a string when it holds only text. What the simple form does not show of it
- * stays as long as one of its codes does, or its only text: beside others it would tell of something else.
+ * A CodeableConcept: in, text or a coding; out, a string when it holds only text. What the simple form does not show of
+ * it stays as long as one of its codes does, or its only text: beside others it would tell of something else.
  */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
   const { known = {}, max } = options
   const words = max === undefined ? text : textUpTo(max)
-  const object = record({ ...codingParts, text: words('text'), codings: coding.list('codings') }, { schema: { title: `CodeableConcept${max ?? ''}`, ...codeOrDisplay } })
+  const object = record(
+    { ...codingParts, text: words('text'), codings: coding.list('codings') },
+    { schema: { title: `CodeableConcept${max ?? ''}`, ...codeOrDisplay } }
+  )
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
   const accept = (value: ConceptValue): ConceptValue =>
     typeof value !== 'string' ? object.codec.accept!(value) : Object.hasOwn(known, value) ? known[value]! : value
   return datatype<ConceptValue>({
-    schema: { ...Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }, anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
+    schema: {
+      ...(Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }),
+      anyOf: [words.codec.schema, object.codec.schema],
+      'x-expects': expects,
+      ...(Object.keys(known).length > 0 && { 'x-aliases': known })
+    },
     kind: 'token',
     accept,
     revises: true,
-    identityOf: value => isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
+    identityOf: value =>
+      isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: readConcept,
     write: (value, before) => writeConcept(typeof value === 'string' ? accept(value) : value, before)
   })
@@ -61,24 +74,42 @@ export const concept = conceptOf()
  * A CodeableConcept bound to a set of one system, shown as the bare code. A code outside the set is kept unseen.
  * @param displays each code with its display
  */
-export function conceptCode<const C extends string> (system: string, displays: Readonly<Record<C, string>>): Datatype<C> {
-  return datatype(codeIn(system, displays, {
-    codingOf: stored => itemsAt(isElement(stored) ? stored : {}, 'coding').find(item => isElement(item) && item.system === system && known(displays, item.code)),
-    wrap: item => ({ coding: [item] })
-  }))
+export function conceptCode<const C extends string> (
+  system: string,
+  displays: Readonly<Record<C, string>>
+): Datatype<C> {
+  return datatype(
+    codeIn(system, displays, {
+      codingOf: stored =>
+        itemsAt(isElement(stored) ? stored : {}, 'coding').find(
+          item => isElement(item) && item.system === system && known(displays, item.code)
+        ),
+      wrap: item => ({ coding: [item] })
+    })
+  )
 }
 
 /** A Coding bound to a set of one system, shown as the bare code. */
-export function codingCode<const C extends string> (system: string, displays: Readonly<Record<C, string>>): Datatype<C> {
-  return datatype(codeIn(system, displays, {
-    codingOf: stored => isElement(stored) && stored.system === system && known(displays, stored.code) ? stored : undefined,
-    wrap: item => item
-  }))
+export function codingCode<const C extends string> (
+  system: string,
+  displays: Readonly<Record<C, string>>
+): Datatype<C> {
+  return datatype(
+    codeIn(system, displays, {
+      codingOf: stored =>
+        isElement(stored) && stored.system === system && known(displays, stored.code) ? stored : undefined,
+      wrap: item => item
+    })
+  )
 }
 
 interface Wrapping { codingOf (stored: unknown): unknown, wrap (coding: CodingValue): unknown }
 
-function codeIn<C extends string> (system: string, displays: Readonly<Record<C, string>>, { codingOf, wrap }: Wrapping): Codec<C> {
+function codeIn<C extends string> (
+  system: string,
+  displays: Readonly<Record<C, string>>,
+  { codingOf, wrap }: Wrapping
+): Codec<C> {
   const codes = Object.keys(displays) as C[]
   const aliases = aliasesOf(codes)
   const accept = (value: C): C => (aliases[value] ?? value) as C
@@ -96,7 +127,9 @@ const known = (displays: object, code: unknown): boolean => typeof code === 'str
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined
   const words = text.codec.read(stored.text)
-  const [head, ...others] = itemsAt(stored, 'coding').map(item => coding.codec.read(item)).filter(item => item !== undefined)
+  const [head, ...others] = itemsAt(stored, 'coding')
+    .map(item => coding.codec.read(item))
+    .filter(item => item !== undefined)
   if (head === undefined) return words
   return withMember(withMember(head as FhirElement, 'text', words), 'codings', others.length > 0 ? others : undefined)
 }
@@ -107,7 +140,10 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
   const stored = isElement(before) ? before : {}
   const items = [head, ...[codings].flat()]
   const known = itemsAt(stored, 'coding')
-  const stays = known.length === 0 ? words !== undefined && stored.text === words : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
+  const stays =
+    known.length === 0
+      ? words !== undefined && stored.text === words
+      : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
   const kept = stays ? stored : {}
   return withPrimitive({ ...kept, coding: putList(coding.codec, items, itemsAt(kept, 'coding')).items }, 'text', words)
 }

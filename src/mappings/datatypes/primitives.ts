@@ -10,7 +10,12 @@ const maxText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
 export const textUpTo = (max = maxText): Datatype<string> =>
-  formatted('text', `text${max < maxText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`, 'string', { maxLength: max })
+  formatted(
+    'text',
+    `text${max < maxText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`,
+    'string',
+    { maxLength: max }
+  )
 
 export const text = textUpTo()
 
@@ -18,7 +23,9 @@ export const text = textUpTo()
 export const nonBlankText = formatted('words', 'words separated by single spaces', 'string', { maxLength: 1000 })
 
 /** An element of type `code` that takes any code. */
-export const openCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', { maxLength: 1000 })
+export const openCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', {
+  maxLength: 1000
+})
 
 export const date = timed('date', 'date')
 export const dateTime = timed('fhir-dateTime', 'date')
@@ -27,7 +34,8 @@ export const time = timed('fhir-time', 'string')
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
 
 /** A URI of at most `max` characters. */
-export const uriUpTo = (max: number): Datatype<string> => formatted('uri-reference', `a URI of at most ${max} characters, without spaces`, 'uri', { maxLength: max })
+export const uriUpTo = (max: number): Datatype<string> =>
+  formatted('uri-reference', `a URI of at most ${max} characters, without spaces`, 'uri', { maxLength: max })
 
 export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 16 * maxText })
 
@@ -48,10 +56,16 @@ export const decimal = datatype<number>({
 
 /** A decimal from one number to another; a stored one beyond them is shown. */
 export const decimalWithin = (minimum: number, maximum: number): Datatype<number> =>
-  datatype({ ...decimal.codec, schema: { type: 'number', minimum, maximum, 'x-expects': `a number from ${minimum} to ${maximum}` } })
+  datatype({
+    ...decimal.codec,
+    schema: { type: 'number', minimum, maximum, 'x-expects': `a number from ${minimum} to ${maximum}` }
+  })
 
 /** A decimal that is not below zero; a stored one that is, is shown. */
-export const nonNegativeDecimal = datatype({ ...decimal.codec, schema: { type: 'number', minimum: 0, 'x-expects': 'a number of 0 or more' } })
+export const nonNegativeDecimal = datatype({
+  ...decimal.codec,
+  schema: { type: 'number', minimum: 0, 'x-expects': 'a number of 0 or more' }
+})
 
 const int32 = 2 ** 31 - 1
 export const integer = wholeNumber(-int32 - 1)
@@ -73,7 +87,12 @@ function formatted (format: Format, expects: string, kind: FilterKind, more: Sch
 
 function wholeNumber (minimum: number): Datatype<number> {
   const codec: Codec<number> = {
-    schema: { type: 'integer', minimum, maximum: int32, 'x-expects': minimum < 0 ? 'a whole number' : `a whole number from ${minimum}` },
+    schema: {
+      type: 'integer',
+      minimum,
+      maximum: int32,
+      'x-expects': minimum < 0 ? 'a whole number' : `a whole number from ${minimum}`
+    },
     kind: 'number',
     accept: Number,
     read: readNumber,

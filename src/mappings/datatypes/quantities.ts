@@ -4,17 +4,29 @@ import { record } from '../core/structure.js'
 import { code } from './code.js'
 import { openCode, decimal, nonNegativeDecimal, text, uri } from './primitives.js'
 
-const measured = { value: decimal('value', { required: true }), unit: text('unit'), system: uri('system'), code: openCode('code') }
+const measured = {
+  value: decimal('value', { required: true }),
+  unit: text('unit'),
+  system: uri('system'),
+  code: openCode('code')
+}
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
 
 /** A measured amount; qty-3: a code for the unit needs its system. */
-export const quantity = record({ ...measured, comparator: code(['<', '<=', '>=', '>'])('comparator') }, {
-  kind: 'quantity', schema: { title: 'Quantity', ...codeNeedsSystem }, expects: 'an object with value, unit, system, code and comparator; code needs system'
-})
+export const quantity = record(
+  { ...measured, comparator: code(['<', '<=', '>=', '>'])('comparator') },
+  {
+    kind: 'quantity',
+    schema: { title: 'Quantity', ...codeNeedsSystem },
+    expects: 'an object with value, unit, system, code and comparator; code needs system'
+  }
+)
 
 /** A quantity without comparator, as Range and dose have it. */
 export const simpleQuantity = record(measured, {
-  kind: 'quantity', schema: { title: 'SimpleQuantity', ...codeNeedsSystem }, expects: 'an object with value, unit, system and code; code needs system'
+  kind: 'quantity',
+  schema: { title: 'SimpleQuantity', ...codeNeedsSystem },
+  expects: 'an object with value, unit, system and code; code needs system'
 })
 
 /** How much of a medicine is given or dispensed: R4 takes any number, but less than nothing is a slip. */
@@ -27,10 +39,18 @@ export const ratio = record({
   numerator: quantity('numerator', { required: true }), denominator: quantity('denominator', { required: true })
 }, { schema: { title: 'Ratio' }, expects: 'an object with numerator and denominator' })
 
-export const range = record({ low: simpleQuantity('low'), high: simpleQuantity('high') }, { schema: { title: 'Range' }, expects: 'an object with low and high' })
+export const range = record(
+  { low: simpleQuantity('low'), high: simpleQuantity('high') },
+  { schema: { title: 'Range' }, expects: 'an object with low and high' }
+)
 
-/** A code of ISO 4217. Its form alone is checked: the standard changes, and R4 takes also the codes that it withdrew. */
-const currency = datatype({ ...openCode.codec, schema: { type: 'string', pattern: '^[A-Z]{3}$', 'x-expects': 'a currency code such as USD' } })
+/**
+ * A code of ISO 4217. Its form alone is checked: the standard changes, and R4 takes also the codes that it withdrew.
+ */
+const currency = datatype({
+  ...openCode.codec,
+  schema: { type: 'string', pattern: '^[A-Z]{3}$', 'x-expects': 'a currency code such as USD' }
+})
 
 export const money = record({ value: decimal('value', { required: true }), currency: currency('currency') }, {
   kind: 'quantity', schema: { title: 'Money' }, expects: 'an object with value and currency'

@@ -31,7 +31,10 @@ export function reference (to: string | readonly string[], options: ReferenceOpt
   })
 }
 
-/** The same, always shown as `Type/id`: for a list of people and things of many kinds, which a bare id would not tell apart. */
+/**
+ * The same, always shown as `Type/id`: for a list of people and things of many kinds, which a bare id would not tell
+ * apart.
+ */
 export function typedReference (types: readonly string[]): Datatype<string> {
   const { codec } = reference(types)
   return datatype<string>({
@@ -43,12 +46,14 @@ export function typedReference (types: readonly string[]): Datatype<string> {
 }
 
 /**
- * A canonical: the URL of a definition, with `|version` where one of several is meant, or the bare id of one of the store.
+ * A canonical: the URL of a definition, with `|version` where one of several is meant, or the bare id of one of the
+ * store.
  * Other URIs than http and urn are taken for relative references by servers, so no client may send them.
  */
 export function canonical (type: string): Datatype<string> {
   const main = `${type}/`
-  const short = (value: string): string => value.startsWith(main) && isValidId(value.slice(main.length)) ? value.slice(main.length) : value
+  const short = (value: string): string =>
+    value.startsWith(main) && isValidId(value.slice(main.length)) ? value.slice(main.length) : value
   return datatype<string>({
     schema: {
       type: 'string',
@@ -70,7 +75,10 @@ const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 export const anyReference = datatype<string>({
   ...reference('Patient').codec,
   schema: {
-    type: 'string', pattern: `^(?:${typePattern}/)?(?!\\.{1,2}$)${idPattern}$`, 'x-references': ['Patient', 'any'], 'x-expects': 'Type/id, such as Observation/123'
+    type: 'string',
+    pattern: `^(?:${typePattern}/)?(?!\\.{1,2}$)${idPattern}$`,
+    'x-references': ['Patient', 'any'],
+    'x-expects': 'Type/id, such as Observation/123'
   }
 })
 

@@ -9,7 +9,13 @@ const category = conceptOf({ max: 200 })
 export const adjudication = backbone({ category: category('category', { required: true }), amount: money('amount') })
 
 /** The sum of one kind of amount over all items. */
-export const adjudicationTotal = backbone({ category: category('category', { required: true }), amount: money('amount', { required: true }) })
+export const adjudicationTotal = backbone({
+  category: category('category', { required: true }),
+  amount: money('amount', { required: true })
+})
 
 /** A remark of the insurer, to which items refer by its number. */
-export const processNote = backbone({ number: positiveInteger('number'), text: textUpTo(2000)('text', { required: true }) })
+export const processNote = backbone({
+  number: positiveInteger('number'),
+  text: textUpTo(2000)('text', { required: true })
+})

@@ -16,24 +16,37 @@ interface Variant {
  * A choice element shown as one field, told apart by the form of its value: `deceased` is a boolean or a dateTime.
  * A form that no variant shows is kept until the field is set.
  */
-export function choice<T, const O extends ElementOptions = object> (base: string, variants: readonly Variant[], options: O = {} as O): Element<T, O> {
-  const forms = variants.map(variant => ({ ...variant, name: base + variant.suffix, isRival: conflictingFields(base, base + variant.suffix) }))
+export function choice<T, const O extends ElementOptions = object> (
+  base: string,
+  variants: readonly Variant[],
+  options: O = {} as O
+): Element<T, O> {
+  const forms = variants.map(variant => ({
+    ...variant,
+    name: base + variant.suffix,
+    isRival: conflictingFields(base, base + variant.suffix)
+  }))
   const expects = variants.map(({ codec }) => codec.schema['x-expects']).join('; or ')
   const formOf = (value: unknown) => forms.find(form => form.is(value))
   const stored = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
   return {
-    schema: { anyOf: variants.map(({ codec }) => codec.schema), 'x-expects': expects, ...options.about && { description: options.about } },
+    schema: {
+      anyOf: variants.map(({ codec }) => codec.schema),
+      'x-expects': expects,
+      ...(options.about && { description: options.about })
+    },
     path: base,
     kind: variants[0]!.codec.kind,
     options,
-    accept: value => formOf(value)?.codec.accept?.(value) as T ?? value,
+    accept: value => (formOf(value)?.codec.accept?.(value) as T) ?? value,
     read (holder) {
       const form = stored(holder)
-      return form && form.codec.read(holder[form.name]) as T
+      return form && (form.codec.read(holder[form.name]) as T)
     },
     write (holder, value) {
       const before = stored(holder)
-      // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is stored.
+      // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is
+      // stored.
       const isHeld = before !== undefined && put(before.codec, value, holder[before.name]) === holder[before.name]
       const form = value === undefined || isHeld ? before : formOf(value)
       if (form === undefined) return holder

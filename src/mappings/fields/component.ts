@@ -22,26 +22,36 @@ const plainQuantity = datatype<number>({
 })
 
 /** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
-const fullQuantity = datatype({ ...quantity.codec, read: stored => isPlain(stored) ? undefined : quantity.codec.read(stored) })
+const fullQuantity = datatype({
+  ...quantity.codec,
+  read: stored => (isPlain(stored) ? undefined : quantity.codec.read(stored))
+})
 
 const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
 
 // Forms that are shown alike and never written: what is stored stays as it is until it changes.
 const never = (): boolean => false
 
-const value = choice<unknown>('value', [
-  { suffix: 'Quantity', codec: plainQuantity.codec, is: isNumber },
-  { suffix: 'Integer', codec: decimal.codec, is: never },
-  { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
-  { suffix: 'String', codec: text.codec, is: isText },
-  { suffix: 'DateTime', codec: dateTime.codec, is: never },
-  { suffix: 'Time', codec: time.codec, is: never },
-  { suffix: 'Quantity', codec: fullQuantity.codec, is: hasChoice('value') },
-  { suffix: 'Period', codec: period.codec, is: hasChoice('start', 'end') },
-  { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
-  { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
-  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
-], { about: 'A number with its unit in unit, text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.' })
+const value = choice<unknown>(
+  'value',
+  [
+    { suffix: 'Quantity', codec: plainQuantity.codec, is: isNumber },
+    { suffix: 'Integer', codec: decimal.codec, is: never },
+    { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+    { suffix: 'String', codec: text.codec, is: isText },
+    { suffix: 'DateTime', codec: dateTime.codec, is: never },
+    { suffix: 'Time', codec: time.codec, is: never },
+    { suffix: 'Quantity', codec: fullQuantity.codec, is: hasChoice('value') },
+    { suffix: 'Period', codec: period.codec, is: hasChoice('start', 'end') },
+    { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
+    { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
+    { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
+  ],
+  {
+    about:
+      'A number with its unit in unit, text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.'
+  }
+)
 
 /** The unit of a number. A changed unit takes the stored code of the old one with it. */
 const unit: Element<string> = {
@@ -58,9 +68,23 @@ const unit: Element<string> = {
 /** What is said of one value, or of there being none: normal, not measured. */
 const valueDescriptors = ['interpretation', 'dataAbsentReason']
 
-const parts = backbone({ code: concept('code', { required: true }), value: clearsSiblings(valueDescriptors, value), unit: clearsSiblings(valueDescriptors, unit) }, {
-  schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
-})
+const parts = backbone(
+  {
+    code: concept('code', { required: true }),
+    value: clearsSiblings(valueDescriptors, value),
+    unit: clearsSiblings(valueDescriptors, unit)
+  },
+  {
+    schema: {
+      dependentSchemas: {
+        unit: {
+          properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } },
+          required: ['value']
+        }
+      }
+    }
+  }
+)
 
 type Component = NonNullable<ReturnType<typeof parts.codec.read>>
 

@@ -2,7 +2,9 @@ import { textUpTo } from '../datatypes/primitives.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { isElement, withMember } from '../core/path.js'
 
-/** The words of a CodeableConcept alone. Changed, the concept is replaced whole: its codes would mean something else. */
+/**
+ * The words of a CodeableConcept alone. Changed, the concept is replaced whole: its codes would mean something else.
+ */
 export function conceptText (max: number): Datatype<string> {
   const { codec } = textUpTo(max)
   return datatype<string>({

@@ -11,7 +11,8 @@ export function deviceName<const O extends ElementOptions = object> (options: O 
   const name = text('name', options)
   const forUsers = inMatchingItem('deviceName', { find: isForUsers, create: { type: 'user-friendly-name' } }, name)
   const first = inMatchingItem('deviceName', { find: isNamed }, name)
-  const chosen = (device: FhirElement): Element<string, O> => forUsers.read(device) === undefined && first.read(device) !== undefined ? first : forUsers
+  const chosen = (device: FhirElement): Element<string, O> =>
+    forUsers.read(device) === undefined && first.read(device) !== undefined ? first : forUsers
   return {
     ...forUsers,
     read: device => chosen(device).read(device),

@@ -10,17 +10,26 @@ export const oidPrefix = 'urn:oid:'
 
 /** A DICOM UID: numbers joined by dots, 64 characters at most. */
 export const dicomUid: Datatype<string> = datatype<string>({
-  schema: { type: 'string', pattern: '^[0-2](?:\\.(?:0|[1-9][0-9]*))+$', maxLength: 64, 'x-expects': 'a DICOM UID: numbers joined by dots, at most 64 characters' },
+  schema: {
+    type: 'string',
+    pattern: '^[0-2](?:\\.(?:0|[1-9][0-9]*))+$',
+    maxLength: 64,
+    'x-expects': 'a DICOM UID: numbers joined by dots, at most 64 characters'
+  },
   kind: 'token',
-  read: stored => typeof stored === 'string' && stored !== '' ? stored : undefined,
+  read: stored => (typeof stored === 'string' && stored !== '' ? stored : undefined),
   write: value => value
 })
 
 const asUrn = datatype<string>({
   ...dicomUid.codec,
-  read: stored => typeof stored === 'string' ? dicomUid.codec.read(stored.startsWith(oidPrefix) ? stored.slice(oidPrefix.length) : stored) : undefined,
+  read: stored =>
+    typeof stored === 'string'
+      ? dicomUid.codec.read(stored.startsWith(oidPrefix) ? stored.slice(oidPrefix.length) : stored)
+      : undefined,
   write: value => oidPrefix + value
 })
 
 /** The Study Instance UID in use among the identifiers of an imaging study. */
-export const studyUid = <const O extends ElementOptions = object>(options?: O) => inItemWithUse('identifier', dicomSystem, asUrn('value', options))
+export const studyUid = <const O extends ElementOptions = object>(options?: O) =>
+  inItemWithUse('identifier', dicomSystem, asUrn('value', options))

@@ -13,7 +13,11 @@ import { firstItemLens, listItemField } from './part-of-item.js'
 import { clearsSiblings } from './clears-siblings.js'
 
 /** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
-const withReason: Codec<boolean> = { ...boolean.codec, read: stored => isElement(stored) ? true : undefined, write: () => undefined }
+const withReason: Codec<boolean> = {
+  ...boolean.codec,
+  read: stored => (isElement(stored) ? true : undefined),
+  write: () => undefined
+}
 
 const asNeeded: Element<boolean> = {
   ...choice<boolean>('asNeeded', [
@@ -24,12 +28,20 @@ const asNeeded: Element<boolean> = {
 }
 
 /**
- * What says more of how often it is taken than the simple form shows: a code of the whole of it, such as BID, and the upper
- * ends of 3 to 4 times in 6 to 8 h.
+ * What says more of how often it is taken than the simple form shows: a code of the whole of it, such as BID, and the
+ * upper ends of 3 to 4 times in 6 to 8 h.
  */
-const restOfTiming = ['code', 'repeat.frequencyMax', 'repeat._frequencyMax', 'repeat.periodMax', 'repeat._periodMax'].map(path => `timing.${path}`)
+const restOfTiming = [
+  'code',
+  'repeat.frequencyMax',
+  'repeat._frequencyMax',
+  'repeat.periodMax',
+  'repeat._periodMax'
+].map(path => `timing.${path}`)
 
-/** A part of how often it is taken. Beside another one, the rest would tell of the old, or of more than is meant now. */
+/**
+ * A part of how often it is taken. Beside another one, the rest would tell of the old, or of more than is meant now.
+ */
 const timed = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
 
 const instruction = backbone({
@@ -44,8 +56,11 @@ const instruction = backbone({
   expects: 'an object with dose, frequency, period, periodUnit, route and asNeeded; period needs periodUnit'
 })
 
-/** The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept. */
-export const dosage = (path: string) => listItemField(instruction.codec, path, firstItemLens, { about: 'Dose, frequency and route as numbers and codes.' })
+/**
+ * The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept.
+ */
+export const dosage = (path: string) =>
+  listItemField(instruction.codec, path, firstItemLens, { about: 'Dose, frequency and route as numbers and codes.' })
 
 /** The words of the first of the Dosages at a path. */
 export const dosageText = (path: string) => fromFirstItem(path, text('text', { about: 'Instructions as text.' }))

@@ -22,7 +22,10 @@ const { codec } = backbone({
 
 type Stored = NonNullable<ReturnType<typeof codec.read>>
 
-/** The code and the words are one CodeableConcept; a code sent as words beside other words is a coding that has only a display. */
+/**
+ * The code and the words are one CodeableConcept; a code sent as words beside other words is a coding that has only a
+ * display.
+ */
 function joined ({ code, text, ...rest }: Finding): Stored {
   if (code === undefined) return { ...rest, ...text !== undefined && { item: text } }
   if (typeof code !== 'string') return { ...rest, item: { ...code, ...text !== undefined && { text } } }
@@ -40,12 +43,18 @@ const [words, { title: __, ...object }] = anyOf as [Schema, Schema]
 const { text: ___, ...codingProperties } = object.properties!
 const { item: ____, ...others } = codec.schema.properties!
 
-/** ClinicalImpression.finding. A code that is sent as words alone is read back as the text, which is what R4 has it as. */
+/**
+ * ClinicalImpression.finding. A code that is sent as words alone is read back as the text, which is what R4 has it as.
+ */
 export const finding = datatype<Finding>({
-  ...codec as unknown as Codec<Finding>,
+  ...(codec as unknown as Codec<Finding>),
   schema: {
     ...codec.schema,
-    properties: { code: { ...wordsOrCode, anyOf: [words, { ...object, properties: codingProperties }] }, text: text.codec.schema, ...others },
+    properties: {
+      code: { ...wordsOrCode, anyOf: [words, { ...object, properties: codingProperties }] },
+      text: text.codec.schema,
+      ...others
+    },
     'x-expects': 'an object with code, text, conditionId and basis'
   },
   accept: finding => parted(codec.accept!(joined(finding))),

@@ -3,7 +3,10 @@ import type { Element, ElementOptions } from '../core/element.js'
 import { isElement } from '../core/path.js'
 import { firstItemLens, listItemField, type ListItemLens } from './part-of-item.js'
 
-/** The first Reference that leads to a record of the store, as the field with the id shows it; where none does, the first of any kind. */
+/**
+ * The first Reference that leads to a record of the store, as the field with the id shows it; where none does, the
+ * first of any kind.
+ */
 const lens: ListItemLens = items => {
   const found = items.findIndex(item => isElement(item) && localReference(item.reference) !== undefined)
   return found < 0 ? firstItemLens(items) : found

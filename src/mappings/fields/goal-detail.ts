@@ -4,7 +4,10 @@ import { boolean, integer, text } from '../datatypes/primitives.js'
 import { quantity, range, ratio } from '../datatypes/quantities.js'
 import { choice, hasChoice, isBoolean, isText } from './choice.js'
 
-/** Goal.target.detail[x]: what is to be reached. A text that is stored as a CodeableConcept is shown like any other text. */
+/**
+ * Goal.target.detail[x]: what is to be reached. A text that is stored as a CodeableConcept is shown like any other
+ * text.
+ */
 export const goalDetail = choice<unknown>('detail', [
   { suffix: 'Integer', codec: integer.codec, is: isNumber },
   { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },

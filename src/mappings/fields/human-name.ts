@@ -11,15 +11,22 @@ type Options = ElementOptions & { readonly max?: number }
  * the first; other names are kept. `name.text` beside a changed part would be a lie, so it goes.
  * http://hl7.org/fhir/R4/datatypes.html#HumanName
  */
-export const firstName = <const O extends Options = object>(options?: O) => namePart(textUpTo(options?.max).first('given', options))
-export const lastName = <const O extends Options = object>(options?: O) => namePart(textUpTo(options?.max)('family', options))
-export const firstNamePrefix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('prefix', options))
-export const firstNameSuffix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('suffix', options))
-export const namePrefixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('prefix', options))
-export const nameSuffixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('suffix', options))
+export const firstName = <const O extends Options = object>(options?: O) =>
+  namePart(textUpTo(options?.max).first('given', options))
+export const lastName = <const O extends Options = object>(options?: O) =>
+  namePart(textUpTo(options?.max)('family', options))
+export const firstNamePrefix = <const O extends ElementOptions = object>(options?: O) =>
+  namePart(text.first('prefix', options))
+export const firstNameSuffix = <const O extends ElementOptions = object>(options?: O) =>
+  namePart(text.first('suffix', options))
+export const namePrefixes = <const O extends ElementOptions = object>(options?: O) =>
+  namePart(text.list('prefix', options))
+export const nameSuffixes = <const O extends ElementOptions = object>(options?: O) =>
+  namePart(text.list('suffix', options))
 
 /** The given names after the first, with one space between them. */
-export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivenNames(nonBlankText, options ?? {} as O))
+export const middleName = <const O extends ElementOptions = object>(options?: O) =>
+  namePart(laterGivenNames(nonBlankText, options ?? ({} as O)))
 
 /** The first given name of a contact, who has one name. */
 export const contactFirstName = (): Element<string> => onlyNamePart(text.first('given'))
@@ -27,13 +34,15 @@ export const contactFirstName = (): Element<string> => onlyNamePart(text.first('
 export const contactLastName = (): Element<string> => onlyNamePart(text('family'))
 
 /** The whole name as one text: `name.text`, or rendered from the parts. */
-export function fullName<const O extends ElementOptions = object> (options?: O): Element<string, O & { readOnly: true }> {
+export function fullName<const O extends ElementOptions = object> (
+  options?: O
+): Element<string, O & { readOnly: true }> {
   const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
   return {
     ...text('name.text', shown),
     read (holder) {
       const name = itemsAt(holder, 'name')[chosen(holder)]
-      return isElement(name) ? text.codec.read(name.text) ?? rendered(name) : undefined
+      return isElement(name) ? (text.codec.read(name.text) ?? rendered(name)) : undefined
     },
     write: holder => holder
   }
@@ -100,7 +109,10 @@ function rendered (name: FhirElement): string | undefined {
   return shown.length === 0 ? undefined : shown.join(' ')
 }
 
-/** In the place of a first name that is not there, which patientRules refuses: what comes after must not become the first. */
+/**
+ * In the place of a first name that is not there, which patientRules refuses: what comes after must not become the
+ * first.
+ */
 const noName = null as unknown as string
 
 function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {

@@ -13,12 +13,17 @@ interface ItemChoice {
 }
 
 /**
- * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the item
- * itself goes when the element that the field shows is gone from it, unless it `stays`.
+ * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the
+ * item itself goes when the element that the field shows is gone from it, unless it `stays`.
  */
-export function inMatchingItem<T, O extends ElementOptions> (path: string, { find, create = {}, isRetained = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
+export function inMatchingItem<T, O extends ElementOptions> (
+  path: string,
+  { find, create = {}, isRetained = false }: ItemChoice,
+  inner: Element<T, O>
+): Element<T, O> {
   const root = inner.path.split('.')[0]!
-  const isOver = (item: FhirElement): boolean => isRetained ? Object.keys(item).length === 0 : item[root] === undefined
+  const isOver = (item: FhirElement): boolean =>
+    isRetained ? Object.keys(item).length === 0 : item[root] === undefined
   const index = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
   return {
     ...inner,
@@ -30,7 +35,7 @@ export function inMatchingItem<T, O extends ElementOptions> (path: string, { fin
     write (holder, value) {
       const items = itemsAt(holder, path)
       const found = index(holder)
-      const before = found < 0 ? create : items[found] as FhirElement
+      const before = found < 0 ? create : (items[found] as FhirElement)
       const after = inner.write(before, value)
       if (after === before) return holder
       const remaining = isOver(after) ? [] : [after]
@@ -41,11 +46,22 @@ export function inMatchingItem<T, O extends ElementOptions> (path: string, { fin
 }
 
 /**
- * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`, is
- * kept unseen: a number that nobody has any more is no phone, and a new one in its place would not be in use either.
+ * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`,
+ * is kept unseen: a number that nobody has any more is no phone, and a new one in its place would not be in use either.
  */
-export function inItemWithUse<T, O extends ElementOptions> (path: string, system: string, value: Element<T, O>): Element<T, O> {
-  return inMatchingItem(path, { find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string', create: { system } }, value)
+export function inItemWithUse<T, O extends ElementOptions> (
+  path: string,
+  system: string,
+  value: Element<T, O>
+): Element<T, O> {
+  return inMatchingItem(
+    path,
+    {
+      find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string',
+      create: { system }
+    },
+    value
+  )
 }
 
 /** A field inside the first item of a list. */

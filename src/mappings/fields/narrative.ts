@@ -18,7 +18,13 @@ function divOf (words: string): string {
 function textOf (div: string): string | undefined {
   const plain = plainDiv.exec(div.trim())?.[1]
   if (plain === undefined) return div.trim() || undefined
-  return plain.replace(/\n/g, ' ').replace(/<br ?\/>/g, '\n').replace(/&(?:#(\d+)|#x([0-9a-f]+)|([a-z]+));/gi, decoded).trim() || undefined
+  return (
+    plain
+      .replace(/\n/g, ' ')
+      .replace(/<br ?\/>/g, '\n')
+      .replace(/&(?:#(\d+)|#x([0-9a-f]+)|([a-z]+));/gi, decoded)
+      .trim() || undefined
+  )
 }
 
 function decoded (entity: string, decimal?: string, hex?: string, name?: string): string {

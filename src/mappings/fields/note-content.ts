@@ -30,7 +30,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The text that an Attachment holds; undefined for one that holds something else, or stands somewhere else. */
 function textOf (stored: unknown): string | undefined {
-  if (!isElement(stored) || typeof stored.data !== 'string' || stored.url !== undefined || forPrograms.test(textAt(stored, 'contentType'))) return undefined
+  if (
+    !isElement(stored) ||
+    typeof stored.data !== 'string' ||
+    stored.url !== undefined ||
+    forPrograms.test(textAt(stored, 'contentType'))
+  ) { return undefined }
   try {
     const words = utf8.decode(Buffer.from(stored.data, 'base64'))
     return plainForm.test(words) ? words : undefined
@@ -39,23 +44,33 @@ function textOf (stored: unknown): string | undefined {
   }
 }
 
-/** What stays beside a text that takes the place of another: its title, and its type unless that is for something else. */
+/**
+ * What stays beside a text that takes the place of another: its title, and its type unless that is for something else.
+ */
 function siblingText (before: unknown): FhirElement {
   if (!isElement(before) || Object.keys(before).length === 0) return {}
   const { contentType, title } = before
-  const stored = { contentType: typeof contentType === 'string' && !forPrograms.test(contentType) ? contentType : 'text/plain' }
+  const stored = {
+    contentType: typeof contentType === 'string' && !forPrograms.test(contentType) ? contentType : 'text/plain'
+  }
   return textOf(before) === undefined || title === undefined ? stored : { ...stored, title }
 }
 
 const body = datatype<string | Attachment>({
-  schema: { anyOf: [textSchema, attachment.codec.schema], 'x-expects': 'text, or an object with contentType, data, url and title; data needs contentType' },
+  schema: {
+    anyOf: [textSchema, attachment.codec.schema],
+    'x-expects': 'text, or an object with contentType, data, url and title; data needs contentType'
+  },
   kind: 'string',
   revises: true,
-  accept: value => isText(value) ? value : textOf(value) ?? attachment.codec.accept!(value as Attachment),
+  accept: value => (isText(value) ? value : (textOf(value) ?? attachment.codec.accept!(value as Attachment))),
   read: stored => textOf(stored) ?? attachment.codec.read(stored),
   write (value, before) {
     if (!isText(value)) return attachment.codec.write(value as Attachment, before)
-    return attachment.codec.write({ ...siblingText(before), data: Buffer.from(value as string).toString('base64') }, before)
+    return attachment.codec.write(
+      { ...siblingText(before), data: Buffer.from(value as string).toString('base64') },
+      before
+    )
   }
 })
 
@@ -74,7 +89,10 @@ export const noteTitle: Element<string, typeof description.options> = {
   ...description,
   read (note) {
     const attachment = attachmentOf(note)
-    return description.read(note) ?? (textOf(attachment) === undefined ? undefined : text.codec.read((attachment as FhirElement).title))
+    return (
+      description.read(note) ??
+      (textOf(attachment) === undefined ? undefined : text.codec.read((attachment as FhirElement).title))
+    )
   },
   write (note, title) {
     if (noteTitle.read(note) === title) return note
@@ -82,22 +100,37 @@ export const noteTitle: Element<string, typeof description.options> = {
     const attachment = attachmentOf(note)
     if (textOf(attachment) === undefined) return titled
     const [content, ...others] = itemsAt(note, 'content')
-    return { ...titled, content: [{ ...content as FhirElement, attachment: withMember(attachment as FhirElement, 'title', title) }, ...others] }
+    return {
+      ...titled,
+      content: [
+        { ...(content as FhirElement), attachment: withMember(attachment as FhirElement, 'title', title) },
+        ...others
+      ]
+    }
   }
 }
 
 const content = inMatchingItem('content', first, body('attachment', { required: true }))
 
-/** The body of a DocumentReference: text, or any other Attachment. A title that stands beside the old text alone is kept. */
+/**
+ * The body of a DocumentReference: text, or any other Attachment. A title that stands beside the old text alone is
+ * kept.
+ */
 export const noteContent: typeof content = {
   ...content,
   write (note, value) {
     const after = content.write(note, value)
-    return after === note || note.description !== undefined ? after : withMember(after, 'description', noteTitle.read(note))
+    return after === note || note.description !== undefined
+      ? after
+      : withMember(after, 'description', noteTitle.read(note))
   }
 }
 
 const plainUnlessTyped = ({ simple }: DefaultContext) => isElement(simple.content) ? undefined : 'text/plain'
 
 /** The type of the body, beside a text or as a part of the Attachment. */
-export const noteContentType = inMatchingItem('content', first, openCode('attachment.contentType', { default: plainUnlessTyped, shortcutOf: 'content' }))
+export const noteContentType = inMatchingItem(
+  'content',
+  first,
+  openCode('attachment.contentType', { default: plainUnlessTyped, shortcutOf: 'content' })
+)

@@ -5,7 +5,9 @@ import { record } from '../core/structure.js'
 
 const parts = (max?: number) => ({
   text: textUpTo(max)('text', { required: true }),
-  authorId: reference(['Practitioner', 'Patient', 'RelatedPerson', 'Organization'])('authorReference', { choice: 'author' }),
+  authorId: reference(['Practitioner', 'Patient', 'RelatedPerson', 'Organization'])('authorReference', {
+    choice: 'author'
+  }),
   time: dateTime('time')
 })
 
@@ -15,16 +17,24 @@ type Remark = InferFields<ReturnType<typeof parts>>
 type Note = string | Remark[]
 
 /** The Annotations at a path: a string when there is one with text only, otherwise a list; both forms are accepted. */
-export function note<const O extends ElementOptions & { readonly max?: number } = object> (path = 'note', options: O = {} as O): Element<Note, O & ElementOptions> {
+export function note<const O extends ElementOptions & { readonly max?: number } = object> (
+  path = 'note',
+  options: O = {} as O
+): Element<Note, O & ElementOptions> {
   const max = options.max ?? ''
   const all = record(parts(options.max), { schema: { title: `Annotation${max}` } }).list(path)
   const alone = (items: Remark[] | undefined): Note | undefined =>
     items?.length === 1 && Object.keys(items[0]!).join() === 'text' ? items[0]!.text : items
-  const listed = (value: Note): Remark[] => typeof value === 'string' ? [{ text: value }] : value
+  const listed = (value: Note): Remark[] => (typeof value === 'string' ? [{ text: value }] : value)
   return {
     ...all,
     options: options as O & ElementOptions,
-    schema: { title: `Remarks${max}`, anyOf: [textUpTo(options.max).codec.schema, all.schema], 'x-expects': 'text, or a list of remarks with text, authorId and time', ...options.about && { description: options.about } },
+    schema: {
+      title: `Remarks${max}`,
+      anyOf: [textUpTo(options.max).codec.schema, all.schema],
+      'x-expects': 'text, or a list of remarks with text, authorId and time',
+      ...(options.about && { description: options.about })
+    },
     accept: value => alone(all.accept(listed(value)))!,
     read: holder => alone(all.read(holder)),
     write: (holder, value) => all.write(holder, value === undefined ? undefined : listed(value))

@@ -13,4 +13,5 @@ const digits = datatype<string>({
 })
 
 /** The NPI in use among the identifiers, as its ten digits. */
-export const npi = <const O extends ElementOptions = object>(options?: O) => inItemWithUse('identifier', npiSystem, digits('value', options))
+export const npi = <const O extends ElementOptions = object>(options?: O) =>
+  inItemWithUse('identifier', npiSystem, digits('value', options))

@@ -12,7 +12,12 @@ export const firstItemLens: ListItemLens = items => items.length === 0 ? -1 : 0
  * A field that shows one item of a list as a codec does, whether that shows anything of it yet or not: a Dosage that so
  * far has only a text takes a dose. The other items are kept, and of this one what the codec keeps.
  */
-export function listItemField<T, const O extends ElementOptions = object> (codec: Codec<T>, path: string, lens: ListItemLens, options: O = {} as O): Element<T, O> {
+export function listItemField<T, const O extends ElementOptions = object> (
+  codec: Codec<T>,
+  path: string,
+  lens: ListItemLens,
+  options: O = {} as O
+): Element<T, O> {
   return {
     ...datatype(codec)(path, options),
     read (holder) {

@@ -2,8 +2,8 @@ import { isElement } from '../core/path.js'
 import type { InputNormalizer } from '../core/mapping.js'
 
 /**
- * The one policy without an authority among those that were sent, as the `policyUri` that it is shown as. Several of them,
- * or one beside a `policyUri`, stay where they are and are refused there.
+ * The one policy without an authority among those that were sent, as the `policyUri` that it is shown as. Several of
+ * them, or one beside a `policyUri`, stay where they are and are refused there.
  */
 export const policyUri: InputNormalizer = (sent, emptied) => {
   const { policies = [], ...others } = sent
@@ -15,4 +15,5 @@ export const policyUri: InputNormalizer = (sent, emptied) => {
   return { ...others, policyUri: separate.uri, ...left !== undefined && { policies: left } }
 }
 
-const hasUriAlone = (policy: unknown): policy is { readonly uri: unknown } => isElement(policy) && Object.keys(policy).join() === 'uri'
+const hasUriAlone = (policy: unknown): policy is { readonly uri: unknown } =>
+  isElement(policy) && Object.keys(policy).join() === 'uri'

@@ -66,8 +66,12 @@ function buildAnswer (items: Datatype<ResponseItem>): Datatype<Answer> {
   const { codec } = backbone({ ...values, items: items.list('item') }, { schema: valueOrItems, where: isShown })
   const bare = [text.codec.schema, decimal.codec.schema, boolean.codec.schema]
   return datatype<Answer>({
-    ...codec as unknown as Datatype<Answer>['codec'],
-    schema: { anyOf: [...bare, codec.schema], 'x-expects': 'text, a number, true or false, or an object with one value such as valueString or valueCoding, items or both' },
+    ...(codec as unknown as Datatype<Answer>['codec']),
+    schema: {
+      anyOf: [...bare, codec.schema],
+      'x-expects':
+        'text, a number, true or false, or an object with one value such as valueString or valueCoding, items or both'
+    },
     accept: answer => codec.accept!(named(answer) as never) as Answer,
     write: (answer, before) => codec.write(named(answer) as never, before)
   })

@@ -4,7 +4,10 @@ import { backbone } from '../core/structure.js'
 
 const { codec } = backbone({ allowed: boolean('allowedBoolean', { required: true, choice: 'allowed' }) })
 
-/** Whether another product may be given. Which one, said by a code, is kept unseen until this is set; the reason goes with it. */
+/**
+ * Whether another product may be given. Which one, said by a code, is kept unseen until this is set; the reason goes
+ * with it.
+ */
 export const substitutionAllowed = datatype<boolean>({
   ...boolean.codec,
   revises: true,

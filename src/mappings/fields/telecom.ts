@@ -7,13 +7,16 @@ import { inItemWithUse } from './in-item.js'
 type Options = ElementOptions & { readonly max?: number }
 
 /** The first telephone number in use among the ContactPoints at a path; the others are kept. */
-export const phone = <const O extends Options = object>(path: string, options?: O) => contactPoint('phone', path, token(options?.max), options)
+export const phone = <const O extends Options = object>(path: string, options?: O) =>
+  contactPoint('phone', path, token(options?.max), options)
 
 /** The first e-mail address in use among the ContactPoints at a path; the others are kept. */
-export const email = <const O extends Options = object>(path: string, options?: O) => contactPoint('email', path, token(options?.max), options)
+export const email = <const O extends Options = object>(path: string, options?: O) =>
+  contactPoint('email', path, token(options?.max), options)
 
 /** The same, where a text that is no e-mail address is refused. */
-export const emailAddress = <const O extends Options = object>(path: string, options?: O) => contactPoint('email', path, address(options?.max), options)
+export const emailAddress = <const O extends Options = object>(path: string, options?: O) =>
+  contactPoint('email', path, address(options?.max), options)
 
 /** One @ between two words; anything more exact refuses addresses that exist. */
 const addressForm = '^[^\\s@\\u0000-\\u001F\\u007F]+@[^\\s@\\u0000-\\u001F\\u007F]+$'
@@ -23,11 +26,20 @@ const token = (max?: number): Datatype<string> => datatype({ ...textUpTo(max).co
 function address (max?: number): Datatype<string> {
   const { codec } = token(max)
   const { format: _, ...schema } = codec.schema
-  return datatype({ ...codec, schema: { ...schema, pattern: addressForm, 'x-expects': `an e-mail address${max === undefined ? '' : ` of at most ${max} characters`}` } })
+  return datatype({
+    ...codec,
+    schema: {
+      ...schema,
+      pattern: addressForm,
+      'x-expects': `an e-mail address${max === undefined ? '' : ` of at most ${max} characters`}`
+    }
+  })
 }
 
 /** Extensions that give a number in parts. */
-const numberParts = ['area', 'country', 'extension', 'local'].map(part => `http://hl7.org/fhir/StructureDefinition/contactpoint-${part}`)
+const numberParts = ['area', 'country', 'extension', 'local'].map(
+  part => `http://hl7.org/fhir/StructureDefinition/contactpoint-${part}`
+)
 
 /** The value of a ContactPoint, whose parts go with it. */
 function described<T, O extends ElementOptions> (value: Element<T, O>): Element<T, O> {
@@ -40,6 +52,11 @@ function described<T, O extends ElementOptions> (value: Element<T, O>): Element<
   }
 }
 
-function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, value: Datatype<string>, options?: O) {
+function contactPoint<const O extends ElementOptions = object> (
+  system: 'phone' | 'email',
+  path: string,
+  value: Datatype<string>,
+  options?: O
+) {
   return inItemWithUse(path, system, described(value('value', options as O & ElementOptions)))
 }

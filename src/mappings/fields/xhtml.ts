@@ -1,13 +1,19 @@
 /**
- * The part of XHTML that a Narrative may have (R4 invariants txt-1 and txt-2): well-formed, no scripts, forms or frames,
- * no events. http://hl7.org/fhir/R4/narrative.html#xhtml
+ * The part of XHTML that a Narrative may have (R4 invariants txt-1 and txt-2): well-formed, no scripts, forms or
+ * frames, no events. http://hl7.org/fhir/R4/narrative.html#xhtml
  */
 
-const elements = new Set(`a abbr acronym address b bdo big blockquote br caption cite code col colgroup dd del dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i
-  img ins kbd li ol p pre q samp small span strong sub sup table tbody td tfoot th thead tr tt ul var`.split(/\s+/))
+const elements = new Set(
+  `a abbr acronym address b bdo big blockquote br caption cite code col colgroup dd del dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i
+  img ins kbd li ol p pre q samp small span strong sub sup table tbody td tfoot th thead tr tt ul var`.split(/\s+/)
+)
 
-const attributes = new Set(`abbr align alt axis border cellpadding cellspacing char charoff cite class colspan datetime dir frame headers height href
-  hreflang id lang longdesc name nowrap rel rev rowspan rules scope space span src start style summary title type valign width xml:lang xmlns`.split(/\s+/))
+const attributes = new Set(
+  `abbr align alt axis border cellpadding cellspacing char charoff cite class colspan datetime dir frame headers height href
+  hreflang id lang longdesc name nowrap rel rev rowspan rules scope space span src start style summary title type valign width xml:lang xmlns`.split(
+      /\s+/
+    )
+)
 
 const comment = '<!--(?:(?!--)[^])*-->'
 const tag = '<(\\/?)([a-z][a-z0-9]*)((?:\\s+[A-Za-z:-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'))*)\\s*(\\/?)>'
@@ -15,13 +21,17 @@ const entity = '&(?:amp|lt|gt|quot|apos|#\\d+|#x[0-9a-fA-F]+);'
 const token = new RegExp(`${comment}|${tag}|${entity}|[^<&]+`, 'y')
 const attribute = /([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
 
-/** Whether a text is one div of what a Narrative may have, with something to read in it. Stricter than R4: links and styles load nothing. */
+/**
+ * Whether a text is one div of what a Narrative may have, with something to read in it. Stricter than R4: links and
+ * styles load nothing.
+ */
 export function isNarrative (xhtml: string): boolean {
   return isDiv(xhtml, token, isHarmless)
 }
 
 /** The named characters of XHTML beside those of XML. */
-const characters = `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil
+const characters =
+  `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil
   sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH
   Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil
   egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml
@@ -30,14 +40,27 @@ const characters = `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf l
   omega thetasym upsih piv ensp emsp thinsp zwnj zwj lrm rlm ndash mdash lsquo rsquo sbquo ldquo rdquo bdquo dagger Dagger bull hellip permil prime
   Prime lsaquo rsaquo oline frasl euro image weierp real trade alefsym larr uarr rarr darr harr crarr lArr uArr rArr dArr hArr forall part exist empty
   nabla isin notin ni prod sum minus lowast radic prop infin ang and or cap cup int there4 sim cong asymp ne equiv le ge sub sup nsub sube supe oplus
-  otimes perp sdot lceil rceil lfloor rfloor lang rang loz spades clubs hearts diams`.trim().split(/\s+/)
+  otimes perp sdot lceil rceil lfloor rfloor lang rang loz spades clubs hearts diams`
+    .trim()
+    .split(/\s+/)
 
-const anyTag = '<(\\/?)((?:[A-Za-z_][\\w.-]*:)?[a-z][a-z0-9]*)((?:\\s+[\\w:.-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'))*)\\s*(\\/?)>'
-const anyToken = new RegExp(`${comment}|<!\\[CDATA\\[(?:(?!\\]\\]>)[^])*\\]\\]>|${anyTag}|${entity}|&(?:${characters.join('|')});|[^<&\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F]+`, 'y')
+const anyTag =
+  '<(\\/?)((?:[A-Za-z_][\\w.-]*:)?[a-z][a-z0-9]*)((?:\\s+[\\w:.-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'))*)\\s*(\\/?)>'
+const anyToken = new RegExp(
+  `${comment}|<!\\[CDATA\\[(?:(?!\\]\\]>)[^])*\\]\\]>|${anyTag}|${entity}|&(?:${characters.join('|')});|[^<&\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F]+`,
+  'y'
+)
 
-/** Whether a text is a div of R4's elements that an XML parser reads, with something to read in it; without events, and with any link. */
+/**
+ * Whether a text is a div of R4's elements that an XML parser reads, with something to read in it; without events, and
+ * with any link.
+ */
 export function isXhtml (text: string): boolean {
-  return isDiv(text.replace(/^\s*<\?xml\s[^<>]*\?>/, '').trim(), anyToken, ({ name, value }) => !/^on/i.test(name) && !/^\s*javascript:/i.test(value))
+  return isDiv(
+    text.replace(/^\s*<\?xml\s[^<>]*\?>/, '').trim(),
+    anyToken,
+    ({ name, value }) => !/^on/i.test(name) && !/^\s*javascript:/i.test(value)
+  )
 }
 
 interface Attribute { readonly name: string, readonly value: string }
@@ -52,7 +75,11 @@ function isDiv (xhtml: string, tokens: RegExp, isAllowed: (attribute: Attribute)
     const [full, slash, name, list = '', empty] = match
     isSaying ||= localName(name) === 'img' || (name === undefined && !full.startsWith('<!--') && full.trim() !== '')
     if (name === undefined) continue
-    if (slash === '/' ? open.pop() !== name || list !== '' : !elements.has(localName(name)!) || !areAllowed(list, isAllowed)) return false
+    if (
+      slash === '/'
+        ? open.pop() !== name || list !== ''
+        : !elements.has(localName(name)!) || !areAllowed(list, isAllowed)
+    ) { return false }
     if (slash !== '/' && empty !== '/') open.push(name)
   }
   return open.length === 0 && isSaying
@@ -62,7 +89,10 @@ const localName = (name: string | undefined): string | undefined => name?.slice(
 
 function areAllowed (list: string, isAllowed: (attribute: Attribute) => boolean): boolean {
   if (list === '') return true
-  const found = [...list.matchAll(attribute)].map(([, name, double, single]) => ({ name: name!, value: double ?? single! }))
+  const found = [...list.matchAll(attribute)].map(([, name, double, single]) => ({
+    name: name!,
+    value: double ?? single!
+  }))
   return new Set(found.map(({ name }) => name)).size === found.length && found.every(isAllowed)
 }
 

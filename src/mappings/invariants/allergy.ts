@@ -18,4 +18,8 @@ export const allergyRules: readonly Rule[] = [
 ]
 
 const isEnteredInError = (allergy: FhirElement): boolean =>
-  hasCoding(allergy.verificationStatus, 'http://terminology.hl7.org/CodeSystem/allergyintolerance-verification', 'entered-in-error')
+  hasCoding(
+    allergy.verificationStatus,
+    'http://terminology.hl7.org/CodeSystem/allergyintolerance-verification',
+    'entered-in-error'
+  )

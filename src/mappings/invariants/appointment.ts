@@ -13,8 +13,10 @@ export const appointmentRules: readonly Rule[] = [
     key: 'app-1',
     fields: ['participants'],
     message: 'each participant needs an actorId or a role',
-    holds: appointment => itemsAt(appointment, 'participant').every(participant =>
-      isElement(participant) && (exists(participant, 'type') || exists(participant, 'actor')))
+    holds: appointment =>
+      itemsAt(appointment, 'participant').every(
+        participant => isElement(participant) && (exists(participant, 'type') || exists(participant, 'actor'))
+      )
   },
   {
     key: 'app-2',
@@ -26,12 +28,15 @@ export const appointmentRules: readonly Rule[] = [
     key: 'app-3',
     fields: ['status', 'start', 'end'],
     message: 'only a proposed, cancelled or waitlist appointment can be without start and end',
-    holds: appointment => (exists(appointment, 'start') && exists(appointment, 'end')) || ['proposed', 'cancelled', 'waitlist'].includes(appointment.status as string)
+    holds: appointment =>
+      (exists(appointment, 'start') && exists(appointment, 'end')) ||
+      ['proposed', 'cancelled', 'waitlist'].includes(appointment.status as string)
   },
   {
     key: 'app-4',
     fields: ['cancelationReason', 'status'],
     message: 'only a cancelled or noshow appointment has a cancelationReason',
-    holds: appointment => !exists(appointment, 'cancelationReason') || ['cancelled', 'noshow'].includes(appointment.status as string)
+    holds: appointment =>
+      !exists(appointment, 'cancelationReason') || ['cancelled', 'noshow'].includes(appointment.status as string)
   }
 ]

@@ -7,6 +7,9 @@ export const auditEventRules: readonly Rule[] = [
     key: 'sev-1',
     fields: ['entity'],
     message: 'an entity has a name or a query, not both',
-    holds: event => itemsAt(event, 'entity').every(entity => !isElement(entity) || !exists(entity, 'name') || !exists(entity, 'query'))
+    holds: event =>
+      itemsAt(event, 'entity').every(
+        entity => !isElement(entity) || !exists(entity, 'name') || !exists(entity, 'query')
+      )
   }
 ]

@@ -7,6 +7,9 @@ export const carePlanRules: readonly Rule[] = [
     key: 'cpl-3',
     fields: ['activity'],
     message: 'an activity with referenceId has no other field',
-    holds: plan => itemsAt(plan, 'activity').every(activity => isElement(activity) && !(exists(activity, 'detail') && exists(activity, 'reference')))
+    holds: plan =>
+      itemsAt(plan, 'activity').every(
+        activity => isElement(activity) && !(exists(activity, 'detail') && exists(activity, 'reference'))
+      )
   }
 ]

@@ -9,7 +9,10 @@ export const careTeamRules: readonly Rule[] = [
     key: 'ctm-1',
     fields: ['participant'],
     message: 'onBehalfOfId is only for a member who is a Practitioner',
-    holds: team => itemsAt(team, 'participant').every(participant => !isElement(participant) || !exists(participant, 'onBehalfOf') || mayBePractitioner(participant))
+    holds: team =>
+      itemsAt(team, 'participant').every(
+        participant => !isElement(participant) || !exists(participant, 'onBehalfOf') || mayBePractitioner(participant)
+      )
   }
 ]
 

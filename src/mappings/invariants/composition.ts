@@ -15,19 +15,24 @@ export const compositionRules: readonly Rule[] = [
     key: 'cmp-1',
     fields: ['sections'],
     message: 'each section needs text, resourceIds or sections',
-    holds: composition => sectionsIn(composition).every(section => ['text', 'entry', 'section'].some(part => exists(section, part)))
+    holds: composition =>
+      sectionsIn(composition).every(section => ['text', 'entry', 'section'].some(part => exists(section, part)))
   },
   {
     key: 'cmp-2',
     fields: ['sections'],
     message: 'a section with a stored reason why it is empty cannot have resourceIds',
-    holds: composition => sectionsIn(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
+    holds: composition =>
+      sectionsIn(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
   },
   {
     key: 'txt-1',
     fields: ['sections'],
     message: 'XHTML must be well-formed, use only formatting elements and attributes, and contain visible content',
-    holds: composition => sectionsIn(composition).map(section => at(section, 'text.div')).every(div => typeof div !== 'string' || isNarrative(div))
+    holds: composition =>
+      sectionsIn(composition)
+        .map(section => at(section, 'text.div'))
+        .every(div => typeof div !== 'string' || isNarrative(div))
   }
 ]
 

@@ -8,7 +8,10 @@ export const goalRules: readonly Rule[] = [
     key: 'gol-1',
     fields: ['target'],
     message: 'a target with a detail needs a measure',
-    holds: goal => itemsAt(goal, 'target').every(target => !isElement(target) || !exists(target, 'detail[x]') || exists(target, 'measure'))
+    holds: goal =>
+      itemsAt(goal, 'target').every(
+        target => !isElement(target) || !exists(target, 'detail[x]') || exists(target, 'measure')
+      )
   },
   rangeRule('detailRange', 'target')
 ]

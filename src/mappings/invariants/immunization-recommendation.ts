@@ -7,6 +7,9 @@ export const immunizationRecommendationRules: readonly Rule[] = [
     key: 'imr-1',
     fields: ['recommendation'],
     message: 'each recommendation needs vaccineCode or targetDisease',
-    holds: recommendations => itemsAt(recommendations, 'recommendation').every(item => isElement(item) && (exists(item, 'vaccineCode') || exists(item, 'targetDisease')))
+    holds: recommendations =>
+      itemsAt(recommendations, 'recommendation').every(
+        item => isElement(item) && (exists(item, 'vaccineCode') || exists(item, 'targetDisease'))
+      )
   }
 ]

@@ -5,9 +5,14 @@ export const medicationDispenseRules: readonly Rule[] = [
   {
     key: 'mdd-1',
     fields: ['whenHandedOver', 'whenPrepared'],
-    message: 'whenHandedOver must not be before whenPrepared, and must be at least as precise if both are otherwise equal',
-    // A time that is there without a value, for the extensions that it has, cannot be compared, which R4 counts as broken.
-    holds: dispense => !exists(dispense, 'whenPrepared') || !exists(dispense, 'whenHandedOver') || isNotAfter(dispense.whenPrepared, dispense.whenHandedOver)
+    message:
+      'whenHandedOver must not be before whenPrepared, and must be at least as precise if both are otherwise equal',
+    // A time that is there without a value, for the extensions that it has, cannot be compared, which R4 counts as
+    // broken.
+    holds: dispense =>
+      !exists(dispense, 'whenPrepared') ||
+      !exists(dispense, 'whenHandedOver') ||
+      isNotAfter(dispense.whenPrepared, dispense.whenHandedOver)
   }
 ]
 

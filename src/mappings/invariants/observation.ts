@@ -16,8 +16,14 @@ export const observationRules: readonly Rule[] = [
     key: 'obs-3',
     fields: ['referenceRange'],
     message: 'each range needs low, high or text',
-    holds: observation => [observation, ...itemsAt(observation, 'component')].every(holder => isElement(holder) && itemsAt(holder, 'referenceRange')
-      .every(range => isElement(range) && ['low', 'high', 'text'].some(part => range[part] !== undefined)))
+    holds: observation =>
+      [observation, ...itemsAt(observation, 'component')].every(
+        holder =>
+          isElement(holder) &&
+          itemsAt(holder, 'referenceRange').every(
+            range => isElement(range) && ['low', 'high', 'text'].some(part => range[part] !== undefined)
+          )
+      )
   },
   {
     key: 'obs-6',
@@ -29,8 +35,11 @@ export const observationRules: readonly Rule[] = [
     key: 'obs-7',
     fields: ['component'],
     message: 'a component must not have the code of the observation when the observation has a value',
-    holds: observation => !hasValue(observation) || !itemsAt(observation, 'component').some(component =>
-      isElement(component) && codes(component).some(code => codes(observation).includes(code)))
+    holds: observation =>
+      !hasValue(observation) ||
+      !itemsAt(observation, 'component').some(
+        component => isElement(component) && codes(component).some(code => codes(observation).includes(code))
+      )
   },
   {
     fields: ['referenceRange'],
@@ -44,5 +53,7 @@ export const observationRules: readonly Rule[] = [
 const hasValue = (holder: FhirElement): boolean => Object.keys(holder).some(name => /^value[A-Z]/.test(name))
 
 function codes (holder: FhirElement): string[] {
-  return itemsAt(holder, 'code.coding').flatMap(coding => isElement(coding) && coding.code !== undefined ? [JSON.stringify([coding.system, coding.code])] : [])
+  return itemsAt(holder, 'code.coding').flatMap(coding =>
+    isElement(coding) && coding.code !== undefined ? [JSON.stringify([coding.system, coding.code])] : []
+  )
 }

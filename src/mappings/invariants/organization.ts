@@ -24,4 +24,5 @@ export const organizationRules: readonly Rule[] = [
   }
 ]
 
-const hasHome = (organization: FhirElement, path: string): boolean => itemsAt(organization, path).some(item => isElement(item) && item.use === 'home')
+const hasHome = (organization: FhirElement, path: string): boolean =>
+  itemsAt(organization, path).some(item => isElement(item) && item.use === 'home')

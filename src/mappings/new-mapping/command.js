@@ -1,6 +1,7 @@
 /**
- * Begins a resource that the contract does not have yet: writes its mapping as far as R4's definitions say it, registers
- * it and adds it to the contract of the tests. What it wrote compiles and keeps the laws; names and choices are yours.
+ * Begins a resource that the contract does not have yet: writes its mapping as far as R4's definitions say it,
+ * registers it and adds it to the contract of the tests. What it wrote compiles and keeps the laws; names and choices
+ * are yours.
  *
  *   npm run new-mapping -- Flag [--path flags]
  */
@@ -29,10 +30,16 @@ function readArguments () {
   const { values, positionals: [type = ''] } = readOrRefuse()
   if (!resourceTypes.has(type)) {
     const [nearest] = [...resourceTypes.keys()].sort((a, b) => distance(type, a) - distance(type, b))
-    refuse(type === '' ? 'Name a resource type of R4: npm run new-mapping -- Flag' : `R4 has no resource type with this name; did you mean ${nearest}?`)
+    refuse(
+      type === ''
+        ? 'Name a resource type of R4: npm run new-mapping -- Flag'
+        : `R4 has no resource type with this name; did you mean ${nearest}?`
+    )
   }
   const path = values.path ?? pathOf(type)
-  if (!/^[a-z]+(?:-[a-z]+)*$/.test(path)) refuse('Write the path in lower case, with hyphens between its words: --path related-persons')
+  if (!/^[a-z]+(?:-[a-z]+)*$/.test(path)) {
+    refuse('Write the path in lower case, with hyphens between its words: --path related-persons')
+  }
   return { type, path }
 }
 
@@ -64,13 +71,25 @@ function refuse (message) {
 function toldOf () {
   const required = missing.filter(({ isRequired }) => isRequired)
   const sections = [
-    [`${type} is at /v1/${path} from the next build on. Written:`, [file, `${registryFile}: ${nameOf(path)}`, `${contractFile}: ${path}`]],
-    ['R4 requires these, and the kit has no datatype for them; records are not valid without:', required.map(described)],
-    ['Not shown yet; what is stored there stays there:', missing.filter(({ isRequired }) => !isRequired).map(described)],
+    [
+      `${type} is at /v1/${path} from the next build on. Written:`,
+      [file, `${registryFile}: ${nameOf(path)}`, `${contractFile}: ${path}`]
+    ],
+    [
+      'R4 requires these, and the kit has no datatype for them; records are not valid without:',
+      required.map(described)
+    ],
+    [
+      'Not shown yet; what is stored there stays there:',
+      missing.filter(({ isRequired }) => !isRequired).map(described)
+    ],
     ['R4’s own rules; those on fields that you show belong into src/mappings/invariants:', rulesOf(type)],
     ['Next: docs/how-to/add-a-resource.md', []]
   ]
-  return sections.filter(([title, items]) => items.length > 0 || title.startsWith('Next')).map(([title, items]) => [title, ...items.map(item => `  ${item}`)].join('\n')).join('\n\n')
+  return sections
+    .filter(([title, items]) => items.length > 0 || title.startsWith('Next'))
+    .map(([title, items]) => [title, ...items.map(item => `  ${item}`)].join('\n'))
+    .join('\n\n')
 }
 
 function described ({ path, type: types = [], contentReference }) {

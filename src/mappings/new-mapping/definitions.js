@@ -7,20 +7,45 @@ const resourcesOf = name => readJson(`fhir/r4/${name}.json`).entry.map(entry => 
 const neverStored = new Set(['Bundle', 'Binary', 'Parameters', 'OperationOutcome'])
 
 /** The definitions of the R4 resource types that are stored, by name. */
-export const resourceTypes = new Map(resourcesOf('profiles-resources')
-  .filter(({ kind, abstract, derivation, fhirVersion, type }) =>
-    kind === 'resource' && !abstract && derivation === 'specialization' && fhirVersion === '4.0.1' && !neverStored.has(type))
-  .map(definition => [definition.type, definition]))
+export const resourceTypes = new Map(
+  resourcesOf('profiles-resources')
+    .filter(
+      ({ kind, abstract, derivation, fhirVersion, type }) =>
+        kind === 'resource' &&
+        !abstract &&
+        derivation === 'specialization' &&
+        fhirVersion === '4.0.1' &&
+        !neverStored.has(type)
+    )
+    .map(definition => [definition.type, definition])
+)
 
 /** What every resource or element has, and the simple form shows nowhere or by itself. */
-const ofAll = new Set(['id', 'meta', 'implicitRules', 'language', 'text', 'contained', 'extension', 'modifierExtension'])
+const ofAll = new Set([
+  'id',
+  'meta',
+  'implicitRules',
+  'language',
+  'text',
+  'contained',
+  'extension',
+  'modifierExtension'
+])
 
 /** The elements directly below a path of a type: `Flag`, `Group.characteristic`. */
 export function elementsOf (type, path = type) {
   const depth = path.split('.').length + 1
-  return resourceTypes.get(type).snapshot.element
-    .filter(element => element.path.startsWith(`${path}.`) && element.path.split('.').length === depth && element.max !== '0')
-    .map(element => ({ ...element, name: element.path.split('.').at(-1), isRequired: element.min > 0, isMany: element.max !== '1' }))
+  return resourceTypes
+    .get(type)
+    .snapshot.element.filter(
+      element => element.path.startsWith(`${path}.`) && element.path.split('.').length === depth && element.max !== '0'
+    )
+    .map(element => ({
+      ...element,
+      name: element.path.split('.').at(-1),
+      isRequired: element.min > 0,
+      isMany: element.max !== '1'
+    }))
     .filter(({ name }) => !ofAll.has(name))
 }
 
@@ -47,7 +72,14 @@ function listed (canonical) {
   if (found === undefined) return undefined
   if (found.resourceType === 'CodeSystem') return codesWithin(found.concept ?? [])
   const parts = (found.compose?.include ?? []).map(({ concept, system, valueSet, filter }) =>
-    filter !== undefined ? undefined : concept !== undefined ? concept.map(({ code }) => code) : valueSet !== undefined ? valueSet.flatMap(listed) : listed(system))
+    filter !== undefined
+      ? undefined
+      : concept !== undefined
+        ? concept.map(({ code }) => code)
+        : valueSet !== undefined
+          ? valueSet.flatMap(listed)
+          : listed(system)
+  )
   return parts.includes(undefined) ? undefined : parts.flat()
 }
 
@@ -65,5 +97,13 @@ export function rulesOf (type) {
 export function searchParametersOf (type) {
   return resourcesOf('search-parameters')
     .filter(({ base, expression }) => expression !== undefined && base.includes(type))
-    .map(({ code, type: kind, expression }) => [code, kind, expression.split('|').map(branch => branch.trim()).filter(branch => branch.startsWith(type) || branch.startsWith(`(${type}`)).join(' | ')])
+    .map(({ code, type: kind, expression }) => [
+      code,
+      kind,
+      expression
+        .split('|')
+        .map(branch => branch.trim())
+        .filter(branch => branch.startsWith(type) || branch.startsWith(`(${type}`))
+        .join(' | ')
+    ])
 }

@@ -5,7 +5,21 @@ const from = file => names => Object.fromEntries(names.map(name => [name, `../da
 
 /** The file of each datatype and element that a field may be declared with. */
 const files = {
-  ...from('primitives')(['text', 'uri', 'base64', 'boolean', 'decimal', 'integer', 'unsignedInteger', 'positiveInteger', 'date', 'dateTime', 'instant', 'time', 'anyCode']),
+  ...from('primitives')([
+    'text',
+    'uri',
+    'base64',
+    'boolean',
+    'decimal',
+    'integer',
+    'unsignedInteger',
+    'positiveInteger',
+    'date',
+    'dateTime',
+    'instant',
+    'time',
+    'anyCode'
+  ]),
   ...from('concept')(['concept', 'coding']),
   ...from('complex')(['period', 'attachment', 'address', 'identifier']),
   ...from('quantities')(['quantity', 'simpleQuantity', 'range', 'ratio', 'money']),
@@ -51,14 +65,19 @@ const datatypes = {
   Money: ['money', 'quantity']
 }
 
-/** @typedef {object} Field one line of a mapping: its name, the R4 element, how it is declared, and what that imports */
+/**
+ * @typedef {object} Field one line of a mapping: its name, the R4 element, how it is declared, and what that imports
+ */
 
 /**
  * The fields of a type, or of one of its structures.
  * @returns {{ fields: Field[], missing: object[] }} `missing` are the elements that need a hand
  */
 export function fieldsOf (type, path = type) {
-  const results = elementsOf(type, path).map(element => ({ element, fields: path === type ? ownField(type, element) ?? alike(type, element) : alike(type, element).slice(0, 1) }))
+  const results = elementsOf(type, path).map(element => ({
+    element,
+    fields: path === type ? (ownField(type, element) ?? alike(type, element)) : alike(type, element).slice(0, 1)
+  }))
   return {
     fields: apart(results.flatMap(({ fields }) => fields)),
     missing: results.filter(({ fields }) => fields.length === 0).map(({ element }) => element)
@@ -67,18 +86,33 @@ export function fieldsOf (type, path = type) {
 
 /** No two fields of one name: the second keeps the name of its element. */
 function apart (fields) {
-  return fields.map((field, i) => fields.slice(0, i).some(({ name }) => name === field.name) ? { ...field, name: `${field.element}Id` } : field)
+  return fields.map((field, i) =>
+    fields.slice(0, i).some(({ name }) => name === field.name) ? { ...field, name: `${field.element}Id` } : field
+  )
 }
 
 /** Elements for which the kit has a field of their own on a resource. */
 function ownField (type, element) {
   const { name, isMany, isRequired } = element
   const shape = `${name}: ${typesOf(element)[0]?.code}${isMany ? '[]' : ''}`
-  const field = (called, datatype, text, more = {}) => ({ name: called, element: name, imports: [datatype], isRequired: false, declare: () => text, ...more })
+  const field = (called, datatype, text, more = {}) => ({
+    name: called,
+    element: name,
+    imports: [datatype],
+    isRequired: false,
+    declare: () => text,
+    ...more
+  })
   if (name === 'identifier') return [identifierField(type, field, isMany)]
   if (shape === 'note: Annotation[]') return [field('note', 'note', "note('note')")]
-  if (shape === 'name: HumanName[]') return ['firstName', 'lastName'].map(part => field(part, part, `${part}(${isRequired ? '{ required: true }' : ''})`, { isRequired }))
-  if (shape === 'telecom: ContactPoint[]' && !isRequired) return ['phone', 'email'].map(system => field(system, system, `${system}('telecom')`))
+  if (shape === 'name: HumanName[]') {
+    return ['firstName', 'lastName'].map(part =>
+      field(part, part, `${part}(${isRequired ? '{ required: true }' : ''})`, { isRequired })
+    )
+  }
+  if (shape === 'telecom: ContactPoint[]' && !isRequired) {
+    return ['phone', 'email'].map(system => field(system, system, `${system}('telecom')`))
+  }
   return undefined
 }
 
@@ -104,7 +138,10 @@ function alike (type, element) {
 
 function fieldWith ({ text, imports, kind, targets, codes }, { name, choice, isRequired, isMany, path }) {
   const isTop = path.split('.').length === 2
-  const given = [...isRequired ? ['required: true'] : [], ...choice !== undefined && isTop ? [`choice: '${choice}'`] : []]
+  const given = [
+    ...(isRequired ? ['required: true'] : []),
+    ...(choice !== undefined && isTop ? [`choice: '${choice}'`] : [])
+  ]
   return {
     name: targets === undefined ? name : nameOf(name, targets, isMany),
     element: choice ?? name,
@@ -112,7 +149,8 @@ function fieldWith ({ text, imports, kind, targets, codes }, { name, choice, isR
     kind,
     codes,
     imports,
-    declare: (more = []) => `${text}${isMany ? '.list' : ''}('${name}'${[...given, ...more].length > 0 ? `, { ${[...given, ...more].join(', ')} }` : ''})`
+    declare: (more = []) =>
+      `${text}${isMany ? '.list' : ''}('${name}'${[...given, ...more].length > 0 ? `, { ${[...given, ...more].join(', ')} }` : ''})`
   }
 }
 
@@ -151,7 +189,12 @@ function referenceTo (targets) {
 function structureOf (type, path) {
   const { fields } = fieldsOf(type, path)
   const members = fields.map(({ name, declare }) => `${name}: ${declare()}`)
-  return fields.length === 0 ? undefined : { text: `backbone({ ${members.join(', ')} })`, imports: ['backbone', ...fields.flatMap(({ imports }) => imports)] }
+  return fields.length === 0
+    ? undefined
+    : {
+        text: `backbone({ ${members.join(', ')} })`,
+        imports: ['backbone', ...fields.flatMap(({ imports }) => imports)]
+      }
 }
 
 /** The file of a datatype or element, as a mapping imports it. */

@@ -13,12 +13,19 @@ export function pathOf (type) {
 export const nameOf = path => path.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
 
 /** What R4 says a resource is, as a sentence. */
-const aboutOf = type => `${resourceTypes.get(type).snapshot.element[0].short.replaceAll("'", '’').trim().replace(/\.$/, '')}.`
+const aboutOf = type =>
+  `${resourceTypes.get(type).snapshot.element[0].short.replaceAll("'", '’').trim().replace(/\.$/, '')}.`
 
-/** The filters of a type: for each field the search parameter that looks at its element alone, and one pair for its dates. */
+/**
+ * The filters of a type: for each field the search parameter that looks at its element alone, and one pair for its
+ * dates.
+ */
 function filtersOf (type, fields) {
   const parameters = searchParametersOf(type)
-  const exactly = ({ element, kind }) => parameters.filter(([, of, expression]) => of === kind && [`${type}.${element}`, `(${type}.${element})`].includes(expression))
+  const exactly = ({ element, kind }) =>
+    parameters.filter(
+      ([, of, expression]) => of === kind && [`${type}.${element}`, `(${type}.${element})`].includes(expression)
+    )
   const byField = fields.filter(({ kind }) => kind !== undefined && kind !== 'date').flatMap(field => {
     const [parameter] = exactly(field)
     return parameter === undefined ? [] : [[field.name, parameter]]
@@ -51,7 +58,9 @@ ${lines.join(',\n')}
 function importsOf (fields, date) {
   const names = new Map([['../core/mapping.js', new Set(['mapping'])]])
   if (date !== undefined) names.set('../core/filter.js', new Set(['from', 'until']))
-  for (const name of fields.flatMap(({ imports }) => imports)) names.set(fileOf(name), (names.get(fileOf(name)) ?? new Set()).add(name))
+  for (const name of fields.flatMap(({ imports }) => imports)) {
+    names.set(fileOf(name), (names.get(fileOf(name)) ?? new Set()).add(name))
+  }
   const lines = [...names].map(([file, names]) => [file, `import { ${[...names].sort().join(', ')} } from '${file}'`])
   return lines.sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`).join('')
 }
@@ -77,8 +86,19 @@ export function contractOf (type, path, fields) {
     tier: 'extra',
     createOperation: `create${type}`,
     fhirType: type,
-    fields: own.map(({ name, element, kind = 'any', isRequired, codes = null }) =>
-      ({ name, type: codes === null ? kind : 'enum', path: [`${type}.${element}`], required: isRequired, default: null, readOnly: false, enum: codes, note: '' })),
-    filters: Object.fromEntries([...[...byField].map(([name, [param, kind]]) => [name, { param, type: kind }]), ...dates])
+    fields: own.map(({ name, element, kind = 'any', isRequired, codes = null }) => ({
+      name,
+      type: codes === null ? kind : 'enum',
+      path: [`${type}.${element}`],
+      required: isRequired,
+      default: null,
+      readOnly: false,
+      enum: codes,
+      note: ''
+    })),
+    filters: Object.fromEntries([
+      ...[...byField].map(([name, [param, kind]]) => [name, { param, type: kind }]),
+      ...dates
+    ])
   }
 }

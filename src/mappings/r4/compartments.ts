@@ -2,12 +2,15 @@ import table from './compartments.json' with { type: 'json' }
 
 const rows: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = table
 
-/** The types whose records hold others together, as far as they are known here: http://hl7.org/fhir/R4/compartmentdefinition.html */
+/**
+ * The types whose records hold others together, as far as they are known here:
+ * http://hl7.org/fhir/R4/compartmentdefinition.html
+ */
 export const compartments: readonly string[] = Object.keys(rows)
 
 /**
- * The search parameters by which a record of a type is in the compartment of another one, each of them enough; undefined
- * for a type that R4 does not have in it.
+ * The search parameters by which a record of a type is in the compartment of another one, each of them enough;
+ * undefined for a type that R4 does not have in it.
  */
 export function compartmentParameters (compartment: string, type: string): readonly string[] | undefined {
   const types = Object.hasOwn(rows, compartment) ? rows[compartment]! : {}

@@ -23,15 +23,26 @@ export function checkContained (resource: FhirElement, walk: Walk): void {
   for (const [at, item] of contained.entries()) {
     if (!isPlainObject(item)) continue
     const { id, meta, contained: nested } = item
-    const report = (message: string, ...below: readonly string[]): void => reportFault(walk, message, 'invariant', 'contained', at, ...below)
-    if (nested !== undefined) report('a contained resource contains no others; move them into the outer one (dom-2)', 'contained')
+    const report = (message: string, ...below: readonly string[]): void =>
+      reportFault(walk, message, 'invariant', 'contained', at, ...below)
+    if (nested !== undefined) {
+      report('a contained resource contains no others; move them into the outer one (dom-2)', 'contained')
+    }
     if (id === undefined) report('a contained resource needs an id by which the record refers to it (dom-3)', 'id')
     else if (seen.has(id)) report('another contained resource has this id', 'id')
     else if (typeof id === 'string' && !referred.has(`#${id}`) && !hasReferenceToContainer(item)) report(orphaned)
     seen.add(id)
     if (!isPlainObject(meta)) continue
-    for (const name of ['versionId', 'lastUpdated']) if (name in meta) report('a contained resource has no version; leave it out (dom-4)', 'meta', name)
-    if ('security' in meta) report('a contained resource has no security labels of its own; put them on the record (dom-5)', 'meta', 'security')
+    for (const name of ['versionId', 'lastUpdated']) {
+      if (name in meta) report('a contained resource has no version; leave it out (dom-4)', 'meta', name)
+    }
+    if ('security' in meta) {
+      report(
+        'a contained resource has no security labels of its own; put them on the record (dom-5)',
+        'meta',
+        'security'
+      )
+    }
   }
 }
 

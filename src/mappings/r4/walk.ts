@@ -15,7 +15,12 @@ export interface Walk {
 }
 
 /** Adds a fault at the element where the walk is, or below it. */
-export function reportFault ({ type, steps, issues }: Walk, message: string, code = 'structure', ...below: readonly Step[]): void {
+export function reportFault (
+  { type, steps, issues }: Walk,
+  message: string,
+  code = 'structure',
+  ...below: readonly Step[]
+): void {
   if (issues.length < maxIssues) issues.push(fieldIssue(printPath(type, [...steps, ...below]), message, code))
 }
 
@@ -23,4 +28,5 @@ export function reportFault ({ type, steps, issues }: Walk, message: string, cod
 export const isNothing = (value: unknown): value is undefined | null => value === undefined || value === null
 
 /** Whether a value is an object of JSON, numbers with their text aside. */
-export const isPlainObject = (value: unknown): value is FhirElement => !isNothing(value) && Object.getPrototypeOf(value) === Object.prototype
+export const isPlainObject = (value: unknown): value is FhirElement =>
+  !isNothing(value) && Object.getPrototypeOf(value) === Object.prototype

@@ -14,7 +14,10 @@ export const accounts = mapping('Account', {
   about: 'An account that collects charges, and who pays for them.',
   fields: {
     identifiers: identifiers(),
-    status: code(['active', 'inactive', 'on-hold', 'entered-in-error', 'unknown'])('status', { required: true, filter: 'status' }),
+    status: code(['active', 'inactive', 'on-hold', 'entered-in-error', 'unknown'])('status', {
+      required: true,
+      filter: 'status'
+    }),
     type: concept('type', { filter: 'type' }),
     name: textUpTo(500)('name'),
     patientId: reference('Patient').first('subject', { filter: 'patient' }),

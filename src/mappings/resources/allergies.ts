@@ -12,7 +12,8 @@ import { allergyClinicalStatus, allergyVerificationStatus } from '../value-sets.
 
 const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
 const finding = conceptOf({ max: 500 })
-const activeUnlessEnteredInError = ({ simple }: DefaultContext) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
+const activeUnlessEnteredInError = ({ simple }: DefaultContext) =>
+  simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
 
 /** http://hl7.org/fhir/R4/allergyintolerance.html */
 export const allergies = mapping('AllergyIntolerance', {
@@ -22,11 +23,19 @@ export const allergies = mapping('AllergyIntolerance', {
   fields: {
     identifiers: identifiers(),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
-    clinicalStatus: conceptCode('http://terminology.hl7.org/CodeSystem/allergyintolerance-clinical', allergyClinicalStatus)(
-      'clinicalStatus', { default: activeUnlessEnteredInError, filter: 'clinical-status' }),
-    verificationStatus: conceptCode('http://terminology.hl7.org/CodeSystem/allergyintolerance-verification', allergyVerificationStatus)('verificationStatus'),
+    clinicalStatus: conceptCode(
+      'http://terminology.hl7.org/CodeSystem/allergyintolerance-clinical',
+      allergyClinicalStatus
+    )('clinicalStatus', { default: activeUnlessEnteredInError, filter: 'clinical-status' }),
+    verificationStatus: conceptCode(
+      'http://terminology.hl7.org/CodeSystem/allergyintolerance-verification',
+      allergyVerificationStatus
+    )('verificationStatus'),
     type: code(['allergy', 'intolerance'])('type', { filter: 'type' }),
-    category: code(['food', 'medication', 'environment', 'biologic']).list('category', { maxItems: 4, filter: 'category' }),
+    category: code(['food', 'medication', 'environment', 'biologic']).list('category', {
+      maxItems: 4,
+      filter: 'category'
+    }),
     criticality: code(['low', 'high', 'unable-to-assess'])('criticality', { filter: 'criticality' }),
     code: concept('code', { filter: 'code', about: 'The substance, or that there is no known allergy.' }),
     encounterId: reference('Encounter')('encounter'),

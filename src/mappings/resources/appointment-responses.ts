@@ -8,7 +8,15 @@ import { mapping } from '../core/mapping.js'
 import { appointmentResponseRules } from '../invariants/appointment-response.js'
 import { participationStatus } from '../value-sets.js'
 
-const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
+const actors = [
+  'Patient',
+  'Practitioner',
+  'PractitionerRole',
+  'RelatedPerson',
+  'Device',
+  'HealthcareService',
+  'Location'
+] as const
 
 /** http://hl7.org/fhir/R4/appointmentresponse.html */
 export const appointmentResponses = mapping('AppointmentResponse', {

@@ -15,7 +15,15 @@ import { backbone } from '../core/structure.js'
 import { appointmentRules } from '../invariants/appointment.js'
 import { participationStatus } from '../value-sets.js'
 
-const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
+const actors = [
+  'Patient',
+  'Practitioner',
+  'PractitionerRole',
+  'RelatedPerson',
+  'Device',
+  'HealthcareService',
+  'Location'
+] as const
 
 const participant = withDefault(backbone({
   actorId: typedReference(actors)('actor'),
@@ -30,7 +38,8 @@ const first = (type: string) => ({
   create: { status: 'accepted' }
 })
 
-const proposedUntilTimed = ({ simple }: DefaultContext) => simple.start === undefined && simple.end === undefined ? 'proposed' : 'booked'
+const proposedUntilTimed = ({ simple }: DefaultContext) =>
+  simple.start === undefined && simple.end === undefined ? 'proposed' : 'booked'
 
 /** http://hl7.org/fhir/R4/appointment.html */
 export const appointments = mapping('Appointment', {
@@ -39,12 +48,36 @@ export const appointments = mapping('Appointment', {
   about: 'A planned meeting and its participants.',
   fields: {
     identifiers: identifiers(),
-    status: code(['proposed', 'pending', 'booked', 'arrived', 'fulfilled', 'cancelled', 'noshow', 'entered-in-error', 'checked-in', 'waitlist'])(
-      'status', { required: true, default: proposedUntilTimed, filter: 'status' }),
-    patientId: inMatchingItem('participant', first('Patient'), reference('Patient')('actor', { required: true, filter: 'patient', shortcutOf: 'participants' })),
-    practitionerId: inMatchingItem('participant', first('Practitioner'), reference('Practitioner')('actor', { filter: 'practitioner', shortcutOf: 'participants' })),
-    locationId: inMatchingItem('participant', first('Location'), reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })),
-    participants: participant.list('participant', { about: 'All participants, including the patient and the location.' }),
+    status: code([
+      'proposed',
+      'pending',
+      'booked',
+      'arrived',
+      'fulfilled',
+      'cancelled',
+      'noshow',
+      'entered-in-error',
+      'checked-in',
+      'waitlist'
+    ])('status', { required: true, default: proposedUntilTimed, filter: 'status' }),
+    patientId: inMatchingItem(
+      'participant',
+      first('Patient'),
+      reference('Patient')('actor', { required: true, filter: 'patient', shortcutOf: 'participants' })
+    ),
+    practitionerId: inMatchingItem(
+      'participant',
+      first('Practitioner'),
+      reference('Practitioner')('actor', { filter: 'practitioner', shortcutOf: 'participants' })
+    ),
+    locationId: inMatchingItem(
+      'participant',
+      first('Location'),
+      reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })
+    ),
+    participants: participant.list('participant', {
+      about: 'All participants, including the patient and the location.'
+    }),
     start: instant('start'),
     end: instant('end', { notBefore: 'start' }),
     minutesDuration: positiveInteger('minutesDuration'),
@@ -60,7 +93,10 @@ export const appointments = mapping('Appointment', {
     cancelationReason: concept('cancelationReason'),
     slotIds: reference('Slot').list('slot'),
     basedOnIds: reference('ServiceRequest').list('basedOn'),
-    basedOnId: reference('ServiceRequest').first('basedOn', { shortcutOf: 'basedOnIds', about: 'The first of basedOnIds.' }),
+    basedOnId: reference('ServiceRequest').first('basedOn', {
+      shortcutOf: 'basedOnIds',
+      about: 'The first of basedOnIds.'
+    }),
     requestedPeriod: period.list('requestedPeriod'),
     created: dateTime('created')
   },

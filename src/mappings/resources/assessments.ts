@@ -19,7 +19,11 @@ export const assessments = mapping('ClinicalImpression', {
   about: 'A clinician’s assessment of a patient’s condition.',
   fields: {
     identifiers: identifiers(),
-    status: code(['in-progress', 'completed', 'entered-in-error'])('status', { required: true, default: 'completed', filter: 'status' }),
+    status: code(['in-progress', 'completed', 'entered-in-error'])('status', {
+      required: true,
+      default: 'completed',
+      filter: 'status'
+    }),
     statusReason: concept('statusReason'),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     summary: text('summary', { required: true }),
@@ -27,14 +31,25 @@ export const assessments = mapping('ClinicalImpression', {
     code: concept('code', { about: 'What kind of assessment it is.' }),
     practitionerId: reference(['Practitioner', 'PractitionerRole'])('assessor', { filter: 'assessor' }),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
-    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The time of the state that was assessed.' }),
+    effectiveDateTime: dateTime('effectiveDateTime', {
+      choice: 'effective',
+      about: 'The time of the state that was assessed.'
+    }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
     date: dateTime('date', { default: now, about: 'When the assessment was recorded.' }),
     findings: finding.list('finding'),
     problemIds: reference(problems).list('problem', { about: 'The problems that were considered.' }),
     investigations: backbone({
       name: concept('code', { required: true }),
-      itemIds: reference(['Observation', 'QuestionnaireResponse', 'FamilyMemberHistory', 'DiagnosticReport', 'RiskAssessment', 'ImagingStudy', 'Media']).list('item')
+      itemIds: reference([
+        'Observation',
+        'QuestionnaireResponse',
+        'FamilyMemberHistory',
+        'DiagnosticReport',
+        'RiskAssessment',
+        'ImagingStudy',
+        'Media'
+      ]).list('item')
     }).list('investigation', { about: 'What was looked at, in groups such as signs and symptoms.' }),
     prognosis: concept.list('prognosisCodeableConcept'),
     protocol: uri.list('protocol', { about: 'The protocols that were followed.' }),

@@ -27,9 +27,16 @@ export const auditEvents = mapping('AuditEvent', {
   fields: {
     type: codingOf(auditTypes)('type', { required: true, filter: 'type' }),
     subtype: codingOf(auditSubtypes).list('subtype', { filter: 'subtype' }),
-    action: code(['C', 'R', 'U', 'D', 'E'])('action', { filter: 'action', about: 'Create, read, update, delete or execute.' }),
+    action: code(['C', 'R', 'U', 'D', 'E'])('action', {
+      filter: 'action',
+      about: 'Create, read, update, delete or execute.'
+    }),
     recorded: instant('recorded', { required: true, default: now }),
-    outcome: code(['0', '4', '8', '12'])('outcome', { default: '0', filter: 'outcome', about: 'Success, or a minor, serious or major failure.' }),
+    outcome: code(['0', '4', '8', '12'])('outcome', {
+      default: '0',
+      filter: 'outcome',
+      about: 'Success, or a minor, serious or major failure.'
+    }),
     outcomeDesc: text('outcomeDesc'),
     purposeOfEvent: concept.list('purposeOfEvent'),
     agent: backbone({
@@ -39,13 +46,14 @@ export const auditEvents = mapping('AuditEvent', {
       requestor: boolean('requestor', { required: true, about: 'Whether they began it.' }),
       role: concept.list('role'),
       networkAddress: text('network.address'),
-      networkType: code(['1', '2', '3', '4', '5'])('network.type', { about: 'Machine name, IP address, telephone number, e-mail address or URI.' })
+      networkType: code(['1', '2', '3', '4', '5'])('network.type', {
+        about: 'Machine name, IP address, telephone number, e-mail address or URI.'
+      })
     }).list('agent', { required: true, about: 'Who took part.' }),
-    source: backbone({
-      observer: who('observer', { required: true }),
-      site: text('site'),
-      type: coding.list('type')
-    })('source', { required: true, default: reportingKey, about: 'The system that reports the event.' }),
+    source: backbone({ observer: who('observer', { required: true }), site: text('site'), type: coding.list('type') })(
+      'source',
+      { required: true, default: reportingKey, about: 'The system that reports the event.' }
+    ),
     entity: backbone({
       what: anyResourceReference('what'),
       type: coding('type'),
@@ -53,10 +61,10 @@ export const auditEvents = mapping('AuditEvent', {
       name: text('name'),
       description: text('description'),
       query: base64('query', { about: 'The query that was run, in base64.' }),
-      detail: backbone({
-        type: text('type', { required: true }),
-        value: text('valueString', { required: true, choice: 'value' })
-      }, { where: detail => detail.valueString !== undefined }).list('detail')
+      detail: backbone(
+        { type: text('type', { required: true }), value: text('valueString', { required: true, choice: 'value' }) },
+        { where: detail => detail.valueString !== undefined }
+      ).list('detail')
     }).list('entity', { about: 'What it was done to, each with name or query.' }),
     period: period('period', { about: 'When it happened.' })
   },

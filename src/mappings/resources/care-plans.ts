@@ -10,13 +10,46 @@ import { backbone } from '../core/structure.js'
 import { carePlanRules } from '../invariants/care-plan.js'
 import { requestStatus } from '../value-sets.js'
 
-const authors = ['Practitioner', 'Patient', 'PractitionerRole', 'Device', 'RelatedPerson', 'Organization', 'CareTeam'] as const
-const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'RelatedPerson', 'Patient', 'CareTeam', 'HealthcareService', 'Device'] as const
+const authors = [
+  'Practitioner',
+  'Patient',
+  'PractitionerRole',
+  'Device',
+  'RelatedPerson',
+  'Organization',
+  'CareTeam'
+] as const
+const performers = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'RelatedPerson',
+  'Patient',
+  'CareTeam',
+  'HealthcareService',
+  'Device'
+] as const
 const activities = [
-  'Appointment', 'CommunicationRequest', 'DeviceRequest', 'MedicationRequest', 'NutritionOrder', 'Task', 'ServiceRequest', 'VisionPrescription', 'RequestGroup'
+  'Appointment',
+  'CommunicationRequest',
+  'DeviceRequest',
+  'MedicationRequest',
+  'NutritionOrder',
+  'Task',
+  'ServiceRequest',
+  'VisionPrescription',
+  'RequestGroup'
 ] as const
 const activityStatus = [
-  'not-started', 'scheduled', 'in-progress', 'on-hold', 'completed', 'cancelled', 'stopped', 'unknown', 'entered-in-error'
+  'not-started',
+  'scheduled',
+  'in-progress',
+  'on-hold',
+  'completed',
+  'cancelled',
+  'stopped',
+  'unknown',
+  'entered-in-error'
 ] as const
 
 const activity = backbone({
@@ -53,7 +86,10 @@ export const carePlans = mapping('CarePlan', {
     addressesIds: reference('Condition').list('addresses', { maxItems: 20, about: 'The conditions that it is about.' }),
     goalIds: reference('Goal').list('goal', { maxItems: 20, about: 'The goals of the plan.' }),
     note: note('note', { max: 5000 }),
-    activity: activity.list('activity', { maxItems: 50, about: 'What is to be done: described here, or a request of its own.' }),
+    activity: activity.list('activity', {
+      maxItems: 50,
+      about: 'What is to be done: described here, or a request of its own.'
+    }),
     basedOn: reference('CarePlan').list('basedOn', { maxItems: 10, about: 'The plans that it fulfils.' }),
     replaces: reference('CarePlan').list('replaces', { maxItems: 10, about: 'The plans that it replaces.' }),
     partOf: reference('CarePlan').list('partOf', { maxItems: 10, about: 'The plans that it is a part of.' })

@@ -21,17 +21,23 @@ export const careTeams = mapping('CareTeam', {
   fields: {
     identifiers: identifiers(),
     name: text('name', { required: true }),
-    status: code(['proposed', 'active', 'suspended', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
+    status: code(['proposed', 'active', 'suspended', 'inactive', 'entered-in-error'])('status', {
+      default: 'active',
+      filter: 'status'
+    }),
     patientId: reference('Patient')('subject', { filter: 'patient' }),
     category: concept.list('category', { filter: 'category' }),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
     period: period('period'),
-    participant: backbone({
-      role: concept.first('role'),
-      memberId: typedReference(members)('member'),
-      onBehalfOfId: reference('Organization')('onBehalfOf'),
-      period: period('period')
-    }, { identity: ['memberId'] }).list('participant'),
+    participant: backbone(
+      {
+        role: concept.first('role'),
+        memberId: typedReference(members)('member'),
+        onBehalfOfId: reference('Organization')('onBehalfOf'),
+        period: period('period')
+      },
+      { identity: ['memberId'] }
+    ).list('participant'),
     reasonCode: concept.list('reasonCode'),
     managingOrganizationIds: reference('Organization').list('managingOrganization'),
     phone: phone('telecom'),

@@ -11,7 +11,15 @@ import { from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 
-const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'Device', 'RelatedPerson'] as const
+const performers = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'CareTeam',
+  'Patient',
+  'Device',
+  'RelatedPerson'
+] as const
 
 /** http://hl7.org/fhir/R4/chargeitem.html */
 export const chargeItems = mapping('ChargeItem', {
@@ -20,7 +28,10 @@ export const chargeItems = mapping('ChargeItem', {
   about: 'A service or product for which a patient is charged.',
   fields: {
     identifiers: identifiers(),
-    status: code(['planned', 'billable', 'not-billable', 'aborted', 'billed', 'entered-in-error', 'unknown'])('status', { required: true }),
+    status: code(['planned', 'billable', 'not-billable', 'aborted', 'billed', 'entered-in-error', 'unknown'])(
+      'status',
+      { required: true }
+    ),
     code: concept('code', { required: true, filter: 'code' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     encounterId: reference(['Encounter', 'EpisodeOfCare'])('context'),

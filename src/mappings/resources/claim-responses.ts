@@ -42,7 +42,10 @@ export const claimResponses = mapping('ClaimResponse', {
       date: date('date')
     })('payment'),
     processNote: processNote.list('processNote', { maxItems: 20, about: 'Remarks of the insurer.' }),
-    note: fromFirstItem('processNote', textUpTo(5000)('text', { shortcutOf: 'processNote', about: 'The text of the first processNote.' }))
+    note: fromFirstItem(
+      'processNote',
+      textUpTo(5000)('text', { shortcutOf: 'processNote', about: 'The text of the first processNote.' })
+    )
   },
   rules: [firstItemRule({ field: 'note', list: 'processNote', part: 'text', full: 'processNote' })]
 })

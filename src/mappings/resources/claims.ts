@@ -22,20 +22,35 @@ export const claims = mapping('Claim', {
   fields: {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, filter: 'status' }),
-    type: conceptOf({ max: 200 })('type', { required: true, about: 'Such as professional, institutional or pharmacy.' }),
+    type: conceptOf({ max: 200 })('type', {
+      required: true,
+      about: 'Such as professional, institutional or pharmacy.'
+    }),
     use: code(claimUse)('use', { required: true, filter: 'use' }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
     created: dateTime('created', { required: true, default: now }),
-    providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', { required: true, filter: 'provider' }),
+    providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', {
+      required: true,
+      filter: 'provider'
+    }),
     insurerId: reference('Organization')('insurer'),
-    priority: conceptOf({ max: 50 })('priority', { required: true, about: 'How soon it is to be processed, such as normal or stat.' }),
+    priority: conceptOf({ max: 50 })('priority', {
+      required: true,
+      about: 'How soon it is to be processed, such as normal or stat.'
+    }),
     billablePeriod: period('billablePeriod'),
-    diagnosis: backbone({ sequence, code: clinical('diagnosisCodeableConcept', { required: true, choice: 'diagnosis' }) }, {
-      where: diagnosis => diagnosis.diagnosisCodeableConcept !== undefined
-    }).list('diagnosis', { maxItems: 25, about: 'The diagnoses by their codes.' }),
-    procedure: backbone({ sequence, code: clinical('procedureCodeableConcept', { required: true, choice: 'procedure' }), date: dateTime('date') }, {
-      where: procedure => procedure.procedureCodeableConcept !== undefined
-    }).list('procedure', { maxItems: 25, about: 'The procedures by their codes.' }),
+    diagnosis: backbone(
+      { sequence, code: clinical('diagnosisCodeableConcept', { required: true, choice: 'diagnosis' }) },
+      { where: diagnosis => diagnosis.diagnosisCodeableConcept !== undefined }
+    ).list('diagnosis', { maxItems: 25, about: 'The diagnoses by their codes.' }),
+    procedure: backbone(
+      {
+        sequence,
+        code: clinical('procedureCodeableConcept', { required: true, choice: 'procedure' }),
+        date: dateTime('date')
+      },
+      { where: procedure => procedure.procedureCodeableConcept !== undefined }
+    ).list('procedure', { maxItems: 25, about: 'The procedures by their codes.' }),
     insurance: backbone({
       sequence,
       focal: boolean('focal', { required: true, about: 'Whether this is the coverage that is to pay.' }),

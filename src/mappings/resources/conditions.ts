@@ -19,22 +19,37 @@ export const conditions = mapping('Condition', {
   fields: {
     identifiers: identifiers(),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    clinicalStatus: conceptCode('http://terminology.hl7.org/CodeSystem/condition-clinical', conditionClinicalStatus)('clinicalStatus', { filter: 'clinical-status' }),
-    verificationStatus: conceptCode('http://terminology.hl7.org/CodeSystem/condition-ver-status', conditionVerificationStatus)(
-      'verificationStatus', { filter: 'verification-status' }),
-    category: conceptCode('http://terminology.hl7.org/CodeSystem/condition-category', conditionCategories).list('category', { maxItems: 5, filter: 'category' }),
+    clinicalStatus: conceptCode('http://terminology.hl7.org/CodeSystem/condition-clinical', conditionClinicalStatus)(
+      'clinicalStatus',
+      { filter: 'clinical-status' }
+    ),
+    verificationStatus: conceptCode(
+      'http://terminology.hl7.org/CodeSystem/condition-ver-status',
+      conditionVerificationStatus
+    )('verificationStatus', { filter: 'verification-status' }),
+    category: conceptCode('http://terminology.hl7.org/CodeSystem/condition-category', conditionCategories).list(
+      'category',
+      { maxItems: 5, filter: 'category' }
+    ),
     severity: conceptOf({ max: 200 })('severity', { filter: 'severity' }),
     code: concept('code', { filter: 'code' }),
     bodySite: finding.list('bodySite', { maxItems: 10, about: 'Where in or on the body.' }),
     encounterId: reference('Encounter')('encounter'),
     onsetDateTime: dateTime('onsetDateTime', { choice: 'onset' }),
     onsetString: textUpTo(500)('onsetString', { choice: 'onset' }),
-    abatementDateTime: dateTime('abatementDateTime', { choice: 'abatement', notBefore: 'onsetDateTime', about: 'When it ended.' }),
+    abatementDateTime: dateTime('abatementDateTime', {
+      choice: 'abatement',
+      notBefore: 'onsetDateTime',
+      about: 'When it ended.'
+    }),
     abatementString: textUpTo(500)('abatementString', { choice: 'abatement' }),
     recordedDate: dateTime('recordedDate'),
     recorderId: reference(reporters)('recorder'),
     asserterId: reference(reporters)('asserter', { about: 'Who said so.' }),
-    stage: backbone({ summary: finding('summary'), type: conceptOf({ max: 200 })('type') }).list('stage', { maxItems: 10, about: 'How advanced it is, such as a cancer stage.' }),
+    stage: backbone({ summary: finding('summary'), type: conceptOf({ max: 200 })('type') }).list('stage', {
+      maxItems: 10,
+      about: 'How advanced it is, such as a cancer stage.'
+    }),
     evidence: backbone({
       code: finding.list('code', { maxItems: 10, about: 'The signs.' }),
       detailIds: anyReference.list('detail', { maxItems: 10, about: 'The records of the signs, as Type/id.' })

@@ -19,22 +19,37 @@ type Period = NonNullable<ReturnType<typeof period.codec.read>>
 interface Provision {
   readonly type?: 'deny' | 'permit'
   readonly period?: Period
-  readonly actor?: ReadonlyArray<{ readonly role: ConceptValue, readonly reference: string }>
+  readonly actor?: ReadonlyArray<{ readonly role: ConceptValue; readonly reference: string }>
   readonly action?: readonly ConceptValue[]
   readonly securityLabel?: readonly CodingValue[]
   readonly purpose?: readonly CodingValue[]
   readonly class?: readonly CodingValue[]
   readonly dataPeriod?: Period
-  readonly data?: ReadonlyArray<{ readonly meaning: 'instance' | 'related' | 'dependents' | 'authoredby', readonly reference: string }>
+  readonly data?: ReadonlyArray<{
+    readonly meaning: 'instance' | 'related' | 'dependents' | 'authoredby'
+    readonly reference: string
+  }>
   readonly provision?: readonly Provision[]
 }
 
-const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Organization', 'CareTeam', 'Group', 'Device'] as const
+const actors = [
+  'Patient',
+  'Practitioner',
+  'PractitionerRole',
+  'RelatedPerson',
+  'Organization',
+  'CareTeam',
+  'Group',
+  'Device'
+] as const
 
 const provision = recursiveBackbone<Provision>('Provision', self => ({
   type: code(['deny', 'permit'])('type'),
   period: period('period'),
-  actor: backbone({ role: concept('role', { required: true }), reference: reference(actors)('reference', { required: true }) }).list('actor'),
+  actor: backbone({
+    role: concept('role', { required: true }),
+    reference: reference(actors)('reference', { required: true })
+  }).list('actor'),
   action: concept.list('action'),
   securityLabel: coding.list('securityLabel'),
   purpose: coding.list('purpose'),
@@ -47,7 +62,8 @@ const provision = recursiveBackbone<Provision>('Provision', self => ({
   provision: self.list('provision')
 }))
 
-const policyNotSpecified = ({ simple }: DefaultContext) => simple.policyUri === undefined && simple.policies === undefined ? 'not specified' : undefined
+const policyNotSpecified = ({ simple }: DefaultContext) =>
+  simple.policyUri === undefined && simple.policies === undefined ? 'not specified' : undefined
 
 /** http://hl7.org/fhir/R4/consent.html */
 export const consents = mapping('Consent', {
@@ -57,21 +73,45 @@ export const consents = mapping('Consent', {
   fields: {
     identifiers: identifiers(),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
-    status: code(['draft', 'proposed', 'active', 'rejected', 'inactive'], { shown: ['entered-in-error'] })('status', { required: true, default: 'active', filter: 'status' }),
-    scope: conceptCode('http://terminology.hl7.org/CodeSystem/consentscope', consentScopes)('scope', { required: true, filter: 'scope' }),
+    status: code(['draft', 'proposed', 'active', 'rejected', 'inactive'], { shown: ['entered-in-error'] })('status', {
+      required: true,
+      default: 'active',
+      filter: 'status'
+    }),
+    scope: conceptCode('http://terminology.hl7.org/CodeSystem/consentscope', consentScopes)('scope', {
+      required: true,
+      filter: 'scope'
+    }),
     category: concept.oneOrList('category', { required: true, filter: 'category' }),
     dateTime: dateTime('dateTime', { default: now, about: 'When it was signed.' }),
-    performerId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Organization']).first('performer', {
-      resolveAmong: ['Practitioner', 'Patient'], about: 'Who agrees; a bare id is looked for among the practitioners, then the patients.'
+    performerId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Organization']).first(
+      'performer',
+      {
+        resolveAmong: ['Practitioner', 'Patient'],
+        about: 'Who agrees; a bare id is looked for among the practitioners, then the patients.'
+      }
+    ),
+    organizationId: reference('Organization').first('organization', {
+      filter: 'organization',
+      about: 'The custodian.'
     }),
-    organizationId: reference('Organization').first('organization', { filter: 'organization', about: 'The custodian.' }),
-    policyUri: inMatchingItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri', { about: 'The policy without an authority.' })),
-    policies: backbone({ authority: uri('authority', { required: true }), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy', {
+    policyUri: inMatchingItem(
+      'policy',
+      { find: policy => policy.authority === undefined && policy.uri !== undefined },
+      uri('uri', { about: 'The policy without an authority.' })
+    ),
+    policies: backbone(
+      { authority: uri('authority', { required: true }), uri: uri('uri') },
+      { where: policy => policy.authority !== undefined }
+    ).list('policy', {
       about: 'The policies with an authority. One without may be sent here too, and is shown as policyUri.'
     }),
     policyRule: concept('policyRule', { default: policyNotSpecified }),
     sourceAttachment: attachment('sourceAttachment', { choice: 'source' }),
-    sourceReferenceId: reference(['Consent', 'DocumentReference', 'Contract', 'QuestionnaireResponse'])('sourceReference', { choice: 'source' }),
+    sourceReferenceId: reference(['Consent', 'DocumentReference', 'Contract', 'QuestionnaireResponse'])(
+      'sourceReference',
+      { choice: 'source' }
+    ),
     verification: backbone({
       verified: boolean('verified', { required: true }),
       verifiedWith: reference(['Patient', 'RelatedPerson'])('verifiedWith'),

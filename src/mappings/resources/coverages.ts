@@ -23,8 +23,12 @@ export const coverages = mapping('Coverage', {
     type: conceptOf({ max: 200 })('type', { filter: 'type' }),
     subscriberId: textUpTo(200)('subscriberId', { about: 'The number that the insurer gave the subscriber.' }),
     subscriberRef: reference(['Patient', 'RelatedPerson'])('subscriber', { about: 'Who signed for the insurance.' }),
-    policyHolderRef: reference(['Patient', 'RelatedPerson', 'Organization'])('policyHolder', { about: 'Who owns the policy.' }),
-    relationship: conceptOf({ max: 100 })('relationship', { about: 'Relationship of the patient to the subscriber, such as self or child.' }),
+    policyHolderRef: reference(['Patient', 'RelatedPerson', 'Organization'])('policyHolder', {
+      about: 'Who owns the policy.'
+    }),
+    relationship: conceptOf({ max: 100 })('relationship', {
+      about: 'Relationship of the patient to the subscriber, such as self or child.'
+    }),
     period: period('period'),
     payorIds: reference(payors).list('payor', { required: true, maxItems: 10 }),
     class: backbone({

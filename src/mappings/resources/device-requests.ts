@@ -13,7 +13,16 @@ import { backbone } from '../core/structure.js'
 import { deviceRequestRules } from '../invariants/device-request.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
 
-const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'HealthcareService', 'Patient', 'Device', 'RelatedPerson'] as const
+const performers = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'CareTeam',
+  'HealthcareService',
+  'Patient',
+  'Device',
+  'RelatedPerson'
+] as const
 
 const value = choice<unknown>('value', [
   { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
@@ -31,21 +40,40 @@ export const deviceRequests = mapping('DeviceRequest', {
     identifiers: identifiers(),
     status: code(requestStatus)('status', { default: 'active', filter: 'status' }),
     intent: code(requestIntent)('intent', { required: true, default: 'order', filter: 'intent' }),
-    code: concept('codeCodeableConcept', { required: true, choice: 'code', filter: 'code', about: 'The kind of device; deviceId can be used instead.' }),
-    deviceId: reference('Device')('codeReference', { choice: 'code', filter: 'device', about: 'The specific device, instead of code.' }),
-    patientId: reference(['Patient', 'Group', 'Location', 'Device'])('subject', { required: true, about: 'Whom or what the device is for.' }),
+    code: concept('codeCodeableConcept', {
+      required: true,
+      choice: 'code',
+      filter: 'code',
+      about: 'The kind of device; deviceId can be used instead.'
+    }),
+    deviceId: reference('Device')('codeReference', {
+      choice: 'code',
+      filter: 'device',
+      about: 'The specific device, instead of code.'
+    }),
+    patientId: reference(['Patient', 'Group', 'Location', 'Device'])('subject', {
+      required: true,
+      about: 'Whom or what the device is for.'
+    }),
     priority: code(requestPriority)('priority'),
     authoredOn: dateTime('authoredOn', { default: now }),
-    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Device'])('requester', { filter: 'requester' }),
+    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Device'])('requester', {
+      filter: 'requester'
+    }),
     performerId: reference(performers)('performer', { filter: 'performer', about: 'Who is to provide the device.' }),
     performerType: concept('performerType'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
     reasonCode: concept.oneOrList('reasonCode'),
     basedOn: anyReference.list('basedOn', { about: 'The plans or orders that it fulfils, as Type/id.' }),
-    parameter: backbone({ code: concept('code'), value }).list('parameter', { about: 'Details of the device, such as its size.' }),
+    parameter: backbone({ code: concept('code'), value }).list('parameter', {
+      about: 'Details of the device, such as its size.'
+    }),
     insuranceIds: reference(['Coverage', 'ClaimResponse']).list('insurance'),
     note: note('note'),
-    occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence', about: 'When the device is to be used.' }),
+    occurrenceDateTime: dateTime('occurrenceDateTime', {
+      choice: 'occurrence',
+      about: 'When the device is to be used.'
+    }),
     occurrencePeriod: period('occurrencePeriod', { choice: 'occurrence' })
   },
   filters: {

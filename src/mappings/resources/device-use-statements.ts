@@ -14,18 +14,32 @@ export const deviceUseStatements = mapping('DeviceUseStatement', {
   about: 'A report that a patient uses a device.',
   fields: {
     identifiers: identifiers(),
-    status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold'])('status', { required: true, default: 'active' }),
+    status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold'])('status', {
+      required: true,
+      default: 'active'
+    }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     deviceId: reference('Device')('device', { required: true, filter: 'device' }),
     timingDateTime: dateTime('timingDateTime', { choice: 'timing', about: 'When it is used.' }),
     timingPeriod: period('timingPeriod', { choice: 'timing' }),
     recordedOn: dateTime('recordedOn', { default: now }),
-    sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', { about: 'Who reports it.' }),
+    sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', {
+      about: 'Who reports it.'
+    }),
     reasonCode: concept.oneOrList('reasonCode'),
-    reasonReferenceIds: reference(['Condition', 'Observation', 'DiagnosticReport', 'DocumentReference', 'Media']).list('reasonReference'),
+    reasonReferenceIds: reference(['Condition', 'Observation', 'DiagnosticReport', 'DocumentReference', 'Media']).list(
+      'reasonReference'
+    ),
     bodySite: concept('bodySite'),
     basedOn: reference('ServiceRequest').list('basedOn'),
-    derivedFromIds: reference(['ServiceRequest', 'Procedure', 'Claim', 'Observation', 'QuestionnaireResponse', 'DocumentReference']).list('derivedFrom'),
+    derivedFromIds: reference([
+      'ServiceRequest',
+      'Procedure',
+      'Claim',
+      'Observation',
+      'QuestionnaireResponse',
+      'DocumentReference'
+    ]).list('derivedFrom'),
     note: note('note')
   }
 })

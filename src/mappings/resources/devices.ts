@@ -18,7 +18,10 @@ export const devices = mapping('Device', {
     identifiers: identifiers(),
     deviceName: deviceName({ required: true, filter: 'device-name', about: 'The name by which its users know it.' }),
     type: concept('type', { filter: 'type' }),
-    status: code(['active', 'inactive', 'entered-in-error', 'unknown'])('status', { default: 'active', filter: 'status' }),
+    status: code(['active', 'inactive', 'entered-in-error', 'unknown'])('status', {
+      default: 'active',
+      filter: 'status'
+    }),
     patientId: reference('Patient')('patient', { filter: 'patient', about: 'Who wears or carries it.' }),
     manufacturer: text('manufacturer', { filter: 'manufacturer' }),
     modelNumber: text('modelNumber', { filter: 'model' }),
@@ -31,12 +34,17 @@ export const devices = mapping('Device', {
       carrierHRF: text('carrierHRF'),
       issuer: uri('issuer'),
       jurisdiction: uri('jurisdiction')
-    }).list('udiCarrier', { about: 'The Unique Device Identifier: its device identifier, its human-readable form, the issuer and the jurisdiction.' }),
+    }).list('udiCarrier', {
+      about:
+        'The Unique Device Identifier: its device identifier, its human-readable form, the issuer and the jurisdiction.'
+    }),
     ownerId: reference('Organization')('owner', { filter: 'organization', about: 'Who is responsible for it.' }),
     locationId: reference('Location')('location', { filter: 'location' }),
     parentId: reference('Device')('parent', { about: 'The device that it is a part of.' }),
     url: uri('url', { about: 'Where it can be reached.' }),
-    version: backbone({ value: text('value', { required: true }), type: concept('type') }).list('version', { about: 'The versions of its hardware and software.' }),
+    version: backbone({ value: text('value', { required: true }), type: concept('type') }).list('version', {
+      about: 'The versions of its hardware and software.'
+    }),
     safety: concept.list('safety', { about: 'Safety information, such as that it contains latex.' }),
     note: note('note')
   },

@@ -47,22 +47,36 @@ export const documents = mapping('Composition', {
     category: concept.oneOrList('category', { filter: 'category' }),
     title: text('title', { required: true, filter: 'title' }),
     date: dateTime('date', { required: true, default: now, filter: 'date' }),
-    practitionerId: author.first('author', { required: true, filter: 'author', shortcutOf: 'authorIds', about: 'The first author.' }),
+    practitionerId: author.first('author', {
+      required: true,
+      filter: 'author',
+      shortcutOf: 'authorIds',
+      about: 'The first author.'
+    }),
     authorIds: author.list('author', { about: 'All authors.' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
     sections: recursiveList(section, 'section'),
-    confidentiality: code(['U', 'L', 'M', 'N', 'R', 'V'])('confidentiality', { filter: 'confidentiality', about: 'From unrestricted to very restricted.' }),
-    attester: backbone({
-      mode: code(['personal', 'professional', 'legal', 'official'])('mode', { required: true }),
-      time: dateTime('time'),
-      partyId: reference(['Patient', 'RelatedPerson', 'Practitioner', 'PractitionerRole', 'Organization'])('party')
-    }, { identity: ['partyId'] }).list('attester', { about: 'Who attests to the document.' }),
+    confidentiality: code(['U', 'L', 'M', 'N', 'R', 'V'])('confidentiality', {
+      filter: 'confidentiality',
+      about: 'From unrestricted to very restricted.'
+    }),
+    attester: backbone(
+      {
+        mode: code(['personal', 'professional', 'legal', 'official'])('mode', { required: true }),
+        time: dateTime('time'),
+        partyId: reference(['Patient', 'RelatedPerson', 'Practitioner', 'PractitionerRole', 'Organization'])('party')
+      },
+      { identity: ['partyId'] }
+    ).list('attester', { about: 'Who attests to the document.' }),
     custodianId: reference('Organization')('custodian'),
-    relatesTo: backbone({
-      code: code(documentRelations)('code', { required: true }),
-      targetId: reference('Composition')('targetReference', { required: true, choice: 'target' })
-    }, { where: related => related.targetReference !== undefined }).list('relatesTo', { about: 'The documents that it replaces, signs or adds to.' }),
+    relatesTo: backbone(
+      {
+        code: code(documentRelations)('code', { required: true }),
+        targetId: reference('Composition')('targetReference', { required: true, choice: 'target' })
+      },
+      { where: related => related.targetReference !== undefined }
+    ).list('relatesTo', { about: 'The documents that it replaces, signs or adds to.' }),
     event: backbone({
       code: concept.list('code'),
       period: period('period'),

@@ -29,6 +29,9 @@ export const eligibilityResponses = mapping('CoverageEligibilityResponse', {
       benefitPeriod: period('benefitPeriod')
     }).list('insurance', { maxItems: 10, about: 'The coverages of the patient, and whether they are in force.' }),
     preAuthRef: textUpTo(500)('preAuthRef'),
-    error: backbone({ code: conceptOf({ max: 500 })('code', { required: true }) }).list('error', { maxItems: 20, about: 'What was wrong with the request.' })
+    error: backbone({ code: conceptOf({ max: 500 })('code', { required: true }) }).list('error', {
+      maxItems: 20,
+      about: 'What was wrong with the request.'
+    })
   }
 })

@@ -15,8 +15,10 @@ import { encounterClasses } from '../value-sets.js'
 
 const practitioner = reference('Practitioner')
 const locationName = display(200)
-const isPractitioner = (participant: object): boolean => textAt(participant as never, 'individual.reference').startsWith('Practitioner/')
-const startedNow = ({ now, simple }: DefaultContext) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
+const isPractitioner = (participant: object): boolean =>
+  textAt(participant as never, 'individual.reference').startsWith('Practitioner/')
+const startedNow = ({ now, simple }: DefaultContext) =>
+  simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
 
 /** http://hl7.org/fhir/R4/encounter.html */
 export const encounters = mapping('Encounter', {
@@ -25,13 +27,32 @@ export const encounters = mapping('Encounter', {
   about: 'A visit or other contact of a patient with care providers.',
   fields: {
     identifiers: identifiers(),
-    status: code(['planned', 'arrived', 'triaged', 'in-progress', 'onleave', 'finished', 'cancelled', 'entered-in-error', 'unknown'])(
-      'status', { required: true, default: 'planned', filter: 'status' }),
-    class: codingCode('http://terminology.hl7.org/CodeSystem/v3-ActCode', encounterClasses)('class', { required: true, default: 'AMB', filter: 'class' }),
+    status: code([
+      'planned',
+      'arrived',
+      'triaged',
+      'in-progress',
+      'onleave',
+      'finished',
+      'cancelled',
+      'entered-in-error',
+      'unknown'
+    ])('status', { required: true, default: 'planned', filter: 'status' }),
+    class: codingCode('http://terminology.hl7.org/CodeSystem/v3-ActCode', encounterClasses)('class', {
+      required: true,
+      default: 'AMB',
+      filter: 'class'
+    }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    practitionerId: inMatchingItem('participant', { find: isPractitioner }, practitioner('individual', { filter: 'practitioner', shortcutOf: 'participants' })),
+    practitionerId: inMatchingItem(
+      'participant',
+      { find: isPractitioner },
+      practitioner('individual', { filter: 'practitioner', shortcutOf: 'participants' })
+    ),
     participants: backbone({
-      practitionerId: reference(['Practitioner', 'PractitionerRole', 'RelatedPerson'])('individual', { required: true }),
+      practitionerId: reference(['Practitioner', 'PractitionerRole', 'RelatedPerson'])('individual', {
+        required: true
+      }),
       role: concept.first('type'),
       period: period('period')
     }).list('participant'),
@@ -42,9 +63,14 @@ export const encounters = mapping('Encounter', {
     period: period('period', { default: startedNow }),
     lengthMinutes: duration.minutes('length'),
     locationId: inFirst('location', reference('Location', { named: true })('location', { filter: 'location' })),
-    location: inFirst('location', locationName('location', { about: 'The location by name, with or without locationId.' })),
+    location: inFirst(
+      'location',
+      locationName('location', { about: 'The location by name, with or without locationId.' })
+    ),
     serviceProviderId: reference('Organization', { named: true })('serviceProvider', { filter: 'service-provider' }),
-    serviceProvider: display(200)('serviceProvider', { about: 'The provider by name, with or without serviceProviderId.' }),
+    serviceProvider: display(200)('serviceProvider', {
+      about: 'The provider by name, with or without serviceProviderId.'
+    }),
     appointmentId: reference('Appointment').first('appointment', { filter: 'appointment' }),
     diagnosis: backbone({
       conditionId: reference(['Condition', 'Procedure'])('condition', { required: true }),

@@ -12,11 +12,18 @@ export const enrollmentRequests = mapping('EnrollmentRequest', {
   about: 'A request to an insurer to enroll someone in a coverage.',
   fields: {
     identifiers: identifiers(),
-    candidateId: reference('Patient')('candidate', { required: true, filter: 'patient', alias: 'patientId', about: 'Who is to be enrolled; may be sent as patientId.' }),
+    candidateId: reference('Patient')('candidate', {
+      required: true,
+      filter: 'patient',
+      alias: 'patientId',
+      about: 'Who is to be enrolled; may be sent as patientId.'
+    }),
     status: code(financialStatus)('status', { default: 'active', filter: 'status' }),
     created: dateTime('created', { default: now }),
     insurerId: reference('Organization')('insurer'),
-    providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', { about: 'Who asks for it.' }),
+    providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', {
+      about: 'Who asks for it.'
+    }),
     coverageId: reference('Coverage')('coverage')
   }
 })

@@ -18,7 +18,10 @@ export const familyHistory = mapping('FamilyMemberHistory', {
   about: 'The illnesses of one relative of a patient.',
   fields: {
     identifiers: identifiers(),
-    status: code(['partial', 'completed', 'health-unknown', 'entered-in-error'])('status', { required: true, filter: 'status' }),
+    status: code(['partial', 'completed', 'health-unknown', 'entered-in-error'])('status', {
+      required: true,
+      filter: 'status'
+    }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
     date: dateTime('date', { about: 'When this was recorded.' }),
     name: textUpTo(200)('name'),

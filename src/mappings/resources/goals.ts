@@ -18,12 +18,23 @@ export const goals = mapping('Goal', {
   about: 'A goal of a patient’s care.',
   fields: {
     identifiers: identifiers(),
-    lifecycleStatus: code(['proposed', 'planned', 'accepted', 'active', 'on-hold', 'completed', 'cancelled', 'entered-in-error', 'rejected'])(
-      'lifecycleStatus', { required: true, default: 'active', filter: 'lifecycle-status' }),
+    lifecycleStatus: code([
+      'proposed',
+      'planned',
+      'accepted',
+      'active',
+      'on-hold',
+      'completed',
+      'cancelled',
+      'entered-in-error',
+      'rejected'
+    ])('lifecycleStatus', { required: true, default: 'active', filter: 'lifecycle-status' }),
     description: concept('description', { required: true }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     achievementStatus: conceptCode('http://terminology.hl7.org/CodeSystem/goal-achievement', goalAchievement)(
-      'achievementStatus', { filter: 'achievement-status' }),
+      'achievementStatus',
+      { filter: 'achievement-status' }
+    ),
     category: conceptOf({ known: goalCategories }).list('category', { filter: 'category' }),
     priority: conceptCode('http://terminology.hl7.org/CodeSystem/goal-priority', goalPriority)('priority'),
     startDate: date('startDate', { choice: 'start' }),
@@ -34,9 +45,17 @@ export const goals = mapping('Goal', {
     }).list('target', { about: 'What should be reached, and by when.' }),
     statusDate: date('statusDate'),
     statusReason: text('statusReason'),
-    expressedById: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('expressedBy', { about: 'Whose goal it is.' }),
-    addressesIds: reference(['Condition', 'Observation', 'MedicationStatement', 'NutritionOrder', 'ServiceRequest', 'RiskAssessment']).list(
-      'addresses', { about: 'The problems that the goal is about.' }),
+    expressedById: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('expressedBy', {
+      about: 'Whose goal it is.'
+    }),
+    addressesIds: reference([
+      'Condition',
+      'Observation',
+      'MedicationStatement',
+      'NutritionOrder',
+      'ServiceRequest',
+      'RiskAssessment'
+    ]).list('addresses', { about: 'The problems that the goal is about.' }),
     outcomeCode: concept.list('outcomeCode'),
     note: note('note')
   },

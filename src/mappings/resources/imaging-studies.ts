@@ -13,7 +13,10 @@ import { dicomCodes } from '../value-sets.js'
 
 const radiologists = ['Practitioner', 'PractitionerRole'] as const
 
-/** The kinds of equipment that clients send as bare letters. XR is no code of DICOM, which tells how an X-ray was read out. */
+/**
+ * The kinds of equipment that clients send as bare letters. XR is no code of DICOM, which tells how an X-ray was read
+ * out.
+ */
 const modalities = {
   ...codingsOf(dicomCodes, {
     CT: 'Computed Tomography',
@@ -41,10 +44,17 @@ export const imagingStudies = mapping('ImagingStudy', {
   about: 'The images of one examination of a patient.',
   fields: {
     identifiers: identifiers(dicomSystem),
-    status: code(['registered', 'available', 'cancelled', 'entered-in-error', 'unknown'])('status', { required: true, default: 'available', filter: 'status' }),
+    status: code(['registered', 'available', 'cancelled', 'entered-in-error', 'unknown'])('status', {
+      required: true,
+      default: 'available',
+      filter: 'status'
+    }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     studyUid: studyUid({ about: 'The Study Instance UID of DICOM.', example: '1.2.840.113619.2.55.3.604688119' }),
-    modality: modality.list('modality', { filter: 'modality', about: 'All kinds of equipment. In R4, searches find a study only by the kinds in its series.' }),
+    modality: modality.list('modality', {
+      filter: 'modality',
+      about: 'All kinds of equipment. In R4, searches find a study only by the kinds in its series.'
+    }),
     started: dateTime('started'),
     description: text('description'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),

@@ -15,11 +15,22 @@ export const immunizationEvaluations = mapping('ImmunizationEvaluation', {
   about: 'Whether a dose of a vaccine counts towards protection.',
   fields: {
     identifiers: identifiers(),
-    status: code(['completed', 'entered-in-error'])('status', { required: true, default: 'completed', filter: 'status' }),
+    status: code(['completed', 'entered-in-error'])('status', {
+      required: true,
+      default: 'completed',
+      filter: 'status'
+    }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
-    immunizationEventId: reference('Immunization')('immunizationEvent', { required: true, filter: 'immunization-event' }),
+    immunizationEventId: reference('Immunization')('immunizationEvent', {
+      required: true,
+      filter: 'immunization-event'
+    }),
     targetDisease: concept('targetDisease', { required: true, filter: 'target-disease' }),
-    doseStatus: conceptOf({ known: doseStatus })('doseStatus', { required: true, filter: 'dose-status', about: 'valid or notvalid.' }),
+    doseStatus: conceptOf({ known: doseStatus })('doseStatus', {
+      required: true,
+      filter: 'dose-status',
+      about: 'valid or notvalid.'
+    }),
     doseStatusReason: concept.list('doseStatusReason'),
     date: dateTime('date', { default: now }),
     authorityId: reference('Organization')('authority', { about: 'Whose rules were applied.' }),

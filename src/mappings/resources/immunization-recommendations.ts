@@ -40,7 +40,9 @@ export const immunizationRecommendations = mapping('ImmunizationRecommendation',
     date: dateTime('date', { required: true, default: now, about: 'When the recommendations were made.' }),
     authorityId: reference('Organization')('authority', { about: 'Whose schedule they follow.' }),
     recommendation: recommendation.list('recommendation', {
-      required: true, about: 'Each with vaccineCode or targetDisease.', example: [{ vaccineCode: 'Influenza', forecastStatus: 'due' }]
+      required: true,
+      about: 'Each with vaccineCode or targetDisease.',
+      example: [{ vaccineCode: 'Influenza', forecastStatus: 'due' }]
     })
   },
   filters: {

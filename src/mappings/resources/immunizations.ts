@@ -20,13 +20,24 @@ export const immunizations = mapping('Immunization', {
   about: 'A vaccine given to a patient, or not given and why.',
   fields: {
     identifiers: identifiers(),
-    status: code(['completed', 'entered-in-error', 'not-done'])('status', { required: true, default: 'completed', filter: 'status' }),
+    status: code(['completed', 'entered-in-error', 'not-done'])('status', {
+      required: true,
+      default: 'completed',
+      filter: 'status'
+    }),
     statusReason: concept('statusReason', { about: 'Why it was not done.' }),
-    vaccineCode: concept('vaccineCode', { required: true, filter: 'vaccine-code', about: 'The vaccine; CVX preferred.' }),
+    vaccineCode: concept('vaccineCode', {
+      required: true,
+      filter: 'vaccine-code',
+      about: 'The vaccine; CVX preferred.'
+    }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
     encounterId: reference('Encounter')('encounter'),
     occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence', default: now }),
-    occurrenceText: text('occurrenceString', { choice: 'occurrence', about: 'When it was given, as text, instead of occurrenceDateTime.' }),
+    occurrenceText: text('occurrenceString', {
+      choice: 'occurrence',
+      about: 'When it was given, as text, instead of occurrenceDateTime.'
+    }),
     recorded: dateTime('recorded'),
     primarySource: boolean('primarySource', { about: 'Whether it is reported by those who gave it.' }),
     lotNumber: text('lotNumber', { filter: 'lot-number' }),
@@ -36,7 +47,10 @@ export const immunizations = mapping('Immunization', {
     site: concept('site'),
     route: concept('route'),
     doseQuantity: nonNegativeQuantity('doseQuantity'),
-    performer: backbone({ function: concept('function'), actorId: reference(performers)('actor', { required: true }) }).list('performer'),
+    performer: backbone({
+      function: concept('function'),
+      actorId: reference(performers)('actor', { required: true })
+    }).list('performer'),
     protocolApplied: backbone({
       doseNumber: intOrString('doseNumber', { required: true }),
       seriesDoses: intOrString('seriesDoses'),

@@ -17,14 +17,25 @@ export const intakes = mapping('QuestionnaireResponse', {
     identifier: oneIdentifier(),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     questionnaire: canonical('Questionnaire')('questionnaire', {
-      canonicalOf: 'Questionnaire', filter: 'questionnaire', about: 'The form that was filled in, by its canonical URL or its id; shown by its URL where it has one.'
+      canonicalOf: 'Questionnaire',
+      filter: 'questionnaire',
+      about: 'The form that was filled in, by its canonical URL or its id; shown by its URL where it has one.'
     }),
-    status: code(['in-progress', 'completed', 'amended', 'entered-in-error', 'stopped'])('status', { required: true, default: 'completed', filter: 'status' }),
+    status: code(['in-progress', 'completed', 'amended', 'entered-in-error', 'stopped'])('status', {
+      required: true,
+      default: 'completed',
+      filter: 'status'
+    }),
     items: recursiveList(responseItem, 'item', { required: true }),
     authored: dateTime('authored', { default: now }),
     authorId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Device', 'Organization'])(
-      'author', { filter: 'author', about: 'Who wrote the answers down.' }),
-    sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', { filter: 'source', about: 'Who answered.' }),
+      'author',
+      { filter: 'author', about: 'Who wrote the answers down.' }
+    ),
+    sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', {
+      filter: 'source',
+      about: 'Who answered.'
+    }),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
     basedOn: reference(['CarePlan', 'ServiceRequest']).list('basedOn'),
     partOf: reference(['Observation', 'Procedure']).list('partOf')

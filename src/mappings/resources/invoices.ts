@@ -27,16 +27,25 @@ export const invoices = mapping('Invoice', {
   about: 'What somebody is to pay for services and goods.',
   fields: {
     identifiers: identifiers(),
-    status: code(['draft', 'issued', 'balanced', 'cancelled', 'entered-in-error'])('status', { required: true, default: 'draft', filter: 'status' }),
+    status: code(['draft', 'issued', 'balanced', 'cancelled', 'entered-in-error'])('status', {
+      required: true,
+      default: 'draft',
+      filter: 'status'
+    }),
     cancelledReason: text('cancelledReason'),
     type: concept('type', { filter: 'type' }),
     patientId: reference('Patient')('subject', { filter: 'patient' }),
-    recipientId: reference(['Patient', 'Organization', 'RelatedPerson'])('recipient', { filter: 'recipient', about: 'Who is to pay.' }),
+    recipientId: reference(['Patient', 'Organization', 'RelatedPerson'])('recipient', {
+      filter: 'recipient',
+      about: 'Who is to pay.'
+    }),
     issuerId: reference('Organization')('issuer', { filter: 'issuer' }),
     accountId: reference('Account')('account', { filter: 'account' }),
     date: dateTime('date', { default: now }),
-    participant: backbone({ role: concept('role'), actorId: reference(participants)('actor', { required: true }) }).list(
-      'participant', { about: 'Who took part in what is billed.' }),
+    participant: backbone({
+      role: concept('role'),
+      actorId: reference(participants)('actor', { required: true })
+    }).list('participant', { about: 'Who took part in what is billed.' }),
     lineItem: lineItem.list('lineItem'),
     totalPriceComponent: priceComponent.list('totalPriceComponent'),
     totalNet: money('totalNet', { filter: 'totalnet' }),

@@ -19,26 +19,56 @@ export const labs = mapping('DiagnosticReport', {
   about: 'The report on one or more laboratory tests or other examinations.',
   fields: {
     identifiers: identifiers(),
-    status: code(['registered', 'partial', 'preliminary', 'final', 'amended', 'corrected', 'appended', 'cancelled', 'entered-in-error', 'unknown'])(
-      'status', { required: true, default: 'final', filter: 'status' }),
+    status: code([
+      'registered',
+      'partial',
+      'preliminary',
+      'final',
+      'amended',
+      'corrected',
+      'appended',
+      'cancelled',
+      'entered-in-error',
+      'unknown'
+    ])('status', { required: true, default: 'final', filter: 'status' }),
     code: concept('code', { required: true, filter: 'code', about: 'What the report is about; LOINC preferred.' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    category: conceptOf({ known: diagnosticSections }).oneOrList('category', { default: 'LAB', filter: 'category', about: 'The sections of the diagnostic service.' }),
-    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The clinically relevant time of the results.' }),
+    category: conceptOf({ known: diagnosticSections }).oneOrList('category', {
+      default: 'LAB',
+      filter: 'category',
+      about: 'The sections of the diagnostic service.'
+    }),
+    effectiveDateTime: dateTime('effectiveDateTime', {
+      choice: 'effective',
+      about: 'The clinically relevant time of the results.'
+    }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
     issued: instant('issued'),
     resultIds: reference('Observation').list('result'),
     conclusion: text('conclusion'),
     conclusionCodes: concept.list('conclusionCode'),
     performerId: reporter.first('performer', { filter: 'performer' }),
-    performer: firstDisplay('performer', { about: 'Who is responsible for the report, by name, with or without performerId.' }),
+    performer: firstDisplay('performer', {
+      about: 'Who is responsible for the report, by name, with or without performerId.'
+    }),
     resultsInterpreterId: reporter.first('resultsInterpreter'),
-    resultsInterpreter: firstDisplay('resultsInterpreter', { about: 'Who interpreted the results, by name, with or without resultsInterpreterId.' }),
+    resultsInterpreter: firstDisplay('resultsInterpreter', {
+      about: 'Who interpreted the results, by name, with or without resultsInterpreterId.'
+    }),
     specimenIds: reference('Specimen').list('specimen'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
-    basedOn: reference(['ServiceRequest', 'CarePlan', 'MedicationRequest', 'NutritionOrder', 'ImmunizationRecommendation']).list('basedOn'),
+    basedOn: reference([
+      'ServiceRequest',
+      'CarePlan',
+      'MedicationRequest',
+      'NutritionOrder',
+      'ImmunizationRecommendation'
+    ]).list('basedOn'),
     presentedForm: attachment.list('presentedForm', { about: 'The whole report as it was issued.' }),
-    media: backbone({ comment: text('comment'), mediaId: reference('Media')('link', { required: true }) }).list('media', { about: 'Key images.' })
+    media: backbone({ comment: text('comment'), mediaId: reference('Media')('link', { required: true }) }).list(
+      'media',
+      { about: 'Key images.' }
+    )
   },
   filters: {
     resultId: byReference('result', 'Observation'),

@@ -10,24 +10,37 @@ import { backbone, record } from '../core/structure.js'
 import { measureReportRules } from '../invariants/measure-report.js'
 import { measurePopulations } from '../value-sets.js'
 
-const subjects = ['Patient', 'Practitioner', 'PractitionerRole', 'Location', 'Device', 'RelatedPerson', 'Group'] as const
+const subjects = [
+  'Patient',
+  'Practitioner',
+  'PractitionerRole',
+  'Location',
+  'Device',
+  'RelatedPerson',
+  'Group'
+] as const
 
-const completePeriod = record({ start: dateTime('start', { required: true }), end: dateTime('end', { required: true }) }, {
-  kind: 'date', schema: { 'x-ordered': true }, expects: 'an object with start and end, start not after end'
-})
+const completePeriod = record(
+  { start: dateTime('start', { required: true }), end: dateTime('end', { required: true }) },
+  { kind: 'date', schema: { 'x-ordered': true }, expects: 'an object with start and end, start not after end' }
+)
 
 const improvement = conceptCode('http://terminology.hl7.org/CodeSystem/measure-improvement-notation', {
   increase: 'Increased score indicates improvement', decrease: 'Decreased score indicates improvement'
 })
 
 const counted = {
-  population: backbone({ code: conceptOf({ known: measurePopulations })('code'), count: integer('count') }).list('population'),
+  population: backbone({ code: conceptOf({ known: measurePopulations })('code'), count: integer('count') }).list(
+    'population'
+  ),
   measureScore: quantity('measureScore')
 }
 
 const stratum = backbone({
   value: concept('value'),
-  component: backbone({ code: concept('code', { required: true }), value: concept('value', { required: true }) }).list('component'),
+  component: backbone({ code: concept('code', { required: true }), value: concept('value', { required: true }) }).list(
+    'component'
+  ),
   ...counted
 })
 
@@ -40,16 +53,25 @@ export const measureReports = mapping('MeasureReport', {
     identifiers: identifiers(),
     status: code(['complete', 'pending', 'error'])('status', { required: true, default: 'complete', filter: 'status' }),
     type: code(['individual', 'subject-list', 'summary', 'data-collection'])('type', { required: true }),
-    measureId: canonical('Measure')('measure', { required: true, canonicalOf: 'Measure', filter: 'measure', about: 'The measure by its canonical URL or its id; shown by its URL.' }),
+    measureId: canonical('Measure')('measure', {
+      required: true,
+      canonicalOf: 'Measure',
+      filter: 'measure',
+      about: 'The measure by its canonical URL or its id; shown by its URL.'
+    }),
     period: completePeriod('period', { required: true, about: 'The measured period.' }),
     patientId: reference(subjects)('subject', { about: 'Whom an individual report is about.' }),
     date: dateTime('date', { default: now, about: 'When the report was made.' }),
-    reporterId: reference(['Practitioner', 'PractitionerRole', 'Location', 'Organization'])('reporter', { filter: 'reporter' }),
+    reporterId: reference(['Practitioner', 'PractitionerRole', 'Location', 'Organization'])('reporter', {
+      filter: 'reporter'
+    }),
     improvementNotation: improvement('improvementNotation', { about: 'Whether a higher or a lower score is better.' }),
     group: backbone({
       code: concept('code'),
       ...counted,
-      stratifier: backbone({ code: concept.list('code'), stratum: stratum.list('stratum') }).list('stratifier', { about: 'The results for each stratum, such as by sex.' })
+      stratifier: backbone({ code: concept.list('code'), stratum: stratum.list('stratum') }).list('stratifier', {
+        about: 'The results for each stratum, such as by sex.'
+      })
     }).list('group', { about: 'The counts and scores.' }),
     evaluatedResourceIds: anyReference.list('evaluatedResource', { about: 'What was evaluated, as Type/id.' })
   },

@@ -11,10 +11,17 @@ const scoring = codingsOf('http://terminology.hl7.org/CodeSystem/measure-scoring
   proportion: 'Proportion', ratio: 'Ratio', 'continuous-variable': 'Continuous Variable', cohort: 'Cohort'
 })
 const types = codingsOf('http://terminology.hl7.org/CodeSystem/measure-type', {
-  process: 'Process', outcome: 'Outcome', structure: 'Structure', 'patient-reported-outcome': 'Patient Reported Outcome', composite: 'Composite'
+  process: 'Process',
+  outcome: 'Outcome',
+  structure: 'Structure',
+  'patient-reported-outcome': 'Patient Reported Outcome',
+  composite: 'Composite'
 })
 
-const criteria = record({ language: openCode('language', { required: true }), expression: text('expression', { required: true }) })
+const criteria = record({
+  language: openCode('language', { required: true }),
+  expression: text('expression', { required: true })
+})
 
 /** http://hl7.org/fhir/R4/measure.html */
 export const measures = mapping('Measure', {
@@ -24,9 +31,16 @@ export const measures = mapping('Measure', {
   fields: {
     identifiers: identifiers(),
     status: code(publicationStatus)('status', { required: true, default: 'draft', filter: 'status' }),
-    name: text('name', { filter: 'name', about: 'Computer-friendly name: a capital letter, then letters, digits and underscores.' }),
+    name: text('name', {
+      filter: 'name',
+      about: 'Computer-friendly name: a capital letter, then letters, digits and underscores.'
+    }),
     title: text('title', { filter: 'title', about: 'Human-friendly name.' }),
-    url: uri('url', { default: newUrl, filter: 'url', about: 'Its canonical identifier, the same wherever it is stored.' }),
+    url: uri('url', {
+      default: newUrl,
+      filter: 'url',
+      about: 'Its canonical identifier, the same wherever it is stored.'
+    }),
     version: text('version'),
     description: text('description'),
     date: dateTime('date', { default: now, about: 'When it was last changed.' }),

@@ -1,7 +1,18 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
-import { openCode, base64, dateTime, decimal, instant, positiveInteger, text, textUpTo, unsignedInteger, uri } from '../datatypes/primitives.js'
+import {
+  openCode,
+  base64,
+  dateTime,
+  decimal,
+  instant,
+  positiveInteger,
+  text,
+  textUpTo,
+  unsignedInteger,
+  uri
+} from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
@@ -11,8 +22,20 @@ import { record } from '../core/structure.js'
 import { eventStatus } from '../value-sets.js'
 
 const subjects = ['Patient', 'Practitioner', 'PractitionerRole', 'Group', 'Device', 'Specimen', 'Location'] as const
-const operators = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'Device', 'RelatedPerson'] as const
-const mediaTypes = codingsOf('http://terminology.hl7.org/CodeSystem/media-type', { image: 'Image', video: 'Video', audio: 'Audio' })
+const operators = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'CareTeam',
+  'Patient',
+  'Device',
+  'RelatedPerson'
+] as const
+const mediaTypes = codingsOf('http://terminology.hl7.org/CodeSystem/media-type', {
+  image: 'Image',
+  video: 'Video',
+  audio: 'Audio'
+})
 
 const content = record({
   contentType: openCode('contentType', { required: true }),

@@ -22,9 +22,21 @@ export const medicationDispenses = mapping('MedicationDispense', {
   about: 'A medicine that was or will be handed over.',
   fields: {
     identifiers: identifiers(),
-    status: code(['preparation', 'in-progress', 'cancelled', 'on-hold', 'completed', 'entered-in-error', 'stopped', 'declined', 'unknown'])(
-      'status', { required: true, default: 'completed', filter: 'status' }),
-    statusReasonCodeableConcept: concept('statusReasonCodeableConcept', { choice: 'statusReason', about: 'Why it was not dispensed.' }),
+    status: code([
+      'preparation',
+      'in-progress',
+      'cancelled',
+      'on-hold',
+      'completed',
+      'entered-in-error',
+      'stopped',
+      'declined',
+      'unknown'
+    ])('status', { required: true, default: 'completed', filter: 'status' }),
+    statusReasonCodeableConcept: concept('statusReasonCodeableConcept', {
+      choice: 'statusReason',
+      about: 'Why it was not dispensed.'
+    }),
     medication,
     medicationId,
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
@@ -34,7 +46,10 @@ export const medicationDispenses = mapping('MedicationDispense', {
     whenPrepared: dateTime('whenPrepared'),
     whenHandedOver: dateTime('whenHandedOver'),
     dosageText: dosageText('dosageInstruction'),
-    performer: backbone({ function: concept('function'), actorId: reference(performers)('actor', { required: true }) }).list('performer'),
+    performer: backbone({
+      function: concept('function'),
+      actorId: reference(performers)('actor', { required: true })
+    }).list('performer'),
     locationId: reference('Location')('location'),
     encounterId: reference(['Encounter', 'EpisodeOfCare'])('context', { filter: 'context' }),
     type: concept('type', { filter: 'type', about: 'Such as a first fill or a refill.' }),

@@ -20,7 +20,9 @@ export const medicationStatements = mapping('MedicationStatement', {
   fields: {
     identifiers: identifiers(),
     status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold', 'unknown', 'not-taken'])(
-      'status', { required: true, default: 'active', filter: 'status' }),
+      'status',
+      { required: true, default: 'active', filter: 'status' }
+    ),
     medication,
     medicationId,
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
@@ -35,7 +37,13 @@ export const medicationStatements = mapping('MedicationStatement', {
     reasonCode: concept.oneOrList('reasonCode'),
     statusReason: concept.list('statusReason'),
     basedOn: reference(['MedicationRequest', 'CarePlan', 'ServiceRequest']).list('basedOn'),
-    partOf: reference(['MedicationAdministration', 'MedicationDispense', 'MedicationStatement', 'Procedure', 'Observation']).list('partOf'),
+    partOf: reference([
+      'MedicationAdministration',
+      'MedicationDispense',
+      'MedicationStatement',
+      'Procedure',
+      'Observation'
+    ]).list('partOf'),
     note: note('note')
   },
   filters: { sourceId: byReference('source', ...sources), dateFrom: from('effective'), dateTo: until('effective') },

@@ -22,13 +22,26 @@ export const notes = mapping('DocumentReference', {
     content: noteContent,
     contentType: noteContentType,
     title: noteTitle,
-    status: code(['current', 'superseded', 'entered-in-error'])('status', { required: true, default: 'current', filter: 'status' }),
+    status: code(['current', 'superseded', 'entered-in-error'])('status', {
+      required: true,
+      default: 'current',
+      filter: 'status'
+    }),
     docStatus: code(compositionStatus)('docStatus', { default: 'final', about: 'The status of the document itself.' }),
     type: conceptOf({ known: noteTypes })('type', { filter: 'type' }),
     category: conceptOf({ known: noteCategories }).oneOrList('category', { filter: 'category' }),
     date: instant('date', { default: now, filter: 'date' }),
-    authorId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Device', 'Patient', 'RelatedPerson']).first('author', { filter: 'author' }),
-    authenticatorId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('authenticator', { about: 'Who attests to it.' }),
+    authorId: reference([
+      'Practitioner',
+      'PractitionerRole',
+      'Organization',
+      'Device',
+      'Patient',
+      'RelatedPerson'
+    ]).first('author', { filter: 'author' }),
+    authenticatorId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('authenticator', {
+      about: 'Who attests to it.'
+    }),
     custodianId: reference('Organization')('custodian', { filter: 'custodian' }),
     encounterId: reference('Encounter').first('context.encounter', { filter: 'encounter' }),
     servicePeriod: period('context.period', { about: 'When the documented care took place.' }),

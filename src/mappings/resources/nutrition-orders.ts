@@ -26,13 +26,25 @@ export const nutritionOrders = mapping('NutritionOrder', {
     encounterId: reference('Encounter')('encounter'),
     dateTime: dateTime('dateTime', { required: true, default: now, about: 'When it was ordered.' }),
     ordererId: reference(['Practitioner', 'PractitionerRole'])('orderer'),
-    allergyIntoleranceIds: reference('AllergyIntolerance').list('allergyIntolerance', { maxItems: 10, about: 'The allergies that the kitchen must know.' }),
-    foodPreferenceModifier: kind.list('foodPreferenceModifier', { maxItems: 10, about: 'What the patient prefers, such as kosher or vegetarian.' }),
-    excludeFoodModifier: kind.list('excludeFoodModifier', { maxItems: 10, about: 'What the patient must not be given.' }),
+    allergyIntoleranceIds: reference('AllergyIntolerance').list('allergyIntolerance', {
+      maxItems: 10,
+      about: 'The allergies that the kitchen must know.'
+    }),
+    foodPreferenceModifier: kind.list('foodPreferenceModifier', {
+      maxItems: 10,
+      about: 'What the patient prefers, such as kosher or vegetarian.'
+    }),
+    excludeFoodModifier: kind.list('excludeFoodModifier', {
+      maxItems: 10,
+      about: 'What the patient must not be given.'
+    }),
     oralDiet: backbone({
       type: kind.list('type', { maxItems: 10, about: 'The kind of diet.' }),
       instruction: instruction('instruction'),
-      nutrient: backbone({ modifier: kind('modifier'), amount: amount('amount') }).list('nutrient', { maxItems: 20, about: 'How much of which nutrient.' })
+      nutrient: backbone({ modifier: kind('modifier'), amount: amount('amount') }).list('nutrient', {
+        maxItems: 20,
+        about: 'How much of which nutrient.'
+      })
     })('oralDiet'),
     supplement: backbone({
       type: kind('type'),

@@ -25,13 +25,25 @@ export const observations = mapping('Observation', {
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     category: conceptOf({ known: observationCategories }).oneOrList('category', { filter: 'category' }),
     component: component.list('component'),
-    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The clinically relevant time of the observation.' }),
+    effectiveDateTime: dateTime('effectiveDateTime', {
+      choice: 'effective',
+      about: 'The clinically relevant time of the observation.'
+    }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
     issued: instant('issued'),
     interpretation: conceptOf({ known: interpretations }).oneOrList('interpretation'),
-    referenceRange: backbone({ low: simpleQuantity('low'), high: simpleQuantity('high'), text: text('text') }).list('referenceRange'),
+    referenceRange: backbone({ low: simpleQuantity('low'), high: simpleQuantity('high'), text: text('text') }).list(
+      'referenceRange'
+    ),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
-    performerId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'RelatedPerson']).first('performer', { filter: 'performer' }),
+    performerId: reference([
+      'Practitioner',
+      'PractitionerRole',
+      'Organization',
+      'CareTeam',
+      'Patient',
+      'RelatedPerson'
+    ]).first('performer', { filter: 'performer' }),
     specimenId: reference('Specimen')('specimen', { filter: 'specimen' }),
     deviceId: reference(['Device', 'DeviceMetric'])('device', { filter: 'device' }),
     bodySite: concept('bodySite'),

@@ -4,7 +4,16 @@ import { concept } from '../datatypes/concept.js'
 import { boolean, date, dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { choice, isBoolean, isText } from '../fields/choice.js'
-import { contactFirstName, contactLastName, firstName, firstNamePrefix, firstNameSuffix, fullName, lastName, middleName } from '../fields/human-name.js'
+import {
+  contactFirstName,
+  contactLastName,
+  firstName,
+  firstNamePrefix,
+  firstNameSuffix,
+  fullName,
+  lastName,
+  middleName
+} from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { email, phone } from '../fields/telecom.js'
 import { byText } from '../core/filter.js'
@@ -34,12 +43,18 @@ export const patients = mapping('Patient', {
     phone: phone('telecom', { filter: 'phone' }),
     address: address.first('address'),
     active: boolean('active', { default: true, filter: 'active' }),
-    deceased: choice<boolean | string>('deceased', [
-      { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
-      { suffix: 'DateTime', codec: dateTime.codec, is: isText }
-    ], { about: 'Whether the patient has died, or when.' }),
+    deceased: choice<boolean | string>(
+      'deceased',
+      [
+        { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+        { suffix: 'DateTime', codec: dateTime.codec, is: isText }
+      ],
+      { about: 'Whether the patient has died, or when.' }
+    ),
     maritalStatus: concept('maritalStatus'),
-    languages: backbone({ language: concept('language', { required: true }), preferred: boolean('preferred') }).list('communication'),
+    languages: backbone({ language: concept('language', { required: true }), preferred: boolean('preferred') }).list(
+      'communication'
+    ),
     contact: backbone({
       relationship: concept.first('relationship'),
       firstName: contactFirstName(),
@@ -48,7 +63,10 @@ export const patients = mapping('Patient', {
       email: email('telecom'),
       address: address('address')
     }).list('contact', { about: 'Emergency contacts and next of kin.' }),
-    generalPractitionerId: reference(['Practitioner', 'Organization', 'PractitionerRole']).first('generalPractitioner', { filter: 'general-practitioner' }),
+    generalPractitionerId: reference(['Practitioner', 'Organization', 'PractitionerRole']).first(
+      'generalPractitioner',
+      { filter: 'general-practitioner' }
+    ),
     managingOrganizationId: reference('Organization')('managingOrganization', { filter: 'organization' }),
     photo: attachment.first('photo'),
     link: backbone({
@@ -56,10 +74,6 @@ export const patients = mapping('Patient', {
       type: code(['replaced-by', 'replaces', 'refer', 'seealso'])('type', { required: true })
     }).list('link', { about: 'Merged records of the same person.' })
   },
-  filters: {
-    name: byText('name'),
-    city: byText('address-city'),
-    postalCode: byText('address-postalcode')
-  },
+  filters: { name: byText('name'), city: byText('address-city'), postalCode: byText('address-postalcode') },
   rules: patientRules
 })

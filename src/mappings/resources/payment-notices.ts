@@ -9,7 +9,10 @@ import { mapping, now } from '../core/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
-const paymentStatus = codingsOf('http://terminology.hl7.org/CodeSystem/paymentstatus', { paid: 'Paid', cleared: 'Cleared' })
+const paymentStatus = codingsOf('http://terminology.hl7.org/CodeSystem/paymentstatus', {
+  paid: 'Paid',
+  cleared: 'Cleared'
+})
 
 /** http://hl7.org/fhir/R4/paymentnotice.html */
 export const paymentNotices = mapping('PaymentNotice', {
@@ -28,7 +31,15 @@ export const paymentNotices = mapping('PaymentNotice', {
     providerId: provider('provider', { filter: 'provider' }),
     payeeId: provider('payee', { about: 'Who was paid.' }),
     requestId: anyReference('request', { filter: 'request', about: 'What the payment is for, such as Claim/123.' }),
-    responseId: anyReference('response', { filter: 'response', about: 'The response to that, such as ClaimResponse/123.' })
+    responseId: anyReference('response', {
+      filter: 'response',
+      about: 'The response to that, such as ClaimResponse/123.'
+    })
   },
-  filters: { createdFrom: from('created'), createdTo: until('created'), dateFrom: from('created'), dateTo: until('created') }
+  filters: {
+    createdFrom: from('created'),
+    createdTo: until('created'),
+    dateFrom: from('created'),
+    dateTo: until('created')
+  }
 })

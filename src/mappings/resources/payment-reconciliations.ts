@@ -11,7 +11,11 @@ import { backbone } from '../core/structure.js'
 import { financialStatus, remittanceOutcome } from '../value-sets.js'
 
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
-const paymentTypes = codingsOf('http://terminology.hl7.org/CodeSystem/payment-type', { payment: 'Payment', adjustment: 'Adjustment', advance: 'Advance' })
+const paymentTypes = codingsOf('http://terminology.hl7.org/CodeSystem/payment-type', {
+  payment: 'Payment',
+  adjustment: 'Adjustment',
+  advance: 'Advance'
+})
 
 /** http://hl7.org/fhir/R4/paymentreconciliation.html */
 export const paymentReconciliations = mapping('PaymentReconciliation', {
@@ -45,5 +49,10 @@ export const paymentReconciliations = mapping('PaymentReconciliation', {
       text: text('text', { required: true })
     }).list('processNote', { about: 'Remarks for those who work on the payment.' })
   },
-  filters: { createdFrom: from('created'), createdTo: until('created'), dateFrom: from('created'), dateTo: until('created') }
+  filters: {
+    createdFrom: from('created'),
+    createdTo: until('created'),
+    dateFrom: from('created'),
+    dateTo: until('created')
+  }
 })

@@ -29,7 +29,9 @@ export const persons = mapping('Person', {
     active: boolean('active'),
     link: backbone({
       targetId: reference(['Patient', 'Practitioner', 'RelatedPerson', 'Person'])('target', { required: true }),
-      assurance: code(['level1', 'level2', 'level3', 'level4'])('assurance', { about: 'How certain it is that both are the same person.' })
+      assurance: code(['level1', 'level2', 'level3', 'level4'])('assurance', {
+        about: 'How certain it is that both are the same person.'
+      })
     }).list('link', { maxItems: 20, about: 'The records of this person.' })
   },
   filters: { name: byText('name') }

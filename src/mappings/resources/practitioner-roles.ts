@@ -12,7 +12,11 @@ import { byCode, byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { daysOfWeek } from '../value-sets.js'
 
-const firstOfAvailableTime = { shortcutOf: 'availableTime', partOfItem: true, about: 'Of the first availableTime.' } as const
+const firstOfAvailableTime = {
+  shortcutOf: 'availableTime',
+  partOfItem: true,
+  about: 'Of the first availableTime.'
+} as const
 
 /** http://hl7.org/fhir/R4/practitionerrole.html */
 export const practitionerRoles = mapping('PractitionerRole', {
@@ -23,11 +27,16 @@ export const practitionerRoles = mapping('PractitionerRole', {
     identifiers: identifiers(),
     practitionerId: reference('Practitioner')('practitioner', { required: true, filter: 'practitioner' }),
     organizationId: reference('Organization', { named: true })('organization', { filter: 'organization' }),
-    organizationName: display(200)('organization', { about: 'The organization by name, with or without organizationId.' }),
+    organizationName: display(200)('organization', {
+      about: 'The organization by name, with or without organizationId.'
+    }),
     role: concept.oneOrList('code', { required: true, filter: 'role' }),
     specialty: concept.list('specialty', { filter: 'specialty' }),
     locationIds: reference('Location').list('location'),
-    locationName: firstDisplay('location', { max: 200, about: 'The first location by name, with or without locationIds.' }),
+    locationName: firstDisplay('location', {
+      max: 200,
+      about: 'The first location by name, with or without locationIds.'
+    }),
     active: boolean('active', { default: true, filter: 'active' }),
     period: period('period'),
     phone: phone('telecom', { filter: 'phone' }),

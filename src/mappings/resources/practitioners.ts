@@ -40,7 +40,10 @@ export const practitioners = mapping('Practitioner', {
     }).list('qualification'),
     languages: concept.list('communication'),
     photo: attachment.first('photo'),
-    specialty: fromFirstItem('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
+    specialty: fromFirstItem(
+      'qualification',
+      concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' })
+    )
   },
   filters: { name: byText('name') },
   rules: [firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' })]

@@ -15,7 +15,15 @@ import { mapping, now } from '../core/mapping.js'
 import { prescriptionCategories, requestPriority } from '../value-sets.js'
 
 const prescribers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'] as const
-const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'Device', 'RelatedPerson', 'CareTeam'] as const
+const performers = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Patient',
+  'Device',
+  'RelatedPerson',
+  'CareTeam'
+] as const
 
 /** http://hl7.org/fhir/R4/medicationrequest.html */
 export const prescriptions = mapping('MedicationRequest', {
@@ -25,9 +33,19 @@ export const prescriptions = mapping('MedicationRequest', {
   fields: {
     identifiers: identifiers(),
     status: code(['active', 'on-hold', 'cancelled', 'completed', 'entered-in-error', 'stopped', 'draft', 'unknown'])(
-      'status', { required: true, default: 'active', filter: 'status' }),
-    intent: code(['proposal', 'plan', 'order', 'original-order', 'reflex-order', 'filler-order', 'instance-order', 'option'])(
-      'intent', { required: true, default: 'order', filter: 'intent' }),
+      'status',
+      { required: true, default: 'active', filter: 'status' }
+    ),
+    intent: code([
+      'proposal',
+      'plan',
+      'order',
+      'original-order',
+      'reflex-order',
+      'filler-order',
+      'instance-order',
+      'option'
+    ])('intent', { required: true, default: 'order', filter: 'intent' }),
     medication,
     medicationId,
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
@@ -36,9 +54,13 @@ export const prescriptions = mapping('MedicationRequest', {
     authoredOn: dateTime('authoredOn', { default: now }),
     dosageText: dosageText('dosageInstruction'),
     dosage: dosage('dosageInstruction'),
-    refills: unsignedInteger('dispenseRequest.numberOfRepeatsAllowed', { about: 'How many times more it may be dispensed.' }),
+    refills: unsignedInteger('dispenseRequest.numberOfRepeatsAllowed', {
+      about: 'How many times more it may be dispensed.'
+    }),
     quantity: nonNegativeQuantity('dispenseRequest.quantity', { about: 'How much is dispensed each time.' }),
-    supplyDays: duration.days('dispenseRequest.expectedSupplyDuration', { about: 'For how many days one dispense lasts.' }),
+    supplyDays: duration.days('dispenseRequest.expectedSupplyDuration', {
+      about: 'For how many days one dispense lasts.'
+    }),
     substitutionAllowed,
     priority: code(requestPriority)('priority', { filter: 'priority' }),
     reasonCode: concept.oneOrList('reasonCode'),
@@ -48,7 +70,9 @@ export const prescriptions = mapping('MedicationRequest', {
     doNotPerform: boolean('doNotPerform', { about: 'True when the medicine must not be given.' }),
     performerId: reference(performers)('performer', { about: 'Who is to give the medicine.' }),
     courseOfTherapy: concept('courseOfTherapyType'),
-    priorPrescriptionId: reference('MedicationRequest')('priorPrescription', { about: 'The prescription that this one replaces.' }),
+    priorPrescriptionId: reference('MedicationRequest')('priorPrescription', {
+      about: 'The prescription that this one replaces.'
+    }),
     note: note('note')
   },
   filters: { dateFrom: from('authoredon'), dateTo: until('authoredon') },

@@ -6,7 +6,15 @@ import { identifiers } from '../fields/identifiers.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 
-const actors = ['Practitioner', 'Patient', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
+const actors = [
+  'Practitioner',
+  'Patient',
+  'PractitionerRole',
+  'RelatedPerson',
+  'Device',
+  'HealthcareService',
+  'Location'
+] as const
 const kind = conceptOf({ max: 200 })
 
 /** http://hl7.org/fhir/R4/schedule.html */
@@ -17,7 +25,10 @@ export const schedules = mapping('Schedule', {
   fields: {
     identifiers: identifiers(),
     active: boolean('active', { filter: 'active' }),
-    serviceCategory: kind.list('serviceCategory', { maxItems: 10, about: 'Broad kinds of services that can be booked.' }),
+    serviceCategory: kind.list('serviceCategory', {
+      maxItems: 10,
+      about: 'Broad kinds of services that can be booked.'
+    }),
     serviceType: kind.list('serviceType', { maxItems: 10, filter: 'service-type' }),
     specialty: kind.list('specialty', { maxItems: 10, filter: 'specialty' }),
     actorIds: reference(actors).list('actor', { required: true, maxItems: 20, about: 'Whose time it is.' }),

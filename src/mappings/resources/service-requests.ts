@@ -10,7 +10,16 @@ import { mapping } from '../core/mapping.js'
 import { serviceRequestRules } from '../invariants/service-request.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
 
-const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'HealthcareService', 'Patient', 'Device', 'RelatedPerson'] as const
+const performers = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'CareTeam',
+  'HealthcareService',
+  'Patient',
+  'Device',
+  'RelatedPerson'
+] as const
 
 /** http://hl7.org/fhir/R4/servicerequest.html */
 export const serviceRequests = mapping('ServiceRequest', {
@@ -31,7 +40,10 @@ export const serviceRequests = mapping('ServiceRequest', {
     occurrencePeriod: period('occurrencePeriod', { choice: 'occurrence' }),
     asNeeded: boolean('asNeededBoolean', { choice: 'asNeeded' }),
     authoredOn: dateTime('authoredOn'),
-    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'])('requester', { filter: 'requester' }),
+    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'])(
+      'requester',
+      { filter: 'requester' }
+    ),
     performerType: concept('performerType'),
     performerIds: reference(performers).list('performer'),
     reasonCode: concept.list('reasonCode'),
@@ -41,6 +53,10 @@ export const serviceRequests = mapping('ServiceRequest', {
     basedOn: reference(['CarePlan', 'ServiceRequest', 'MedicationRequest']).list('basedOn'),
     replaces: reference('ServiceRequest').list('replaces')
   },
-  filters: { performerId: byReference('performer', ...performers), dateFrom: from('authored'), dateTo: until('authored') },
+  filters: {
+    performerId: byReference('performer', ...performers),
+    dateFrom: from('authored'),
+    dateTo: until('authored')
+  },
   rules: serviceRequestRules
 })

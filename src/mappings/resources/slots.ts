@@ -16,7 +16,10 @@ export const slots = mapping('Slot', {
   fields: {
     identifiers: identifiers(),
     scheduleId: reference('Schedule')('schedule', { required: true, filter: 'schedule' }),
-    status: code(['busy', 'free', 'busy-unavailable', 'busy-tentative', 'entered-in-error'])('status', { required: true, filter: 'status' }),
+    status: code(['busy', 'free', 'busy-unavailable', 'busy-tentative', 'entered-in-error'])('status', {
+      required: true,
+      filter: 'status'
+    }),
     start: instant('start', { required: true }),
     end: instant('end', { required: true, notBefore: 'start' }),
     serviceCategory: kind.first('serviceCategory'),

@@ -20,21 +20,34 @@ export const specimens = mapping('Specimen', {
   about: 'A sample that is examined.',
   fields: {
     identifiers: identifiers(),
-    patientId: reference(['Patient', 'Group', 'Device', 'Substance', 'Location'])('subject', { required: true, about: 'Where it comes from.' }),
+    patientId: reference(['Patient', 'Group', 'Device', 'Substance', 'Location'])('subject', {
+      required: true,
+      about: 'Where it comes from.'
+    }),
     type: concept('type', { filter: 'type' }),
-    status: code(['available', 'unavailable', 'unsatisfactory', 'entered-in-error'])('status', { default: 'available', filter: 'status' }),
+    status: code(['available', 'unavailable', 'unsatisfactory', 'entered-in-error'])('status', {
+      default: 'available',
+      filter: 'status'
+    }),
     accessionNumber: text('accessionIdentifier.value', { about: 'The number that the laboratory gave it.' }),
     receivedTime: dateTime('receivedTime'),
-    collection: backbone({
-      collectorId: reference(collectors)('collector'),
-      collectedDateTime: dateTime('collectedDateTime', { choice: 'collected' }),
-      collectedPeriod: period('collectedPeriod', { choice: 'collected' }),
-      quantity: simpleQuantity('quantity'),
-      method: concept('method'),
-      bodySite: concept('bodySite'),
-      fastingStatus: concept('fastingStatusCodeableConcept', { choice: 'fastingStatus' })
-    }, { schema: atMostOne('collectedDateTime', 'collectedPeriod') })('collection', { about: 'How it was taken, by whom, when and from where.' }),
-    collectedPeriod: period('collection.collectedPeriod', { choice: 'collected', shortcutOf: 'collection', about: 'The same as collection.collectedPeriod.' }),
+    collection: backbone(
+      {
+        collectorId: reference(collectors)('collector'),
+        collectedDateTime: dateTime('collectedDateTime', { choice: 'collected' }),
+        collectedPeriod: period('collectedPeriod', { choice: 'collected' }),
+        quantity: simpleQuantity('quantity'),
+        method: concept('method'),
+        bodySite: concept('bodySite'),
+        fastingStatus: concept('fastingStatusCodeableConcept', { choice: 'fastingStatus' })
+      },
+      { schema: atMostOne('collectedDateTime', 'collectedPeriod') }
+    )('collection', { about: 'How it was taken, by whom, when and from where.' }),
+    collectedPeriod: period('collection.collectedPeriod', {
+      choice: 'collected',
+      shortcutOf: 'collection',
+      about: 'The same as collection.collectedPeriod.'
+    }),
     parentIds: reference('Specimen').list('parent', { about: 'The specimens from which it was made.' }),
     requestIds: reference('ServiceRequest').list('request'),
     container: backbone({

@@ -30,9 +30,31 @@ export const tasks = mapping('Task', {
   about: 'Something to be done, and its progress.',
   fields: {
     identifiers: identifiers(),
-    status: code(['draft', 'requested', 'received', 'accepted', 'rejected', 'ready', 'cancelled', 'in-progress', 'on-hold', 'failed', 'completed', 'entered-in-error'])(
-      'status', { required: true, filter: 'status' }),
-    intent: code(['unknown', 'proposal', 'plan', 'order', 'original-order', 'reflex-order', 'filler-order', 'instance-order', 'option'])('intent', { required: true }),
+    status: code([
+      'draft',
+      'requested',
+      'received',
+      'accepted',
+      'rejected',
+      'ready',
+      'cancelled',
+      'in-progress',
+      'on-hold',
+      'failed',
+      'completed',
+      'entered-in-error'
+    ])('status', { required: true, filter: 'status' }),
+    intent: code([
+      'unknown',
+      'proposal',
+      'plan',
+      'order',
+      'original-order',
+      'reflex-order',
+      'filler-order',
+      'instance-order',
+      'option'
+    ])('intent', { required: true }),
     statusReason: conceptOf({ max: 500 })('statusReason'),
     businessStatus: conceptOf({ max: 200 })('businessStatus'),
     priority: code(requestPriority)('priority', { filter: 'priority' }),
@@ -43,9 +65,20 @@ export const tasks = mapping('Task', {
     encounterId: reference('Encounter')('encounter'),
     executionPeriod: period('executionPeriod'),
     authoredOn: dateTime('authoredOn'),
-    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'])('requester', { filter: 'requester' }),
-    ownerId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'HealthcareService', 'Patient', 'Device', 'RelatedPerson'])(
-      'owner', { filter: 'owner', about: 'Who is to do it.' }),
+    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'])(
+      'requester',
+      { filter: 'requester' }
+    ),
+    ownerId: reference([
+      'Practitioner',
+      'PractitionerRole',
+      'Organization',
+      'CareTeam',
+      'HealthcareService',
+      'Patient',
+      'Device',
+      'RelatedPerson'
+    ])('owner', { filter: 'owner', about: 'Who is to do it.' }),
     reasonCode: conceptOf({ max: 500 })('reasonCode'),
     note: note('note', { max: 2000 }),
     basedOn: anyReference.list('basedOn', { about: 'The requests that the task fulfils, as Type/id.' }),
@@ -55,7 +88,14 @@ export const tasks = mapping('Task', {
     restriction: backbone({
       repetitions: positiveInteger('repetitions'),
       period: period('period'),
-      recipientIds: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Group', 'Organization']).list('recipient')
+      recipientIds: reference([
+        'Patient',
+        'Practitioner',
+        'PractitionerRole',
+        'RelatedPerson',
+        'Group',
+        'Organization'
+      ]).list('recipient')
     })('restriction')
   },
   filters: { dateFrom: from('authored-on'), dateTo: until('authored-on') },

@@ -39,7 +39,10 @@ export const visionPrescriptions = mapping('VisionPrescription', {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, default: 'active', filter: 'status' }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
-    prescriberId: reference(['Practitioner', 'PractitionerRole'])('prescriber', { required: true, filter: 'prescriber' }),
+    prescriberId: reference(['Practitioner', 'PractitionerRole'])('prescriber', {
+      required: true,
+      filter: 'prescriber'
+    }),
     dateWritten: dateTime('dateWritten', { required: true, default: now }),
     created: dateTime('created', { required: true, default: now, about: 'When the record was made.' }),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),

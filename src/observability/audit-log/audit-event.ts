@@ -17,26 +17,56 @@ interface AuditEventParts {
 interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
 
 /**
- * A line of the access audit log as http://hl7.org/fhir/R4/auditevent.html. Records are named by identifiers and not by literal
- * references, which would keep a record from being deleted for ever after the first look at it, and could not name one that is gone.
+ * A line of the access audit log as http://hl7.org/fhir/R4/auditevent.html. Records are named by identifiers and not by
+ * literal references, which would keep a record from being deleted for ever after the first look at it, and could not
+ * name one that is gone.
  */
-export function auditEventOf ({ entry, owner: { keyName }, hash }: Written, { tenantSystem, url }: AuditEventParts): AccessEvent {
+export function auditEventOf (
+  { entry, owner: { keyName }, hash }: Written,
+  { tenantSystem, url }: AuditEventParts
+): AccessEvent {
   const { time, keyId, action, interaction, outcome, code, requestId } = entry
   return {
     resourceType: 'AuditEvent',
     id: accessEventId(hash),
-    type: { system: 'http://terminology.hl7.org/CodeSystem/audit-event-type', code: 'rest', display: 'RESTful Operation' },
-    ...interaction !== undefined && { subtype: [{ system: 'http://hl7.org/fhir/restful-interaction', code: interactionCodes[interaction].restful }] },
+    type: {
+      system: 'http://terminology.hl7.org/CodeSystem/audit-event-type',
+      code: 'rest',
+      display: 'RESTful Operation'
+    },
+    ...(interaction !== undefined && {
+      subtype: [{ system: 'http://hl7.org/fhir/restful-interaction', code: interactionCodes[interaction].restful }]
+    }),
     action,
     recorded: time,
     outcome,
-    ...code !== undefined && { outcomeDesc: code },
-    agent: [{ who: { identifier: { system: `${tenantSystem}:key`, value: keyId }, display: keyName }, altId: keyId, name: keyName, requestor: true }],
+    ...(code !== undefined && { outcomeDesc: code }),
+    agent: [
+      {
+        who: { identifier: { system: `${tenantSystem}:key`, value: keyId }, display: keyName },
+        altId: keyId,
+        name: keyName,
+        requestor: true
+      }
+    ],
     source: {
       observer: { identifier: { system: 'urn:ietf:rfc:3986', value: url }, display: 'clinigate' },
-      type: [{ system: 'http://terminology.hl7.org/CodeSystem/security-source-type', code: '4', display: 'Application Server' }]
+      type: [
+        {
+          system: 'http://terminology.hl7.org/CodeSystem/security-source-type',
+          code: '4',
+          display: 'Application Server'
+        }
+      ]
     },
-    entity: [...recordsOf(entry, tenantSystem), { what: { identifier: { system: `${tenantSystem}:request`, value: requestId } }, type: { system: entityTypes, code: '4', display: 'Other' }, name: requestId }]
+    entity: [
+      ...recordsOf(entry, tenantSystem),
+      {
+        what: { identifier: { system: `${tenantSystem}:request`, value: requestId } },
+        type: { system: entityTypes, code: '4', display: 'Other' },
+        name: requestId
+      }
+    ]
   }
 }
 
@@ -47,8 +77,13 @@ function recordsOf ({ type = '', id, records, shown = [] }: AuditEntry, tenantSy
   // The types of an export are joined by commas. What is no type or no id of R4 is a client's own text, and not said.
   const types = type.split(',').filter(name => resourceTypes.has(name))
   const named = id !== undefined && isId(id) ? types.map(name => `${name}/${id}`) : []
-  const requested = named.length > 0 ? named.map(name => recordOf(name, tenantSystem)) : types.map(name => ({ type: typeOf(name) }))
-  const counted = requested.map((entity, at) => at === 0 && records !== undefined ? { ...entity, detail: [{ type: 'records', valueString: String(records) }] } : entity)
+  const requested =
+    named.length > 0 ? named.map(name => recordOf(name, tenantSystem)) : types.map(name => ({ type: typeOf(name) }))
+  const counted = requested.map((entity, at) =>
+    at === 0 && records !== undefined
+      ? { ...entity, detail: [{ type: 'records', valueString: String(records) }] }
+      : entity
+  )
   return [...counted, ...shown.filter(name => !named.includes(name)).map(name => recordOf(name, tenantSystem))]
 }
 

@@ -4,7 +4,10 @@ import type { AuditBacklogEntry } from './entry.js'
 import { EventQueue, type EventQueueParts } from './event-queue.js'
 
 /** What the AuditEvents of all datastores need. */
-export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>, Partial<Pick<EventQueueParts, 'maxWaiting' | 'pauseMs' | 'closingMs'>> {
+export interface AuditEventsParts
+  extends
+  Pick<EventQueueParts, 'store' | 'log'>,
+  Partial<Pick<EventQueueParts, 'maxWaiting' | 'pauseMs' | 'closingMs'>> {
   /** The name of an organization's datastore; undefined where it has none. */
   readonly datastoreOf: (owner: JobOwner) => string | undefined
   /** Writes a line that says how many were given up. */
@@ -16,8 +19,8 @@ export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>
 interface AuditEventCounts { readonly stored: number, readonly unsent: number, readonly waiting: number }
 
 /**
- * AuditEvents on their way to the datastores of those whose accesses they tell of, each datastore for itself. The access audit log is
- * complete without them, so nothing waits for them; how many were given up is a line of the log.
+ * AuditEvents on their way to the datastores of those whose accesses they tell of, each datastore for itself. The
+ * access audit log is complete without them, so nothing waits for them; how many were given up is a line of the log.
  */
 export class AuditEvents {
   readonly #parts: Required<AuditEventsParts>
@@ -34,7 +37,10 @@ export class AuditEvents {
     return { ...this.#totals, waiting: [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting, 0) }
   }
 
-  /** Sends one soon. What comes when the gateway has stopped, because the disk did not take its line before, is told as given up. */
+  /**
+   * Sends one soon. What comes when the gateway has stopped, because the disk did not take its line before, is told as
+   * given up.
+   */
   add (owner: JobOwner, event: AccessEvent): void {
     const datastore = this.#parts.datastoreOf(owner)
     if (datastore !== undefined && !this.#isClosed) return this.#queueOf(datastore).add(owner, event)
@@ -78,6 +84,10 @@ export class AuditEvents {
     this.#unreported = new Map()
     const time = this.#parts.now().toISOString()
     // A line that the disk does not take now waits in the log for it, or is told there as given up.
-    await Promise.all(unreported.map(({ owner: { tenantId, mode }, records }) => this.#parts.reportUnsent({ time, tenantId, mode, action: 'unsent', records }).catch(() => {})))
+    await Promise.all(
+      unreported.map(({ owner: { tenantId, mode }, records }) =>
+        this.#parts.reportUnsent({ time, tenantId, mode, action: 'unsent', records }).catch(() => {})
+      )
+    )
   }
 }

@@ -28,7 +28,8 @@ export class AuditFile {
   }
 
   /**
-   * Opens the file or makes it. What a crash left of a line that was being written is cut off: nobody was told that it is there.
+   * Opens the file or makes it. What a crash left of a line that was being written is cut off: nobody was told that it
+   * is there.
    * @throws {Error} when the last line is not one that was written
    */
   static async open (options: AuditFileOptions): Promise<AuditFile> {
@@ -78,7 +79,11 @@ export class AuditFile {
   /** Two writers would each follow a chain of their own. */
   async #requireAlone (): Promise<void> {
     const { ino, size } = await stat(this.#options.file)
-    if (ino !== this.#inode || size !== this.#bytes) throw new Error('another process moved or wrote to the access audit log; give each process its own file, and restart this one')
+    if (ino !== this.#inode || size !== this.#bytes) {
+      throw new Error(
+        'another process moved or wrote to the access audit log; give each process its own file, and restart this one'
+      )
+    }
   }
 
   async #beginAnother (): Promise<void> {
@@ -125,7 +130,11 @@ async function lastLineOf (file: string): Promise<{ readonly text?: string, read
 
 function linkOf (text: string): ChainEntry {
   const read = readLine(text)
-  if (read === undefined) throw new Error('the last line of the access audit log was changed after it was written; check the file with `clinigate audit-log verify`, and move it away to start a new one')
+  if (read === undefined) {
+    throw new Error(
+      'the last line of the access audit log was changed after it was written; check the file with `clinigate audit-log verify`, and move it away to start a new one'
+    )
+  }
   return read.link
 }
 

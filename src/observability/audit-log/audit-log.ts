@@ -12,14 +12,19 @@ interface AuditLogOptions extends AuditFileOptions {
   readonly retryMs?: number
 }
 
-interface Waiting { readonly entry: AuditEntry | AuditBacklogEntry, readonly written: (link: ChainEntry) => void, readonly failed: (error: unknown) => void }
+interface Waiting {
+  readonly entry: AuditEntry | AuditBacklogEntry
+  readonly written: (link: ChainEntry) => void
+  readonly failed: (error: unknown) => void
+}
 
 /** Lines that are written together: those that came while others were being written. */
 const maxAtOnce = 1_000
 
 /**
- * The access audit log of one process. Lines are written in the order in which they came, many with one look at the disk. What the
- * disk does not take stays in memory within bounds and is tried again; what is beyond them is given up, and a line says how much.
+ * The access audit log of one process. Lines are written in the order in which they came, many with one look at the
+ * disk. What the disk does not take stays in memory within bounds and is tried again; what is beyond them is given up,
+ * and a line says how much.
  */
 export class AuditLog {
   readonly #options: Required<AuditLogOptions>
@@ -80,7 +85,12 @@ export class AuditLog {
     this.#begin()
     await this.#writing
     clearTimeout(this.#retry)
-    if (this.#waiting.length > 0) this.#options.log.error({ lines: this.#waiting.length }, 'the access audit log could not be written; lines in memory are lost')
+    if (this.#waiting.length > 0) {
+      this.#options.log.error(
+        { lines: this.#waiting.length },
+        'the access audit log could not be written; lines in memory are lost'
+      )
+    }
     await this.#file.close()
   }
 

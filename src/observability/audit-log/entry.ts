@@ -2,7 +2,10 @@ import type { Mode } from '../../config/mode.js'
 import type { InteractionKind } from '../../tenant-guard/fhir-interaction.js'
 import type { InteractionCode } from '../../tenant-guard/interaction-codes.js'
 
-/** What the access audit log says of one access: who did what to which record, when, and with what outcome. Nothing of a record's content. */
+/**
+ * What the access audit log says of one access: who did what to which record, when, and with what outcome. Nothing of a
+ * record's content.
+ */
 export interface AuditEntry {
   /** When the request came in, ISO 8601 in UTC. */
   readonly time: string
@@ -32,5 +35,11 @@ export interface AuditEntry {
 /** Lines that were given up before this one, because the disk failed for too long. */
 export interface AuditGap { readonly time: string, readonly action: 'gap', readonly records: number }
 
-/** Accesses before this line of which the organization's datastore did not take the AuditEvent. The log itself lacks none of them. */
-export interface AuditBacklogEntry extends Pick<AuditEntry, 'time' | 'tenantId' | 'mode'> { readonly action: 'unsent', readonly records: number }
+/**
+ * Accesses before this line of which the organization's datastore did not take the AuditEvent. The log itself lacks
+ * none of them.
+ */
+export interface AuditBacklogEntry extends Pick<AuditEntry, 'time' | 'tenantId' | 'mode'> {
+  readonly action: 'unsent'
+  readonly records: number
+}

@@ -34,7 +34,10 @@ const maxTogether = 100
 const maxAtOnce = 4
 const maxPauseMs = 60_000
 
-/** AuditEvents on their way to one datastore. Whoever adds one never waits: what the datastore does not take waits within bounds, and what is beyond them is given up. */
+/**
+ * AuditEvents on their way to one datastore. Whoever adds one never waits: what the datastore does not take waits
+ * within bounds, and what is beyond them is given up.
+ */
 export class EventQueue {
   readonly #parts: EventQueueParts
   readonly #limit = pLimit(maxAtOnce)
@@ -75,7 +78,9 @@ export class EventQueue {
     await Promise.all(partsOf(this.#waiting).map(part => this.#limit(async () => {
       if (!hasFailed && stopping?.aborted !== true) hasFailed = !await this.#send(part) || hasFailed
     })))
-    if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents can be stored again')
+    if (!hasFailed && this.#failures > 0) {
+      this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents can be stored again')
+    }
     this.#failures = hasFailed ? this.#failures + 1 : 0
     onTurn()
     return hasFailed ? jitteredBackoff({ firstMs: pauseMs, maxMs: maxPauseMs }, this.#failures) : pauseMs
@@ -86,7 +91,12 @@ export class EventQueue {
     const [{ owner }] = part as readonly [Waiting]
     try {
       const outcomes = await this.#parts.store(owner, part.map(({ event }) => event))
-      for (const outcome of ['stored', 'refused'] as const) this.#end(outcome, part.filter((_, at) => outcomes[at] === outcome))
+      for (const outcome of ['stored', 'refused'] as const) {
+        this.#end(
+          outcome,
+          part.filter((_, at) => outcomes[at] === outcome)
+        )
+      }
       this.#putBack(part)
       return outcomes.some(outcome => outcome !== 'again')
     } catch (error) {
@@ -106,14 +116,21 @@ export class EventQueue {
     const ended = some.filter(one => this.#waiting.delete(one))
     if (ended.length === 0) return
     const { datastore, log, onEnded } = this.#parts
-    if (outcome === 'refused') log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')
+    if (outcome === 'refused') {
+      log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')
+    }
     onEnded(outcome === 'stored' ? 'stored' : 'unsent', ended[0]!.owner, ended.length)
   }
 
   #reportError (error: unknown): void {
     const { datastore, log } = this.#parts
     const { code, cause } = failureOf(error)
-    if (this.#failures === 0) log.warn({ datastore, code, err: cause, waiting: this.#waiting.size }, 'AuditEvents of accesses are waiting for a datastore')
+    if (this.#failures === 0) {
+      log.warn(
+        { datastore, code, err: cause, waiting: this.#waiting.size },
+        'AuditEvents of accesses are waiting for a datastore'
+      )
+    }
   }
 }
 

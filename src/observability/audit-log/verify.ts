@@ -18,12 +18,17 @@ export interface VerificationResult {
 
 /** The files of a log, oldest first: those that were set aside when they were full, and the present one. */
 export function filesOf (file: string): string[] {
-  const aside = readdirSync(dirname(file)).filter(name => name.startsWith(`${basename(file)}.`) && /^\d{12}$/.test(name.slice(basename(file).length + 1))).sort()
+  const aside = readdirSync(dirname(file))
+    .filter(name => name.startsWith(`${basename(file)}.`) && /^\d{12}$/.test(name.slice(basename(file).length + 1)))
+    .sort()
   const isThere = readdirSync(dirname(file)).includes(basename(file))
   return [...aside.map(name => join(dirname(file), name)), ...isThere ? [file] : []]
 }
 
-/** Reads the files in order and follows the chain of their lines through all of them; `known` is a line, as `number:hash`, that they must hold. */
+/**
+ * Reads the files in order and follows the chain of their lines through all of them; `known` is a line, as
+ * `number:hash`, that they must hold.
+ */
 export async function verify (files: readonly string[], known?: string): Promise<VerificationResult> {
   let last: ChainEntry | undefined
   let first = 0
@@ -35,7 +40,9 @@ export async function verify (files: readonly string[], known?: string): Promise
       line++
       const read = readLine(text)
       const reason = read === undefined ? 'the line was changed after it was written' : findMisplaced(read.before, last)
-      if (reason !== undefined) return { lines, first, last: last ?? genesis, isKnownMissing, broken: { file, line, reason } }
+      if (reason !== undefined) {
+        return { lines, first, last: last ?? genesis, isKnownMissing, broken: { file, line, reason } }
+      }
       last = read!.link
       first ||= last.n
       if (known === `${last.n}:${last.hash}`) isKnownMissing = false
@@ -47,7 +54,11 @@ export async function verify (files: readonly string[], known?: string): Promise
 
 /** Older files may have been put elsewhere; within what is there nothing may be missing. */
 function findMisplaced (before: ChainEntry, last: ChainEntry | undefined): string | undefined {
-  if (last === undefined) return before.n === 0 && before.hash !== genesis.hash ? 'the line is not the first line of a log' : undefined
+  if (last === undefined) {
+    return before.n === 0 && before.hash !== genesis.hash ? 'the line is not the first line of a log' : undefined
+  }
   if (before.n === last.n && before.hash === last.hash) return undefined
-  return before.n === last.n ? 'the line before it was replaced' : `the line is number ${before.n + 1} but follows number ${last.n}`
+  return before.n === last.n
+    ? 'the line before it was replaced'
+    : `the line is number ${before.n + 1} but follows number ${last.n}`
 }

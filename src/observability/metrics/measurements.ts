@@ -44,15 +44,20 @@ interface Lookups { readonly hits: number, readonly misses: number }
 /** What is asked of the parts when somebody wants to know; each absent where there is no such part. */
 export interface GaugeSources {
   readonly keyLookups?: () => Lookups
-  readonly keyCopy?: () => { readonly isConnected: boolean, readonly ageSeconds: number | null }
+  readonly keyCopy?: () => { readonly isConnected: boolean; readonly ageSeconds: number | null }
   readonly ownership?: () => Lookups & { readonly records: number }
-  readonly ledger?: () => { readonly isOk: boolean, readonly linesInMemory: number, readonly lostRequests: number, readonly failedSendings: number }
+  readonly ledger?: () => {
+    readonly isOk: boolean
+    readonly linesInMemory: number
+    readonly lostRequests: number
+    readonly failedSendings: number
+  }
   readonly areCountsShared?: () => boolean
   readonly jobsRunning?: () => number
   /** Of `/health`, by name: whether each is well. */
   readonly checks?: () => Promise<Readonly<Record<string, boolean>>>
-  readonly auditLog?: () => { readonly lines: number, readonly lost: number, readonly isFailing: boolean }
-  readonly auditEvents?: () => { readonly stored: number, readonly unsent: number, readonly waiting: number }
+  readonly auditLog?: () => { readonly lines: number; readonly lost: number; readonly isFailing: boolean }
+  readonly auditEvents?: () => { readonly stored: number; readonly unsent: number; readonly waiting: number }
 }
 
 /** Where measurements are kept and read. */

@@ -42,12 +42,21 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
 /** The library makes the text of what other processes counted; to it, this is what one of them did. */
 async function textOf (traffic: Traffic): Promise<string> {
   const samples = traffic.samples()
-  const metrics = trafficMetrics.map(name => ({ name, help: declarations[name].meaning, type: declarations[name].type, aggregator: 'sum', values: samples[name] }))
+  const metrics = trafficMetrics.map(name => ({
+    name,
+    help: declarations[name].meaning,
+    type: declarations[name].type,
+    aggregator: 'sum',
+    values: samples[name]
+  }))
   return await AggregatorRegistry.aggregate([metrics]).metrics()
 }
 
 /** Asks the parts. */
-async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: GaugeSources): Promise<void> {
+async function read (
+  meters: Meters,
+  { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: GaugeSources
+): Promise<void> {
   lookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
   const copy = keyCopy?.()
   meters.set('clinigate_key_copy_connected', {}, copy && Number(copy.isConnected))
@@ -62,7 +71,9 @@ async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, a
   meters.set('clinigate_ledger_failed_sendings', {}, usage?.failedSendings)
   meters.set('clinigate_shared_counts_in_use', {}, areCountsShared && Number(areCountsShared()))
   meters.set('clinigate_bulk_jobs_running', {}, jobsRunning?.())
-  for (const [check, isOk] of Object.entries(await checks?.() ?? {})) meters.set('clinigate_check_ok', { check }, Number(isOk))
+  for (const [check, isOk] of Object.entries((await checks?.()) ?? {})) {
+    meters.set('clinigate_check_ok', { check }, Number(isOk))
+  }
   const audit = auditLog?.()
   meters.total('clinigate_audit_log_lines_total', {}, audit?.lines)
   meters.set('clinigate_audit_log_failing', {}, audit && Number(audit.isFailing))
@@ -73,7 +84,11 @@ async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, a
   meters.set('clinigate_audit_events_waiting', {}, events?.waiting)
 }
 
-function lookups (meters: Meters, name: 'clinigate_key_lookups_total' | 'clinigate_ownership_lookups_total', found: { readonly hits: number, readonly misses: number } | undefined): void {
+function lookups (
+  meters: Meters,
+  name: 'clinigate_key_lookups_total' | 'clinigate_ownership_lookups_total',
+  found: { readonly hits: number; readonly misses: number } | undefined
+): void {
   meters.total(name, { result: 'hit' }, found?.hits)
   meters.total(name, { result: 'miss' }, found?.misses)
 }
@@ -87,16 +102,24 @@ class Meters {
 
   constructor (registry: Registry) {
     const labelNames: readonly string[] = trafficMetrics
-    this.#made = new Map(Object.entries<Declaration>(declarations).filter(([name]) => !labelNames.includes(name)).map(([name, declaration]) => [name, made(name, declaration, registry)]))
+    this.#made = new Map(
+      Object.entries<Declaration>(declarations)
+        .filter(([name]) => !labelNames.includes(name))
+        .map(([name, declaration]) => [name, made(name, declaration, registry)])
+    )
   }
 
   /** More of what is counted. */
-  add<N extends Exclude<NamesOf<'counter'>, TrafficMetric>> (name: N, labels: LabelsOf<N>, by = 1): void {
-    (this.#made.get(name) as Counter).inc(labels, by)
+  add<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(name: N, labels: LabelsOf<N>, by = 1): void {
+    ;(this.#made.get(name) as Counter).inc(labels, by)
   }
 
   /** What is counted elsewhere, as it stands; undefined shows nothing. */
-  total<N extends Exclude<NamesOf<'counter'>, TrafficMetric>> (name: N, labels: LabelsOf<N>, total: number | undefined): void {
+  total<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(
+    name: N,
+    labels: LabelsOf<N>,
+    total: number | undefined
+  ): void {
     if (total === undefined) return
     const series = `${name} ${Object.values(labels).join(' ')}`
     this.add(name, labels, Math.max(0, total - (this.#totals.get(series) ?? 0)))
@@ -104,7 +127,7 @@ class Meters {
   }
 
   /** How something is now; undefined shows nothing. */
-  set<N extends NamesOf<'gauge'>> (name: N, labels: LabelsOf<N>, value: number | undefined): void {
+  set<N extends NamesOf<'gauge'>>(name: N, labels: LabelsOf<N>, value: number | undefined): void {
     const gauge = this.#made.get(name) as Gauge
     if (value === undefined) gauge.remove(labels)
     else gauge.set(labels, value)

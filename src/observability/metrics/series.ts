@@ -1,5 +1,9 @@
 /** One value of a metric: https://prometheus.io/docs/concepts/data_model/ */
-export interface Sample { readonly metricName?: string, readonly labels: Readonly<Record<string, string | number>>, readonly value: number }
+export interface Sample {
+  readonly metricName?: string
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+}
 
 /** What the labels of a series say. */
 type Labels = Readonly<Record<string, string>>
@@ -52,7 +56,11 @@ export class HistogramSeries {
       count += more
       return { metricName: `${name}_bucket`, labels: { le: bounds[bucket] ?? '+Inf', ...labels }, value: count }
     })
-    return [...buckets, { metricName: `${name}_sum`, labels, value: this.#seconds }, { metricName: `${name}_count`, labels, value: count }]
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: this.#seconds },
+      { metricName: `${name}_count`, labels, value: count }
+    ]
   }
 }
 

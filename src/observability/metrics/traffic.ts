@@ -16,7 +16,10 @@ export const trafficMetrics = [
 /** The name of one of them. */
 export type TrafficMetric = (typeof trafficMetrics)[number]
 
-/** What every request adds to, in plain numbers: the library would check and sort the labels with each addition, and need only know of them when somebody reads. */
+/**
+ * What every request adds to, in plain numbers: the library would check and sort the labels with each addition, and
+ * need only know of them when somebody reads.
+ */
 export class Traffic {
   readonly #requests = counts<'clinigate_http_requests_total'>()
   readonly #durations = timings('clinigate_http_request_duration_seconds')
@@ -25,7 +28,16 @@ export class Traffic {
   readonly #exchangeDurations = timings('clinigate_datastore_request_duration_seconds')
   readonly #refusals = counts<'clinigate_refusals_total'>()
 
-  recordRequest ({ method: sent, route = 'none', interaction = '', status: code, mode: keyMode, refusal, ms, waited }: CompletedRequest): void {
+  recordRequest ({
+    method: sent,
+    route = 'none',
+    interaction = '',
+    status: code,
+    mode: keyMode,
+    refusal,
+    ms,
+    waited
+  }: CompletedRequest): void {
     const mode = keyMode ?? ''
     const method = methods.has(sent) ? sent : 'other'
     const status = code === undefined ? 'aborted' : classes[Math.floor(code / 100)]!
@@ -34,7 +46,9 @@ export class Traffic {
     if (refusal !== undefined) this.#refusals.of(refusal, () => ({ reason: refusal })).total++
     if (code === undefined) return
     this.#durations.of(path, () => ({ method, route, interaction })).add(ms)
-    if (waited !== undefined) this.#ownDurations.of(waited.datastore, () => ({ datastore: waited.datastore })).add(Math.max(0, ms - waited.ms))
+    if (waited !== undefined) {
+      this.#ownDurations.of(waited.datastore, () => ({ datastore: waited.datastore })).add(Math.max(0, ms - waited.ms))
+    }
   }
 
   exchanged ({ datastore, way, method, outcome, ms }: Exchange): void {

@@ -17,7 +17,8 @@ export function adminClient (options: AdminApiOptions): AdminClient {
   const get = <T>(path: string) => send<T>(options, 'GET', path)
   const post = <T>(path: string, body?: object) => send<T>(options, 'POST', path, body)
   const patch = <T>(path: string, body: object) => send<T>(options, 'PATCH', path, body)
-  const of = (tenantId: string | undefined, rest: string) => tenantId === undefined ? rest : `organizations/${id(tenantId)}/${rest}`
+  const of = (tenantId: string | undefined, rest: string) =>
+    tenantId === undefined ? rest : `organizations/${id(tenantId)}/${rest}`
   return {
     listOrganizations: () => get('organizations'),
     createOrganization: draft => post('organizations', draft),
@@ -39,23 +40,43 @@ export function adminClient (options: AdminApiOptions): AdminClient {
 
 const id = encodeURIComponent
 
-async function send<T> ({ url, token }: AdminApiOptions, method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T> {
+async function send<T> (
+  { url, token }: AdminApiOptions,
+  method: 'GET' | 'POST' | 'PATCH',
+  path: string,
+  body?: object
+): Promise<T> {
   const response = await ask(`${url}/control/v1/${path}`, {
     method,
-    headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' })
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) })
   })
-  const read = await response.body.json().catch(() => undefined) as { data?: T, message?: string, issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
+  const read = (await response.body.json().catch(() => undefined)) as
+    { data?: T; message?: string; issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
   if (response.statusCode < 300 && read?.data !== undefined) return read.data
-  if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${response.statusCode}); check CONTROL_URL`)
-  const message = read.message + (response.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
-  throw new ControlError('invalid', [message, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
+  if (typeof read?.message !== 'string') {
+    throw new Error(
+      `the server at the control plane's URL is not a control plane (status ${response.statusCode}); check CONTROL_URL`
+    )
+  }
+  const message =
+    read.message + (response.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
+  throw new ControlError(
+    'invalid',
+    [message, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n')
+  )
 }
 
 async function ask (url: string, options: Parameters<typeof request>[1]) {
   try {
     return await request(url, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, ...options })
   } catch (error) {
-    throw new Error(`the control plane does not respond (${(error as NodeJS.ErrnoException).code ?? 'no connection'}); check CONTROL_URL and that the control plane is running`)
+    throw new Error(
+      `the control plane does not respond (${(error as NodeJS.ErrnoException).code ?? 'no connection'}); check CONTROL_URL and that the control plane is running`
+    )
   }
 }

@@ -10,7 +10,12 @@ export function hasFailed (ledger: ScanIndex): boolean {
 }
 
 /** Which run a report is about. */
-interface AdoptionRun { readonly tenantId: string, readonly datastore: string, readonly isDryRun: boolean, readonly isComplete: boolean }
+interface AdoptionRun {
+  readonly tenantId: string
+  readonly datastore: string
+  readonly isDryRun: boolean
+  readonly isComplete: boolean
+}
 
 /** The summary for programs: one line of JSON. */
 export function adoptionJson (ledger: ScanIndex, about: AdoptionRun): string {
@@ -30,7 +35,12 @@ function statesByType (ledger: ScanIndex): Map<string, Map<string, number>> {
 }
 
 function failuresOf (ledger: ScanIndex): Record<string, number> {
-  return sums(ledger.recordCounts().filter(({ state }) => isFailed(state)).map(({ state, count }) => [state.slice(failed.length), count]))
+  return sums(
+    ledger
+      .recordCounts()
+      .filter(({ state }) => isFailed(state))
+      .map(({ state, count }) => [state.slice(failed.length), count])
+  )
 }
 
 function referencesOf (ledger: ScanIndex): Record<string, number> {
@@ -57,16 +67,25 @@ const columns: Readonly<Record<string, string>> = {
 /** The summary for people. */
 export function adoptionText (ledger: ScanIndex, { tenantId, datastore, isDryRun, isComplete }: AdoptionRun): string {
   const types = statesByType(ledger)
-  const shown = Object.keys(columns).filter(state => state === 'adopted' || [...types.values()].some(states => states.has(state)))
-  const rows = [...types].map(([type, states]): [string, ...number[]] => [type, ...shown.map(state => states.get(state) ?? 0)])
+  const shown = Object.keys(columns).filter(
+    state => state === 'adopted' || [...types.values()].some(states => states.has(state))
+  )
+  const rows = [...types].map(([type, states]): [string, ...number[]] => [
+    type,
+    ...shown.map(state => states.get(state) ?? 0)
+  ])
   const adopted = rows.reduce((sum, [, count = 0]) => sum + count, 0)
   const what = `${formatInteger(adopted)} records ${isDryRun ? 'would be' : 'were'} adopted for ${tenantId}${isComplete ? '' : ', then the run ended early; run the same command again to continue'}.\n`
-  const failures = Object.entries(failuresOf(ledger)).map(([reason, count]) => `  ${formatInteger(count)}  ${reason}\n`)
+  const failures = Object.entries(failuresOf(ledger)).map(
+    ([reason, count]) => `  ${formatInteger(count)}  ${reason}\n`
+  )
   const references = Object.values(referencesOf(ledger)).reduce((sum, count) => sum + count, 0)
   return [
     what,
     rows.length === 0 ? '' : `\n${table(['type', ...shown.map(state => columns[state]!)], rows)}`,
     failures.length === 0 ? '' : `\nNot adopted:\n${failures.join('')}`,
-    references === 0 ? '' : `\n${formatInteger(references)} of their references point outside this tenant, so updates of these records are refused. clinigate audit ${datastore} lists them${isDryRun ? ' after the adoption' : ''}.\n`
+    references === 0
+      ? ''
+      : `\n${formatInteger(references)} of their references point outside this tenant, so updates of these records are refused. clinigate audit ${datastore} lists them${isDryRun ? ' after the adoption' : ''}.\n`
   ].join('')
 }

@@ -39,7 +39,9 @@ export function addAdopt (program: Command, context: CliContext): void {
     .addHelpText('after', help)
   command.action(async (name: string, options: Options) => {
     const ways = [options.type, options.allTypes, options.search].filter(way => way !== undefined)
-    if (ways.length !== 1) command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
+    if (ways.length !== 1) {
+      command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
+    }
     await openForDatastore(command, { name }, context, opened => run(opened, options, context))
   })
 }
@@ -50,10 +52,26 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
   await withControlStore(config, context, store => store.organizations.find(options.tenant))
   const { tenant: id, parallel, dryRun: isDryRun = false } = options
   const progress = walkProgress({ stderr: streams.stderr })
-  const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionText)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))
+  const show = (isComplete: boolean): void =>
+    out(
+      (options.json ? adoptionJson : adoptionText)(ledger, {
+        tenantId: id,
+        datastore: backend.name,
+        isDryRun,
+        isComplete
+      })
+    )
   try {
     const criteria = await requestedOf(options, backend)
-    await adopt({ backend, tenant: { id, system: config.tenantSystem }, criteria, isDryRun, parallel, ledger, onProgress: progress.show })
+    await adopt({
+      backend,
+      tenant: { id, system: config.tenantSystem },
+      criteria,
+      isDryRun,
+      parallel,
+      ledger,
+      onProgress: progress.show
+    })
   } catch (error) {
     progress.end()
     if (ledger.recordCounts().length > 0) show(false)

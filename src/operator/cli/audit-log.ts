@@ -16,7 +16,9 @@ pass them as --known to a later check: it fails if the log no longer contains th
 /** Adds the command that looks whether an access audit log is whole. */
 export function addAuditLog (program: Command, { out }: CliContext): void {
   const command = program.command('audit-log').description('check the access audit log')
-  command.command('verify').description('find the first line of an access audit log that was changed, removed or added')
+  command
+    .command('verify')
+    .description('find the first line of an access audit log that was changed, removed or added')
     .argument('<file>', 'path of the log, as in auditLog.file')
     .option('--known <number:hash>', 'a line that the log must contain, as printed by an earlier check', lineOf)
     .addHelpText('after', help)
@@ -29,14 +31,20 @@ export function addAuditLog (program: Command, { out }: CliContext): void {
 
 /** What is no line at all would be told as one that is missing from the log. */
 function lineOf (text: string): string {
-  if (!/^\d{1,15}:[0-9a-f]{64}$/.test(text)) throw new InvalidArgumentError('Use a line number, a colon and a hash of 64 characters, as in "last" of an earlier check.')
+  if (!/^\d{1,15}:[0-9a-f]{64}$/.test(text)) {
+    throw new InvalidArgumentError(
+      'Use a line number, a colon and a hash of 64 characters, as in "last" of an earlier check.'
+    )
+  }
   return text
 }
 
 function requireFiles (file: string): string[] {
   const files = filesOf(file)
   if (files.length === 0) throw new Error('no such file, and no rotated one either; use the path in auditLog.file')
-  if (files.includes(file) && statSync(file).isDirectory()) throw new Error('it is a directory; use the path of the file, as in auditLog.file')
+  if (files.includes(file) && statSync(file).isDirectory()) {
+    throw new Error('it is a directory; use the path of the file, as in auditLog.file')
+  }
   return files
 }
 

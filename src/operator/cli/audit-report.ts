@@ -10,11 +10,16 @@ export function hasFindings (ledger: ScanIndex): boolean {
 }
 
 function countsOf (ledger: ScanIndex): Array<{ type: string, state: string, count: number, isFinding: boolean }> {
-  return [...ledger.recordCounts(), ...ledger.faultCounts()].map(count => ({ ...count, isFinding: findings.includes(count.state) }))
+  return [...ledger.recordCounts(), ...ledger.faultCounts()].map(count => ({
+    ...count,
+    isFinding: findings.includes(count.state)
+  }))
 }
 
 /** The findings for programs, a line of JSON each, then the summary. */
-export function * auditJson (ledger: ScanIndex, { records, shared }: AuditResult, datastore: string): Generator<string> {
+export function * auditJson (
+  ledger: ScanIndex, { records, shared }: AuditResult, datastore: string
+): Generator<string> {
   for (const { type, id, state: finding } of ledger.records(tagFindings)) yield line({ finding, type, id })
   for (const { source, finding, tenantId, path, target, targetTenantId } of ledger.faults()) {
     const [type, id] = source.split('/')
@@ -52,17 +57,28 @@ export function * auditText (ledger: ScanIndex, { records, shared }: AuditResult
 function tableOf (ledger: ScanIndex, found: readonly string[]): string {
   const shown = findings.filter(finding => found.includes(finding))
   const byType = new Map<string, Map<string, number>>()
-  for (const { type, state, count } of countsOf(ledger)) byType.set(type, (byType.get(type) ?? new Map()).set(state, count))
-  const rows = [...byType].sort(([one], [other]) => one < other ? -1 : 1).map(([type, counts]): [string, ...number[]] => {
-    const all = [...counts].filter(([state]) => !referenceFindings.some(finding => finding === state)).reduce((sum, [, count]) => sum + count, 0)
-    return [type, all, ...shown.map(finding => counts.get(finding) ?? 0)]
-  })
+  for (const { type, state, count } of countsOf(ledger)) {
+    byType.set(type, (byType.get(type) ?? new Map()).set(state, count))
+  }
+  const rows = [...byType]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([type, counts]): [string, ...number[]] => {
+      const all = [...counts]
+        .filter(([state]) => !referenceFindings.some(finding => finding === state))
+        .reduce((sum, [, count]) => sum + count, 0)
+      return [type, all, ...shown.map(finding => counts.get(finding) ?? 0)]
+    })
   return table(['type', 'records', ...shown], rows)
 }
 
 function * notes (ledger: ScanIndex, shared: AuditResult['shared']): Generator<string> {
-  const files = ledger.recordCounts().filter(({ state }) => state === 'export-file').reduce((sum, { count }) => sum + count, 0)
-  if (files > 0) yield `\n${formatInteger(files)} of the Binary records are files of the datastore's native exports, which belong to no tenant.\n`
+  const files = ledger
+    .recordCounts()
+    .filter(({ state }) => state === 'export-file')
+    .reduce((sum, { count }) => sum + count, 0)
+  if (files > 0) {
+    yield `\n${formatInteger(files)} of the Binary records are files of the datastore's native exports, which belong to no tenant.\n`
+  }
   const kinds = Object.entries(shared).map(([type, count]) => `${type} ${formatInteger(count)}`)
   if (kinds.length > 0) yield `\nNot checked, because these types cannot belong to one tenant: ${kinds.join(', ')}.\n`
 }

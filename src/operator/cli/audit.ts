@@ -5,7 +5,12 @@ import { fetchSupportedTypes, typesOf, openForDatastore, type DatastoreOption } 
 import { ExitWithFindings, type CliContext } from './context.js'
 import { walkProgress } from './scan-progress.js'
 
-interface Options { readonly url?: string, readonly type?: readonly string[], readonly json?: true, readonly limit: number }
+interface Options {
+  readonly url?: string
+  readonly type?: readonly string[]
+  readonly json?: true
+  readonly limit: number
+}
 
 const help = `
 Findings:
@@ -25,7 +30,9 @@ Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
 
 /** Adds the command that looks for records which the gateway shows nobody, and for references across tenants. */
 export function addAudit (program: Command, context: CliContext): void {
-  const command = program.command('audit').description('find records without exactly one tenant, and references across tenants')
+  const command = program
+    .command('audit')
+    .description('find records without exactly one tenant, and references across tenants')
     .argument('[datastore]', 'name in the configuration, such as test or live')
     .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
     .option('--type <types>', 'comma-separated resource types (default: all)', typesOf)
@@ -33,13 +40,19 @@ export function addAudit (program: Command, context: CliContext): void {
     .option('--limit <number>', 'maximum number of findings in the text report', natural, 20)
     .addHelpText('after', help)
   command.action(async (name: string | undefined, options: Options) => {
-    if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+    if ((name === undefined) === (options.url === undefined)) {
+      command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+    }
     const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
     await openForDatastore(command, named, context, async ({ config: { tenantSystem }, backend, ledger }) => {
       const progress = walkProgress(context.streams)
       const types = options.type && await fetchSupportedTypes(backend, options.type)
-      const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show }).finally(progress.end)
-      for (const text of options.json ? auditJson(ledger, audited, backend.name) : auditText(ledger, audited, options.limit)) context.out(text)
+      const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show }).finally(
+        progress.end
+      )
+      for (const text of options.json
+        ? auditJson(ledger, audited, backend.name)
+        : auditText(ledger, audited, options.limit)) { context.out(text) }
       if (hasFindings(ledger)) throw new ExitWithFindings()
     })
   })

@@ -15,11 +15,15 @@ const alsoNeeded = [
 
 /** Adds the command that copies the control database while the service runs. */
 export function addBackup (program: Command, { environment, now, out }: CliContext): void {
-  program.command('backup').description('copy the control database of this machine while the service runs; PostgreSQL has pg_dump')
+  program
+    .command('backup')
+    .description('copy the control database of this machine while the service runs; PostgreSQL has pg_dump')
     .requiredOption('--to <directory>', 'where to write the copy, which only its owner can read')
     .action(async ({ to }: { to: string }) => {
       const config = loadConfig(environment)
-      if (controlDatabaseUrl(config, environment) !== undefined) throw new ControlError('invalid', 'The control database is PostgreSQL. Use (umask 077; pg_dump …).')
+      if (controlDatabaseUrl(config, environment) !== undefined) {
+        throw new ControlError('invalid', 'The control database is PostgreSQL. Use (umask 077; pg_dump …).')
+      }
       const file = await backUpSqlite(join(config.dataDirectory, 'control.db'), to, now())
       out(`${JSON.stringify({ file, alsoNeeded }, null, 2)}\n`)
     })

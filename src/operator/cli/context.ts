@@ -27,7 +27,9 @@ export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 /** A command did its work and found faults, which it has told; the process ends with 1. */
 export class ExitWithFindings extends Error {}
 
-/** The person ended a command and was told how to go on; the process ends with 130, as one that the signal had killed. */
+/**
+ * The person ended a command and was told how to go on; the process ends with 130, as one that the signal had killed.
+ */
 export class Interrupted extends Error {}
 
 /** What a command works with. */
@@ -39,15 +41,17 @@ export interface Control {
 }
 
 /**
- * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of the
- * token in CONTROL_TOKEN at the management API there.
+ * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of
+ * the token in CONTROL_TOKEN at the management API there.
  */
 export function controlIn (context: CliContext, urlOption: () => string | undefined): Control {
   const { environment, user, out } = context
   const withAdminClient: Control['work'] = async work => {
     const url = urlOption() ?? environment.CONTROL_URL
     if (url) return await work(adminClient(getPosition(url, environment)))
-    return await withControlStore(loadConfig(environment), context, store => work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })))
+    return await withControlStore(loadConfig(environment), context, store =>
+      work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' }))
+    )
   }
   return {
     work: withAdminClient,
@@ -59,19 +63,34 @@ export function controlIn (context: CliContext, urlOption: () => string | undefi
 }
 
 function getPosition (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
-  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlError('invalid', 'The URL of the control plane must have the form https://control.example.org.')
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) {
+    throw new ControlError('invalid', 'The URL of the control plane must have the form https://control.example.org.')
+  }
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlError('invalid', 'The token would travel unencrypted. Use https.')
-  if (!token) throw new ControlError('invalid', 'Set the variable CONTROL_TOKEN to a management token. An operator creates one in the dashboard or with clinigate tokens create.')
+  if (protocol === 'http:' && !loopback.has(hostname)) {
+    throw new ControlError('invalid', 'The token would travel unencrypted. Use https.')
+  }
+  if (!token) {
+    throw new ControlError(
+      'invalid',
+      'Set the variable CONTROL_TOKEN to a management token. An operator creates one in the dashboard or with clinigate tokens create.'
+    )
+  }
   return { url: url.replace(/\/+$/, ''), token }
 }
 
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Opens the control store that the configuration names, for the work. */
-export async function withControlStore<T> (config: Config, { environment, now }: CliContext, work: (store: ControlStore) => Promise<T>): Promise<T> {
+export async function withControlStore<T> (
+  config: Config,
+  { environment, now }: CliContext,
+  work: (store: ControlStore) => Promise<T>
+): Promise<T> {
   const url = controlDatabaseUrl(config, environment)
-  const store = await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now }))
+  const store = await openedFile(join(config.dataDirectory, 'control.db'), file =>
+    openControlStore({ file, url, ...knownPlans(config.plans), now })
+  )
   try {
     return await work(store)
   } finally {

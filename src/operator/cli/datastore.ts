@@ -28,17 +28,27 @@ export interface OpenedDatastore {
 export type DatastoreOption = { readonly name: string } | { readonly url: string }
 
 /**
- * Opens a datastore for the work and closes it after it. Whatever keeps the work from being done ends the command with 2,
- * because 1 tells what the work found.
+ * Opens a datastore for the work and closes it after it. Whatever keeps the work from being done ends the command with
+ * 2, because 1 tells what the work found.
  */
-export async function openForDatastore (command: Command, named: DatastoreOption, { environment, now }: CliContext, work: (opened: OpenedDatastore) => Promise<void>): Promise<void> {
+export async function openForDatastore (
+  command: Command,
+  named: DatastoreOption,
+  { environment, now }: CliContext,
+  work: (opened: OpenedDatastore) => Promise<void>
+): Promise<void> {
   const closers = new Disposables()
   try {
     const config = loadConfig(environment)
-    const backend = 'url' in named ? closers.add(atUrl(command, named.url)) : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
+    const backend =
+      'url' in named
+        ? closers.add(atUrl(command, named.url))
+        : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
     await work({ config, backend, ledger: closers.add(new ScanIndex()) })
   } catch (error) {
-    if (error instanceof ExitWithFindings || error instanceof Interrupted || error instanceof CommanderError) throw error
+    if (error instanceof ExitWithFindings || error instanceof Interrupted || error instanceof CommanderError) {
+      throw error
+    }
     command.error(`error: ${explain(error)}`, { exitCode: 2 })
   } finally {
     await closers.close()
@@ -56,21 +66,31 @@ function atUrl (command: Command, url: string): HttpBackend {
 function knownName (command: Command, config: Config, name: string): string {
   const names = datastoreNames(config)
   if (!names.includes(name)) {
-    command.error(`error: no datastore has this name${suggestion(name, names, '.')} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
+    command.error(
+      `error: no datastore has this name${suggestion(name, names, '.')} The configuration has: ${names.join(', ')}.`,
+      { exitCode: 2 }
+    )
   }
   if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
-    command.error(`error: the datastore ${name} has no URL and its sandbox is empty; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })
+    command.error(
+      `error: the datastore ${name} has no URL and its sandbox is empty; is CLINIGATE_DATA the gateway's data directory?`,
+      { exitCode: 2 }
+    )
   }
   return name
 }
 
 /** What keeps a command from its work, for an operator. Names no record. */
 function explain (error: unknown): string {
-  if (error instanceof ControlError && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
+  if (error instanceof ControlError && error.reason === 'missing') {
+    return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
+  }
   if (error instanceof DatabaseUnavailable) return error.remedy
   if (!(error instanceof Failure)) return (error as Error).message
   const { status, reason, code } = (error.cause ?? {}) as { status?: number, reason?: string, code?: string }
-  const known = [status === undefined ? undefined : `status ${status}`, code, reason].filter(part => part !== undefined).join(', ')
+  const known = [status === undefined ? undefined : `status ${status}`, code, reason]
+    .filter(part => part !== undefined)
+    .join(', ')
   const text = error.code === 'BAD_REQUEST' ? error.message : texts[error.code] ?? 'The datastore failed.'
   return known === '' ? text : `${text} (${known})`
 }
@@ -85,12 +105,17 @@ const texts: Partial<Record<Failure['code'], string>> = {
 export function typesOf (text: string): string[] {
   return text.split(',').map(type => {
     if (isTenantType(type)) return type
-    if (resourceTypes.has(type)) throw new InvalidArgumentError(`Records of the type ${type} cannot belong to one tenant.`)
+    if (resourceTypes.has(type)) {
+      throw new InvalidArgumentError(`Records of the type ${type} cannot belong to one tenant.`)
+    }
     throw new InvalidArgumentError(`FHIR R4 has no such resource type${suggestion(type, [...resourceTypes])}`)
   })
 }
 
-/** The types that a datastore serves; of the named ones, each must be among them. Absent: all that tenants can have records of. */
+/**
+ * The types that a datastore serves; of the named ones, each must be among them. Absent: all that tenants can have
+ * records of.
+ */
 export async function fetchSupportedTypes (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
   const { tenant } = await supportedTypes(withRetry(backend))
   const missing = types?.find(type => !tenant.includes(type))

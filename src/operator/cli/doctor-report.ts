@@ -9,7 +9,8 @@ interface Examined extends Examination {
 const states: readonly State[] = ['blocks', 'unsafe', 'degraded', 'unclear', 'works']
 
 /** Whether the gateway cannot do its work on this server. */
-export const isBlocked = ({ findings }: Pick<Examination, 'findings'>): boolean => findings.some(({ state }) => state === 'blocks')
+export const isBlocked = ({ findings }: Pick<Examination, 'findings'>): boolean =>
+  findings.some(({ state }) => state === 'blocks')
 
 /** The report for programs: one object on one line. */
 export function doctorJson ({ datastore, capabilities, findings, stored, left }: Examined): string {
@@ -25,7 +26,9 @@ function countsOf (findings: readonly Finding[]): Partial<Record<State, number>>
 export function * doctorText ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
   const { software, fhirVersion } = capabilities ?? {}
   yield `${[`Datastore ${datastore}`, software, fhirVersion && `FHIR ${fhirVersion}`].filter(part => part !== undefined).join(', ')}\n\n`
-  for (const finding of [...findings].sort((one, other) => states.indexOf(other.state) - states.indexOf(one.state))) yield * lines(finding)
+  for (const finding of [...findings].sort((one, other) => states.indexOf(other.state) - states.indexOf(one.state))) {
+    yield * lines(finding)
+  }
   yield `\n${summary(findings)}\n`
   if (stored > 0 && left.length === 0) yield `The ${stored} test records were deleted.\n`
   if (left.length > 0) yield `${leftoverText(left)}\n`
@@ -41,11 +44,22 @@ function * lines ({ state, name, title, detail, gateway, change }: Finding): Gen
 
 const width = Math.max(...states.map(({ length }) => length))
 
-const labels: Readonly<Record<State, string>> = { works: 'work', degraded: 'degraded', unsafe: 'unsafe', blocks: 'blocking', unclear: 'unclear' }
+const labels: Readonly<Record<State, string>> = {
+  works: 'work',
+  degraded: 'degraded',
+  unsafe: 'unsafe',
+  blocks: 'blocking',
+  unclear: 'unclear'
+}
 
 function summary (findings: readonly Finding[]): string {
   const counts = countsOf(findings)
-  const parts = [...states].reverse().filter(state => counts[state]! > 0).map(state => `${counts[state]} ${labels[state]}`)
-  const verdict = isBlocked({ findings }) ? 'The gateway cannot work with this server.' : 'The gateway can work with this server.'
+  const parts = [...states]
+    .reverse()
+    .filter(state => counts[state]! > 0)
+    .map(state => `${counts[state]} ${labels[state]}`)
+  const verdict = isBlocked({ findings })
+    ? 'The gateway cannot work with this server.'
+    : 'The gateway can work with this server.'
   return `${verdict} ${parts.join(', ')}.`
 }

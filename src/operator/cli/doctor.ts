@@ -34,11 +34,19 @@ export function addDoctor (program: Command, context: CliContext): void {
     .option('--json', 'print the report as one line of JSON')
     .addHelpText('after', help)
   command.action(async (name: string | undefined, options: Options) => {
-    if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+    if ((name === undefined) === (options.url === undefined)) {
+      command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+    }
     const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
     await openForDatastore(command, named, context, ({ config, backend }) => untilSigint(async signal => {
       const anonymous = withoutCredential(config, backend)
-      const examined = await runChecks({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
+      const examined = await runChecks({
+        backend,
+        anonymous,
+        tenantSystem: config.tenantSystem,
+        newId: randomUUID,
+        signal
+      }).finally(() => anonymous.close())
       const capabilities = { ...examined, datastore: backend.name }
       for (const text of options.json ? [doctorJson(capabilities)] : doctorText(capabilities)) context.out(text)
       if (signal.aborted) throw new Interrupted()

@@ -6,7 +6,9 @@ import { requireSupportedNode } from '../../bootstrap/supported-node.js'
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   // Whoever reads the output may have seen enough of it.
   if (code === 'EPIPE') return
-  process.stderr.write(`clinigate: the output cannot be written (${code}). Changes that the command made stay; revoke a key or token whose secret was not written\n`)
+  process.stderr.write(
+    `clinigate: the output cannot be written (${code}). Changes that the command made stay; revoke a key or token whose secret was not written\n`
+  )
   process.exit(2)
 })
 

@@ -23,30 +23,51 @@ export function addKeys (program: Command, control: Control): void {
   keys.command('revoke').description('revoke a key immediately and permanently')
     .argument('<keyId>')
     .action((keyId: string) => control.print(adminClient => adminClient.revokeKey(keyId)))
-  keys.command('rename').description('change the name of a key')
+  keys
+    .command('rename')
+    .description('change the name of a key')
     .argument('<keyId>')
     .requiredOption('--name <name>', 'name of the key')
-    .action((keyId: string, { name }: { name: string }) => control.print(adminClient => adminClient.changeKey(keyId, { name })))
-  keys.command('expire').description('set the time when a key expires')
+    .action((keyId: string, { name }: { name: string }) =>
+      control.print(adminClient => adminClient.changeKey(keyId, { name }))
+    )
+  keys
+    .command('expire')
+    .description('set the time when a key expires')
     .argument('<keyId>')
     .requiredOption('--at <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z', parseTime)
-    .action((keyId: string, { at }: { at: Date }) => control.print(adminClient => adminClient.changeKey(keyId, { expiresAt: at })))
+    .action((keyId: string, { at }: { at: Date }) =>
+      control.print(adminClient => adminClient.changeKey(keyId, { expiresAt: at }))
+    )
 }
 
 function addCreate (keys: Command, { print }: Control): void {
-  keys.command('create').description('create a key and print its secret, which is shown only once')
+  keys
+    .command('create')
+    .description('create a key and print its secret, which is shown only once')
     .requiredOption('--tenant <tenantId>', 'the organization')
-    .addOption(new Option('--mode <mode>', 'test for development, live for patient data').choices(modes).makeOptionMandatory())
+    .addOption(
+      new Option('--mode <mode>', 'test for development, live for patient data').choices(modes).makeOptionMandatory()
+    )
     .option('--scopes <scopes>', 'read, write, both separated by a comma, or * (default: *)', text => text.split(','))
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .option('--name <name>', 'name of the key')
-    .action(({ tenant: tenantId, mode, name = `${mode} key`, scopes, expires: expiresAt }: KeyOptions) => print(adminClient =>
-      adminClient.createKey({ tenantId, mode, name, scopes, expiresAt })))
+    .action(({ tenant: tenantId, mode, name = `${mode} key`, scopes, expires: expiresAt }: KeyOptions) =>
+      print(adminClient => adminClient.createKey({ tenantId, mode, name, scopes, expiresAt }))
+    )
 }
 
 function addRoll (keys: Command, { print }: Control): void {
-  keys.command('roll').description('create a successor of a key and print its secret')
+  keys
+    .command('roll')
+    .description('create a successor of a key and print its secret')
     .argument('<keyId>')
-    .option('--overlap <time>', 'how long the old key stays valid: 0, or a number with s, m, h or d (default: 1h)', parseDuration)
-    .action((keyId: string, { overlap = parseDuration('1h') }: { readonly overlap?: number }) => print(adminClient => adminClient.rollKey(keyId, overlap)))
+    .option(
+      '--overlap <time>',
+      'how long the old key stays valid: 0, or a number with s, m, h or d (default: 1h)',
+      parseDuration
+    )
+    .action((keyId: string, { overlap = parseDuration('1h') }: { readonly overlap?: number }) =>
+      print(adminClient => adminClient.rollKey(keyId, overlap))
+    )
 }

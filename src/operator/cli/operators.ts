@@ -7,11 +7,22 @@ export function addOperators (program: Command, { print }: Control): void {
   const operators = program.command('operators').description('manage operators, who can do everything in the dashboard')
   operators.command('list').description('print the operators')
     .action(() => print(adminClient => adminClient.listMembers()))
-  operators.command('reset-password').description('print a temporary password for an operator\'s next sign-in; the current password and all sessions end')
-    .requiredOption('--email <email>', 'the operator\'s email address')
-    .action(({ email }: { email: string }) => print(async adminClient => {
-      const found = (await adminClient.listMembers()).find(member => member.email === email.trim().toLowerCase() && !member.isFromProvider)
-      if (found === undefined) throw new ControlError('missing', 'No operator with this address has a local password. clinigate operators list prints all operators.')
-      return await adminClient.resetPassword(found.memberId)
-    }))
+  operators
+    .command('reset-password')
+    .description("print a temporary password for an operator's next sign-in; the current password and all sessions end")
+    .requiredOption('--email <email>', "the operator's email address")
+    .action(({ email }: { email: string }) =>
+      print(async adminClient => {
+        const found = (await adminClient.listMembers()).find(
+          member => member.email === email.trim().toLowerCase() && !member.isFromProvider
+        )
+        if (found === undefined) {
+          throw new ControlError(
+            'missing',
+            'No operator with this address has a local password. clinigate operators list prints all operators.'
+          )
+        }
+        return await adminClient.resetPassword(found.memberId)
+      })
+    )
 }

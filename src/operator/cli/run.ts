@@ -17,12 +17,18 @@ import { addTokens } from './tokens.js'
 import { addUsage } from './usage.js'
 import { addValidate } from './validate/command.js'
 
-/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to `out`, most of them as JSON, all else to `err`. */
+/**
+ * Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to
+ * `out`, most of them as JSON, all else to `err`.
+ */
 export async function run (args: readonly string[], context: CliContext): Promise<number> {
   const program = new Command('clinigate')
     .version(version)
     .description('Runs and manages clinigate. A running gateway applies changes within a second.')
-    .option('--control-url <url>', 'manage the control plane at this URL with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the configured database)')
+    .option(
+      '--control-url <url>',
+      'manage the control plane at this URL with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the configured database)'
+    )
     .configureOutput({ writeOut: context.out, writeErr: context.err })
     .exitOverride()
   const control = controlIn(context, () => program.opts<{ controlUrl?: string }>().controlUrl)
@@ -54,5 +60,7 @@ export async function run (args: readonly string[], context: CliContext): Promis
 
 function explain (error: unknown): string {
   if (!(error instanceof ControlError)) return explainStartupError(error)
-  return error.reason === 'missing' ? `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?` : error.message
+  return error.reason === 'missing'
+    ? `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
+    : error.message
 }

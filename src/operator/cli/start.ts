@@ -4,8 +4,16 @@ import type { CliContext } from './context.js'
 
 /** Adds the command that runs the service, as `npm start` does. */
 export function addStart (program: Command, { environment, out }: CliContext): void {
-  program.command('start').description('run the gateway, the control plane or both until the process is stopped')
-    .addOption(new Option('--role <role>', 'role of the process; overrides CLINIGATE_ROLE').choices(['all', 'gateway', 'control']))
+  program
+    .command('start')
+    .description('run the gateway, the control plane or both until the process is stopped')
+    .addOption(
+      new Option('--role <role>', 'role of the process; overrides CLINIGATE_ROLE').choices([
+        'all',
+        'gateway',
+        'control'
+      ])
+    )
     .option('--config <file>', 'configuration file; overrides CLINIGATE_CONFIG')
     .action(async (options: StartOptions) => {
       // The other commands need not wait for all that the service is made of.

@@ -20,6 +20,8 @@ export function parseMonth (text: string): string {
 export function parseDuration (text: string): number {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   if (text === '0') return 0
-  if (amount === undefined || unit === undefined) throw new InvalidArgumentError('Use a duration such as 30m, 1h or 7d, or 0 for none.')
+  if (amount === undefined || unit === undefined) {
+    throw new InvalidArgumentError('Use a duration such as 30m, 1h or 7d, or 0 for none.')
+  }
   return Number(amount) * (unitMs[unit] ?? NaN)
 }

@@ -4,15 +4,34 @@ import { tokenRoles, type TokenRole } from '../../control-plane/store/token-stor
 import type { Control } from './context.js'
 import { parseTime } from './times.js'
 
-interface TokenOptions { readonly role: TokenRole, readonly name: string, readonly tenant?: string, readonly expires?: Date }
+interface TokenOptions {
+  readonly role: TokenRole
+  readonly name: string
+  readonly tenant?: string
+  readonly expires?: Date
+}
 
 /** Adds the commands on tokens, and on the gateways that follow the control plane by one. */
 export function addTokens (program: Command, { print }: Control): void {
-  const tokens = program.command('tokens').description('manage the tokens of programs that manage the control plane, and of gateways that connect to it')
-  tokens.command('create').description('create a token and print its secret, which is shown only once')
-    .addOption(new Option('--role <role>', 'role of the token; gateway is for what gateways send and receive: keys, usage and bulk jobs').choices(tokenRoles).makeOptionMandatory())
+  const tokens = program
+    .command('tokens')
+    .description('manage the tokens of programs that manage the control plane, and of gateways that connect to it')
+  tokens
+    .command('create')
+    .description('create a token and print its secret, which is shown only once')
+    .addOption(
+      new Option(
+        '--role <role>',
+        'role of the token; gateway is for what gateways send and receive: keys, usage and bulk jobs'
+      )
+        .choices(tokenRoles)
+        .makeOptionMandatory()
+    )
     .requiredOption('--name <name>', 'name of the token')
-    .option('--tenant <tenantId>', 'the organization of an admin\'s or viewer\'s token, which needs one; leave it out for the other roles')
+    .option(
+      '--tenant <tenantId>',
+      "the organization of an admin's or viewer's token, which needs one; leave it out for the other roles"
+    )
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .action(({ role, name, tenant: tenantId, expires: expiresAt }: TokenOptions, command: Command) => {
       requireTenantThatFits({ role, tenant: tenantId }, command)
@@ -35,6 +54,8 @@ export function addTokens (program: Command, { print }: Control): void {
 function requireTenantThatFits ({ role, tenant }: Pick<TokenOptions, 'role' | 'tenant'>, command: Command): void {
   const belongs = belongsToOrganization(role)
   if (belongs === (tenant !== undefined)) return
-  const remedy = belongs ? 'belongs to an organization; name it with --tenant <tenantId>. clinigate orgs list prints all.' : 'belongs to no organization; leave out --tenant.'
+  const remedy = belongs
+    ? 'belongs to an organization; name it with --tenant <tenantId>. clinigate orgs list prints all.'
+    : 'belongs to no organization; leave out --tenant.'
   command.error(`error: a token with the role ${role} ${remedy}`, { exitCode: 2 })
 }

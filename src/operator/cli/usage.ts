@@ -21,16 +21,26 @@ export function addUsage (program: Command, control: Control, context: CliContex
     .action(({ tenant, month, csv }: BillOptions) => csv
       ? control.work(async adminClient => context.out(billCsv(await adminClient.bill(tenant, month))))
       : control.print(adminClient => adminClient.bill(tenant, month)))
-  usage.command('recompute').description('recompute a month from the gateways\' ledgers, and compare it with the control plane')
+  usage
+    .command('recompute')
+    .description("recompute a month from the gateways' ledgers, and compare it with the control plane")
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action(async ({ month, ledger }: RecomputeOptions) => {
       const files = ledger ?? [join(loadConfig(context.environment).dataDirectory, 'usage.db')]
-      const own = sums(files.flatMap(file => linesIn(file)), month)
-      const unsent = sums(files.flatMap(file => linesIn(file, 'unsent')), month)
+      const own = sums(
+        files.flatMap(file => linesIn(file)),
+        month
+      )
+      const unsent = sums(
+        files.flatMap(file => linesIn(file, 'unsent')),
+        month
+      )
       const found: Comparison[] = []
       await control.print(async adminClient => {
-        for (const { tenantId } of await adminClient.listOrganizations()) found.push(compare(tenantId, { own, unsent, summary: await adminClient.bill(tenantId, month) }))
+        for (const { tenantId } of await adminClient.listOrganizations()) {
+          found.push(compare(tenantId, { own, unsent, summary: await adminClient.bill(tenantId, month) }))
+        }
         return found
       })
       if (found.some(({ agrees }) => !agrees)) throw new ExitWithFindings()
@@ -42,7 +52,10 @@ function linesIn (...[file, which]: Parameters<typeof ledgerLines>): readonly Us
   try {
     return ledgerLines(file, which)
   } catch (error) {
-    throw new Error(`${file} cannot be read as a ledger (${(error as NodeJS.ErrnoException).code ?? (error as Error).name}); name the usage.db of each gateway with --ledger, or set CLINIGATE_DATA to the gateway's data directory`, { cause: error })
+    throw new Error(
+      `${file} cannot be read as a ledger (${(error as NodeJS.ErrnoException).code ?? (error as Error).name}); name the usage.db of each gateway with --ledger, or set CLINIGATE_DATA to the gateway's data directory`,
+      { cause: error }
+    )
   }
 }
 
@@ -59,7 +72,10 @@ interface Comparison {
 
 const none: Sum = { counted: 0, overage: 0 }
 
-function compare (tenantId: string, { own, unsent, summary: { counted, overage } }: { readonly own: Sums, readonly unsent: Sums, readonly summary: Sum }): Comparison {
+function compare (
+  tenantId: string,
+  { own, unsent, summary: { counted, overage } }: { readonly own: Sums; readonly unsent: Sums; readonly summary: Sum }
+): Comparison {
   const [ledger, waiting] = [own.get(tenantId) ?? none, unsent.get(tenantId) ?? none]
   const agrees = ledger.counted === counted + waiting.counted && ledger.overage === overage + waiting.overage
   return { tenantId, ledger, unsent: waiting, controlPlane: { counted, overage }, agrees }

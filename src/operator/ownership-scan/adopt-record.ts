@@ -18,8 +18,8 @@ export interface Adoption {
 }
 
 /**
- * What became of a record: `gone` also where it meets the criteria no more, `own`, `foreign` and `unclear` where a tag of
- * the tenant system is on it by now. A failure says why, without a word of the record.
+ * What became of a record: `gone` also where it meets the criteria no more, `own`, `foreign` and `unclear` where a tag
+ * of the tenant system is on it by now. A failure says why, without a word of the record.
  */
 export type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
 
@@ -27,8 +27,8 @@ const maxTries = 5
 const tryAgainMs = 50
 
 /**
- * Puts the tenant's tag on a record that has none, and changes nothing else: the copy that was read goes back with the tag,
- * on condition that it is still the newest version. When it is not, what is there now is looked at anew.
+ * Puts the tenant's tag on a record that has none, and changes nothing else: the copy that was read goes back with the
+ * tag, on condition that it is still the newest version. When it is not, what is there now is looked at anew.
  */
 export async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<AdoptionOutcome> {
   const { again, pause = pauseFor } = adoption
@@ -39,7 +39,11 @@ export async function adoptRecord (adoption: Adoption, first: StoredResource): P
     if (state !== undefined) return state === 'own' && mayBeDone ? 'adopted' : state
     const result = await tag(adoption, record)
     if (result !== 'again' && result !== 'uncertain') return result
-    if (attempt === maxTries) return result === 'again' ? 'failed: changed by others again and again' : 'failed: the datastore failed, so it may be done'
+    if (attempt === maxTries) {
+      return result === 'again'
+        ? 'failed: changed by others again and again'
+        : 'failed: the datastore failed, so it may be done'
+    }
     mayBeDone ||= result === 'uncertain'
     await pause(tryAgainMs * attempt)
     record = await again(record)
@@ -55,7 +59,10 @@ export function ownedState (record: StoredResource, tenant: Tenant): 'own' | 'fo
   return owner.tenantId === tenant.id ? 'own' : 'foreign'
 }
 
-async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise<AdoptionOutcome | 'again' | 'uncertain'> {
+async function tag (
+  { send, tenant }: Adoption,
+  record: StoredResource
+): Promise<AdoptionOutcome | 'again' | 'uncertain'> {
   const { meta, resourceType, id } = record
   const tags = meta.tag ?? []
   // Without a version, what somebody else writes in the same moment would be lost.

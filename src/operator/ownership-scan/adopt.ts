@@ -21,7 +21,9 @@ export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
   readonly isDryRun: boolean
   /** Writes at a time, as long as the datastore does not wish for less. */
   readonly parallel: number
-  /** An empty one; it holds what became of each record, and the references of adopted ones to what is not the tenant's. */
+  /**
+   * An empty one; it holds what became of each record, and the references of adopted ones to what is not the tenant's.
+   */
   readonly ledger: ScanIndex
   readonly onProgress?: (progress: WalkProgress) => void
   /** Records a page. */
@@ -34,13 +36,19 @@ type Limit = ReturnType<typeof pLimit>
 interface Run extends AdoptParts { readonly send: Send, readonly limit: Limit }
 
 /**
- * Puts a tenant's tag on the records that are wanted and have no tag of the tenant system; others are left alone. It can be
- * ended at any moment and begun anew: a record either has the tag or not, and one that has it is not written again.
+ * Puts a tenant's tag on the records that are wanted and have no tag of the tenant system; others are left alone. It
+ * can be ended at any moment and begun anew: a record either has the tag or not, and one that has it is not written
+ * again.
  */
 export async function adopt (parts: AdoptParts): Promise<void> {
   const { backend, parallel, criteria: wanted, pause, onProgress = () => {} } = parts
   const limit = pLimit(parallel)
-  const send = withRetry(backend, { pause, onBusy: () => { limit.concurrency = Math.max(1, Math.floor(limit.concurrency / 2)) } })
+  const send = withRetry(backend, {
+    pause,
+    onBusy: () => {
+      limit.concurrency = Math.max(1, Math.floor(limit.concurrency / 2))
+    }
+  })
   const run = { ...parts, send, limit }
   const total = await totalOf(send, wanted)
   let seen = 0
@@ -62,12 +70,22 @@ async function totalOf (send: Send, wanted: readonly AdoptionCriteria[]): Promis
 }
 
 /** Waits for all that was begun, also when one of them ends the run. */
-async function adoptPage (run: Run, records: readonly StoredResource[], criteria: AdoptionCriteria['criteria']): Promise<void> {
+async function adoptPage (
+  run: Run,
+  records: readonly StoredResource[],
+  criteria: AdoptionCriteria['criteria']
+): Promise<void> {
   const failures: unknown[] = []
-  await Promise.all(records.map(record => run.limit(async () => {
-    if (failures.length > 0) return
-    await adoptOne(run, record, criteria).catch(error => { failures.push(error) })
-  })))
+  await Promise.all(
+    records.map(record =>
+      run.limit(async () => {
+        if (failures.length > 0) return
+        await adoptOne(run, record, criteria).catch(error => {
+          failures.push(error)
+        })
+      })
+    )
+  )
   if (failures.length > 0) throw failures[0]
 }
 
@@ -78,7 +96,10 @@ async function adoptOne (run: Run, record: StoredResource, criteria: AdoptionCri
   if (state === undefined && !isExportFile(record)) {
     const outcome = isDryRun ? 'adopted' : await adoptRecord(adoptionOf(run, criteria), record)
     const isOwn = outcome === 'adopted' || outcome === 'own'
-    return ledger.note({ type, id, state: outcome, ...isOwn && { tenantId: tenant.id } }, outcome === 'adopted' ? suspectsIn(record, run.backend) : [])
+    return ledger.note(
+      { type, id, state: outcome, ...(isOwn && { tenantId: tenant.id }) },
+      outcome === 'adopted' ? suspectsIn(record, run.backend) : []
+    )
   }
   // What was adopted a moment ago is met again, because it was changed.
   if (ledger.stateOf(type, id) === 'adopted') return

@@ -23,7 +23,9 @@ export async function verifyFindings (doubts: Doubts): Promise<void> {
     const targets = await targetsOf(suspects, doubts)
     for (const suspect of suspects) {
       const source = sources.get(suspect.source)
-      if (source !== undefined && stillRefers(source, suspect, doubts)) noteFault(suspect, { ...doubts, tenantId: tenantOf(source, doubts), targets })
+      if (source !== undefined && stillRefers(source, suspect, doubts)) {
+        noteFault(suspect, { ...doubts, tenantId: tenantOf(source, doubts), targets })
+      }
     }
   }
 }
@@ -44,14 +46,24 @@ function stillRefers (source: StoredResource, { path, target }: SuspectOf, { bas
   return collectReferences(source, [baseUrl]).some(link => link.path === path && link.record === target)
 }
 
-interface Known extends Doubts { readonly tenantId: string | undefined, readonly targets: ReadonlyMap<string, StoredResource> }
+interface Known extends Doubts {
+  readonly tenantId: string | undefined
+  readonly targets: ReadonlyMap<string, StoredResource>
+}
 
 function noteFault ({ source, path, target }: SuspectOf, known: Known): void {
   const { tenantId, targets, ledger } = known
   const record = target === undefined ? undefined : targets.get(target)
   const targetTenantId = record && tenantOf(record, known)
   if (tenantId === undefined || targetTenantId === tenantId) return
-  ledger.addFault({ source, path, target, tenantId, targetTenantId, finding: findingOf(target, record, targetTenantId) } satisfies ReferenceFinding)
+  ledger.addFault({
+    source,
+    path,
+    target,
+    tenantId,
+    targetTenantId,
+    finding: findingOf(target, record, targetTenantId)
+  } satisfies ReferenceFinding)
 }
 
 function tenantOf (record: StoredResource, { tenantSystem }: Doubts): string | undefined {
@@ -59,7 +71,11 @@ function tenantOf (record: StoredResource, { tenantSystem }: Doubts): string | u
   return owner.kind === 'one' ? owner.tenantId : undefined
 }
 
-function findingOf (target: string | undefined, record: StoredResource | undefined, targetTenantId: string | undefined): string {
+function findingOf (
+  target: string | undefined,
+  record: StoredResource | undefined,
+  targetTenantId: string | undefined
+): string {
   if (target === undefined) return 'outside-reference'
   if (record === undefined) return 'dangling-reference'
   return targetTenantId === undefined ? 'untagged-reference' : 'foreign-reference'

@@ -13,7 +13,12 @@ import { scanAll } from './walk.js'
 export const tagFindings = ['no-tag', 'several-tags', 'unclear-tag'] as const
 
 /** What is wrong with a reference of a record that belongs to one tenant. */
-export const referenceFindings = ['foreign-reference', 'untagged-reference', 'dangling-reference', 'outside-reference'] as const
+export const referenceFindings = [
+  'foreign-reference',
+  'untagged-reference',
+  'dangling-reference',
+  'outside-reference'
+] as const
 
 /** What an audit looks at, and how. */
 interface AuditParts extends RetryOptions {
@@ -40,9 +45,9 @@ export interface AuditResult {
 }
 
 /**
- * Walks over every record of a datastore and notes in the ledger whose it is, and each reference of a tenant's record to
- * what is not the same tenant's. References that are in doubt at the end are looked at once more, as records may have come,
- * changed or gone during the walk. Writes nothing.
+ * Walks over every record of a datastore and notes in the ledger whose it is, and each reference of a tenant's record
+ * to what is not the same tenant's. References that are in doubt at the end are looked at once more, as records may
+ * have come, changed or gone during the walk. Writes nothing.
  */
 export async function audit (parts: AuditParts): Promise<AuditResult> {
   const { backend, ledger, onProgress = () => {} } = parts
@@ -77,7 +82,9 @@ const tagStates = { none: 'no-tag', several: 'several-tags', unclear: 'unclear-t
 function note (record: StoredResource, { ledger, tenantSystem, backend }: AuditParts): void {
   const { resourceType: type, id } = record
   const owner = ownerOf(record, tenantSystem)
-  if (owner.kind === 'one') return ledger.note({ type, id, tenantId: owner.tenantId, state: 'owned' }, suspectsIn(record, backend))
+  if (owner.kind === 'one') {
+    return ledger.note({ type, id, tenantId: owner.tenantId, state: 'owned' }, suspectsIn(record, backend))
+  }
   ledger.note({ type, id, state: isExportFile(record) ? 'export-file' : tagStates[owner.kind] })
 }
 

@@ -37,8 +37,9 @@ export interface ReferenceFinding extends UnverifiedReference {
 export interface Count { readonly type: string, readonly state: string, readonly count: number }
 
 /**
- * What a walk over millions of records has to remember: whose each one is, and the references that are in doubt. It lies in
- * a temporary SQLite file without a name, which is gone with the process, however that ends. Ids and tenant ids only.
+ * What a walk over millions of records has to remember: whose each one is, and the references that are in doubt. It
+ * lies in a temporary SQLite file without a name, which is gone with the process, however that ends. Ids and tenant ids
+ * only.
  */
 export class ScanIndex {
   readonly #db = open()
@@ -56,7 +57,9 @@ export class ScanIndex {
     addRecord.run(type, id, tenantId, state)
     dropSuspects.run(`${type}/${id}`)
     for (const { path, target } of references) {
-      if (target === undefined || tenantId === null || this.tenantOf(target) !== tenantId) addSuspect.run(`${type}/${id}`, path, target ?? null)
+      if (target === undefined || tenantId === null || this.tenantOf(target) !== tenantId) {
+        addSuspect.run(`${type}/${id}`, path, target ?? null)
+      }
     }
   }
 
@@ -77,7 +80,9 @@ export class ScanIndex {
       const batch = this.#statements.suspects.all(after, batchSize)
       if (batch.length === 0) return
       after = batch.at(-1)!.key
-      const inDoubt = batch.filter(({ source, target }) => target === null || this.tenantOf(target) !== this.tenantOf(source))
+      const inDoubt = batch.filter(
+        ({ source, target }) => target === null || this.tenantOf(target) !== this.tenantOf(source)
+      )
       yield inDoubt.map(({ key, source, path, target }) => ({ key, source, path, target: target ?? undefined }))
     }
   }
@@ -115,7 +120,8 @@ export class ScanIndex {
 }
 
 function open (): Database.Database {
-  // SQLite takes an empty name for a file of its own that nobody else can open; it spills there what its cache can't hold.
+  // SQLite takes an empty name for a file of its own that nobody else can open; it spills there what its cache can't
+  // hold.
   const db = new Database('')
   db.pragma('journal_mode = OFF')
   db.pragma('synchronous = OFF')
@@ -130,7 +136,15 @@ function open (): Database.Database {
 
 interface RecordRow { tenant: string | null, state: string }
 interface SuspectRow { key: number, source: string, path: string, target: string | null }
-interface FaultRow { type: string, id: string, finding: string, tenantId: string, path: string, target: string | null, targetTenantId: string | null }
+interface FaultRow {
+  type: string
+  id: string
+  finding: string
+  tenantId: string
+  path: string
+  target: string | null
+  targetTenantId: string | null
+}
 
 function prepare (db: Database.Database) {
   return {
@@ -138,13 +152,23 @@ function prepare (db: Database.Database) {
       INSERT INTO record (type, id, tenant, state) VALUES (?, ?, ?, ?)
       ON CONFLICT (type, id) DO UPDATE SET tenant = excluded.tenant, state = excluded.state`),
     record: db.prepare<[string, string], RecordRow>('SELECT tenant, state FROM record WHERE type = ? AND id = ?'),
-    records: db.prepare<[string], ScannedRecord>('SELECT type, id, tenant AS tenantId, state FROM record WHERE state IN (SELECT value FROM json_each(?)) ORDER BY type, id'),
-    recordCounts: db.prepare<[], Count>('SELECT type, state, count(*) AS count FROM record GROUP BY type, state ORDER BY type, state'),
+    records: db.prepare<[string], ScannedRecord>(
+      'SELECT type, id, tenant AS tenantId, state FROM record WHERE state IN (SELECT value FROM json_each(?)) ORDER BY type, id'
+    ),
+    recordCounts: db.prepare<[], Count>(
+      'SELECT type, state, count(*) AS count FROM record GROUP BY type, state ORDER BY type, state'
+    ),
     addSuspect: db.prepare('INSERT INTO suspect (source, path, target) VALUES (?, ?, ?)'),
     dropSuspects: db.prepare('DELETE FROM suspect WHERE source = ?'),
-    suspects: db.prepare<[number, number], SuspectRow>('SELECT key, source, path, target FROM suspect WHERE key > ? ORDER BY key LIMIT ?'),
-    addFault: db.prepare('INSERT INTO fault (type, id, finding, tenantId, path, target, targetTenantId) VALUES (?, ?, ?, ?, ?, ?, ?)'),
-    faultCounts: db.prepare<[], Count>('SELECT type, finding AS state, count(*) AS count FROM fault GROUP BY type, finding ORDER BY type, finding'),
+    suspects: db.prepare<[number, number], SuspectRow>(
+      'SELECT key, source, path, target FROM suspect WHERE key > ? ORDER BY key LIMIT ?'
+    ),
+    addFault: db.prepare(
+      'INSERT INTO fault (type, id, finding, tenantId, path, target, targetTenantId) VALUES (?, ?, ?, ?, ?, ?, ?)'
+    ),
+    faultCounts: db.prepare<[], Count>(
+      'SELECT type, finding AS state, count(*) AS count FROM fault GROUP BY type, finding ORDER BY type, finding'
+    ),
     faults: db.prepare<[], FaultRow>('SELECT * FROM fault ORDER BY type, id, path')
   }
 }

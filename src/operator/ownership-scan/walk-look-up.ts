@@ -6,8 +6,16 @@ import { searchsetOf } from '../../tenant-guard/reads/searchset.js'
 import type { Send } from '../../tenant-guard/retry.js'
 
 /** How many records of a type meet the criteria; undefined when the datastore does not count them. */
-export async function countOf (send: Send, type: string, criteria: readonly SearchParameter[] = []): Promise<number | undefined> {
-  const response = await send({ method: 'GET', path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`, headers: { 'cache-control': 'no-cache' } })
+export async function countOf (
+  send: Send,
+  type: string,
+  criteria: readonly SearchParameter[] = []
+): Promise<number | undefined> {
+  const response = await send({
+    method: 'GET',
+    path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`,
+    headers: { 'cache-control': 'no-cache' }
+  })
   return response.status === 200 ? searchsetOf(jsonOf(response))?.total : undefined
 }
 
@@ -17,8 +25,14 @@ const idsOfOneSearch = 50
 /** What of a record is wanted. */
 export type Part = 'whole' | 'meta'
 
-/** The records with these references (`Type/id`) that are there now; a type that the datastore does not serve has none. */
-export async function fetchCurrent (send: Send, references: Iterable<string>, part: Part): Promise<ReadonlyMap<string, StoredResource>> {
+/**
+ * The records with these references (`Type/id`) that are there now; a type that the datastore does not serve has none.
+ */
+export async function fetchCurrent (
+  send: Send,
+  references: Iterable<string>,
+  part: Part
+): Promise<ReadonlyMap<string, StoredResource>> {
   const found = new Map<string, StoredResource>()
   for (const [type, all] of idsByType(references)) {
     for (let at = 0; at < all.length; at += idsOfOneSearch) {
@@ -38,10 +52,18 @@ function idsByType (references: Iterable<string>): Map<string, string[]> {
   return ids
 }
 
-interface Sought { readonly type: string, readonly ids: readonly string[], readonly part: Part, readonly criteria?: readonly SearchParameter[] }
+interface Sought {
+  readonly type: string
+  readonly ids: readonly string[]
+  readonly part: Part
+  readonly criteria?: readonly SearchParameter[]
+}
 
 /** One record as it is now; undefined when it is gone or does not meet the criteria. */
-export async function recordNow (send: Send, { type, id, criteria }: { readonly type: string, readonly id: string, readonly criteria: readonly SearchParameter[] }): Promise<StoredResource | undefined> {
+export async function recordNow (
+  send: Send,
+  { type, id, criteria }: { readonly type: string; readonly id: string; readonly criteria: readonly SearchParameter[] }
+): Promise<StoredResource | undefined> {
   return (await withIds(send, { type, ids: [id], part: 'whole', criteria }))[0]
 }
 

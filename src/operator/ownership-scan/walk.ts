@@ -9,9 +9,14 @@ interface OperatorScope extends Omit<ScanPosition, 'searching'> {
   readonly criteria?: readonly SearchParameter[]
 }
 
-/** Every record of a type that is there all the while, at least once, a page at a time; for operators only, as no tag restricts it. */
+/**
+ * Every record of a type that is there all the while, at least once, a page at a time; for operators only, as no tag
+ * restricts it.
+ */
 export async function * scanAll ({ criteria = [], ...path }: OperatorScope): AsyncGenerator<readonly StoredResource[]> {
-  const searching: ScanPosition['searching'] = (parameters, count) =>
-    ({ method: 'GET', path: `${path.type}?${encodeParameters([...criteria, ...parameters, ['_count', String(count)], ['_total', 'none']])}` })
+  const searching: ScanPosition['searching'] = (parameters, count) => ({
+    method: 'GET',
+    path: `${path.type}?${encodeParameters([...criteria, ...parameters, ['_count', String(count)], ['_total', 'none']])}`
+  })
   for await (const { records } of scanChunks({ ...path, searching })) yield records
 }

@@ -9,7 +9,7 @@ const probe = { method: 'GET', path: 'Patient/clinigate-probe' } as const
 export const accessChecks: readonly Check[] = [
   {
     name: 'reachable',
-    title: 'The server answers and accepts the gateway\'s credential',
+    title: "The server answers and accepts the gateway's credential",
     otherwise: 'blocks',
     gateway: 'Every request of a client is answered with 502, 503 or 504.',
     remedy: 'Check datastores.<name>.url, its auth, and that the server is running and can be reached from here.',
@@ -17,8 +17,13 @@ export const accessChecks: readonly Check[] = [
     examine: async trial => {
       const response = await trial.send(probe).catch((error: unknown) => reasonOf(error))
       if (typeof response === 'string') return fails(response)
-      if ([401, 403, 407].includes(response.status)) return fails(`the credential was refused with ${statusOf(response)}`)
-      return observed([200, 400, 404, 410].includes(response.status), `a read of an unknown record was answered with ${statusOf(response)}`)
+      if ([401, 403, 407].includes(response.status)) {
+        return fails(`the credential was refused with ${statusOf(response)}`)
+      }
+      return observed(
+        [200, 400, 404, 410].includes(response.status),
+        `a read of an unknown record was answered with ${statusOf(response)}`
+      )
     }
   },
   {
@@ -31,7 +36,10 @@ export const accessChecks: readonly Check[] = [
     examine: async trial => {
       const capabilities = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))
       if (capabilities === undefined) return fails('/metadata returns no CapabilityStatement in JSON')
-      return observed(/^4\.0\./.test(capabilities.fhirVersion ?? ''), `it reports FHIR ${capabilities.fhirVersion ?? 'without a version'}`)
+      return observed(
+        /^4\.0\./.test(capabilities.fhirVersion ?? ''),
+        `it reports FHIR ${capabilities.fhirVersion ?? 'without a version'}`
+      )
     }
   },
   {
@@ -40,22 +48,29 @@ export const accessChecks: readonly Check[] = [
     otherwise: 'unsafe',
     gateway: 'It sends records and its credential unencrypted.',
     remedy: 'Use https in datastores.<name>.url, with caFile if you have your own certificate authority.',
-    examine: async ({ backend: { baseUrl } }) => observed(baseUrl.startsWith('https:') || isLoopback(baseUrl), 'plain http to another machine')
+    examine: async ({ backend: { baseUrl } }) =>
+      observed(baseUrl.startsWith('https:') || isLoopback(baseUrl), 'plain http to another machine')
   },
   {
     name: 'closed-to-others',
     title: 'Nothing can be read without a credential',
     otherwise: 'unsafe',
     gateway: 'It keeps tenants apart, but anyone who reaches the server directly can read all of them.',
-    remedy: 'Make the server require a credential that only the gateway has, or make it reachable only from the gateway.',
+    remedy:
+      'Make the server require a credential that only the gateway has, or make it reachable only from the gateway.',
     examine: async trial => await closedToOthers(trial)
   }
 ]
 
 async function closedToOthers ({ anonymous }: TestTenant): Promise<CheckObservation> {
-  const response = await getResponse(anonymous, { method: 'GET', path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing' }).catch(() => undefined)
+  const response = await getResponse(anonymous, {
+    method: 'GET',
+    path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing'
+  }).catch(() => undefined)
   if (response === undefined || response.status !== 200) return holds()
-  return isLoopback(anonymous.baseUrl) ? holds('it requires no credential, but was reached on this machine\'s loopback address; make it listen only there') : fails('a search without a credential was answered')
+  return isLoopback(anonymous.baseUrl)
+    ? holds("it requires no credential, but was reached on this machine's loopback address; make it listen only there")
+    : fails('a search without a credential was answered')
 }
 
 /** Whether a base URL leads to this machine. */
@@ -68,7 +83,10 @@ export function isLoopback (baseUrl: string): boolean {
 export function reasonOf (error: unknown): string {
   if (!(error instanceof Failure)) return (error as Error).message
   const { reason, code } = (error.cause ?? {}) as { reason?: string, code?: string }
-  const said = { BACKEND_UNAVAILABLE: 'it does not answer', BACKEND_TIMEOUT: 'it does not answer in time' }[error.code as string] ?? 'its response cannot be used'
+  const said =
+    { BACKEND_UNAVAILABLE: 'it does not answer', BACKEND_TIMEOUT: 'it does not answer in time' }[
+      error.code as string
+    ] ?? 'its response cannot be used'
   const known = reason ?? (typeof code === 'string' ? code : undefined)
   return known === undefined ? said : `${said} (${known})`
 }

@@ -10,7 +10,8 @@ export const bundleChecks: readonly Check[] = [
     title: 'A transaction stores all its entries and resolves the references between them',
     otherwise: 'degraded',
     gateway: 'Transactions below /v1/fhir and bulk imports fail.',
-    remedy: 'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
+    remedy:
+      'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
     examine: async trial => await together(trial)
   },
   {
@@ -22,11 +23,22 @@ export const bundleChecks: readonly Check[] = [
     examine: async trial => {
       const { id } = await trial.store(patient)
       const before = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
-      const stale = { resource: trial.tagged({ ...patient, id, gender: 'other' } as Draft), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"clinigate-never"' } }
-      const response = await trial.bundle('transaction', [{ ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` }, stale])
-      if (response.status === 404 || response.status === 405 || response.status === 501) return fails('transactions are not supported', 'degraded')
+      const stale = {
+        resource: trial.tagged({ ...patient, id, gender: 'other' } as Draft),
+        request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"clinigate-never"' }
+      }
+      const response = await trial.bundle('transaction', [
+        { ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` },
+        stale
+      ])
+      if (response.status === 404 || response.status === 405 || response.status === 501) {
+        return fails('transactions are not supported', 'degraded')
+      }
       const after = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
-      return observed(response.status >= 400 && before === after, `it was answered with ${statusOf(response)}, or part of it was done`)
+      return observed(
+        response.status >= 400 && before === after,
+        `it was answered with ${statusOf(response)}, or part of it was done`
+      )
     }
   },
   {
@@ -37,16 +49,24 @@ export const bundleChecks: readonly Check[] = [
     remedy: 'Nothing. Clients do not notice.',
     examine: async trial => {
       const response = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
-      return holds(entriesIn(response).length === 1 ? undefined : 'by the gateway, because the server does not support them')
+      return holds(
+        entriesIn(response).length === 1 ? undefined : 'by the gateway, because the server does not support them'
+      )
     }
   }
 ]
 
-const created = (trial: TestTenant, resource: Draft) => ({ resource: trial.tagged(resource), request: { method: 'POST', url: resource.resourceType } })
+const created = (trial: TestTenant, resource: Draft) => ({
+  resource: trial.tagged(resource),
+  request: { method: 'POST', url: resource.resourceType }
+})
 
 async function together (trial: TestTenant): Promise<CheckObservation> {
   const fullUrl = `urn:uuid:${trial.newId()}`
-  const response = await trial.bundle('transaction', [{ ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` }, { ...created(trial, patient), fullUrl }])
+  const response = await trial.bundle('transaction', [
+    { ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` },
+    { ...created(trial, patient), fullUrl }
+  ])
   const [first, second] = entriesIn(response)
   const id = first?.resource?.id ?? parseLocation(first?.response?.location, { type: 'Observation' })?.id
   const subject = second?.resource?.id ?? parseLocation(second?.response?.location, { type: 'Patient' })?.id

@@ -1,8 +1,9 @@
 import type { TestTenant } from './test-tenant.js'
 
 /**
- * What became of a check. `degraded`: the gateway works, with less. `unsafe`: the gateway works, and who reaches the server
- * past it can do harm. `blocks`: the gateway cannot keep its promises on this server. `unclear`: it could not be found out.
+ * What became of a check. `degraded`: the gateway works, with less. `unsafe`: the gateway works, and who reaches the
+ * server past it can do harm. `blocks`: the gateway cannot keep its promises on this server. `unclear`: it could not be
+ * found out.
  */
 export type State = 'works' | 'degraded' | 'unsafe' | 'blocks' | 'unclear'
 
@@ -44,10 +45,15 @@ export interface Finding extends Pick<Check, 'name' | 'title'>, Pick<CheckObserv
 export const holds = (detail?: string): CheckObservation => ({ holds: true, ...detail !== undefined && { detail } })
 
 /** It is not so. */
-export const fails = (detail: string, otherwise?: CheckObservation['severity']): CheckObservation => ({ holds: false, detail, ...otherwise !== undefined && { severity: otherwise } })
+export const fails = (detail: string, otherwise?: CheckObservation['severity']): CheckObservation => ({
+  holds: false,
+  detail,
+  ...(otherwise !== undefined && { severity: otherwise })
+})
 
 /** It is so if the condition is. */
-export const observed = (condition: boolean, otherwise: string, detail?: string): CheckObservation => condition ? holds(detail) : fails(otherwise)
+export const observed = (condition: boolean, otherwise: string, detail?: string): CheckObservation =>
+  condition ? holds(detail) : fails(otherwise)
 
 /** `status 412` */
 export const statusOf = ({ status }: { readonly status: number }): string => `status ${status}`

@@ -12,7 +12,14 @@ import { writeChecks } from './write-checks.js'
 export type { Finding, State } from './check.js'
 
 /** Everything that is looked at, in order. */
-export const checks: readonly Check[] = [...accessChecks, ...writeChecks, ...searchChecks, ...bundleChecks, ...integrityChecks, ...operationChecks]
+export const checks: readonly Check[] = [
+  ...accessChecks,
+  ...writeChecks,
+  ...searchChecks,
+  ...bundleChecks,
+  ...integrityChecks,
+  ...operationChecks
+]
 
 /** What an examination is made with. */
 interface ExaminationParts extends Omit<TrialParts, 'pause'> {
@@ -34,10 +41,15 @@ export interface Examination {
 }
 
 /**
- * Does to a server what the gateway will do, with records of a tenant that is there for it alone, and deletes them in the
- * end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
+ * Does to a server what the gateway will do, with records of a tenant that is there for it alone, and deletes them in
+ * the end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
  */
-export async function runChecks ({ pause = pauseFor, signal, onFinding = () => {}, ...parts }: ExaminationParts): Promise<Examination> {
+export async function runChecks ({
+  pause = pauseFor,
+  signal,
+  onFinding = () => {},
+  ...parts
+}: ExaminationParts): Promise<Examination> {
   const trial = new TestTenant({ ...parts, pause })
   const findings: Finding[] = []
   for (const check of checks) {

@@ -9,7 +9,8 @@ export const integrityChecks: readonly Check[] = [
     name: 'references-checked',
     title: 'A reference to a record that does not exist is refused',
     otherwise: 'degraded',
-    gateway: 'It checks each reference itself before it writes. If the target is deleted at the same moment or through another gateway, the reference is stored and points to nothing.',
+    gateway:
+      'It checks each reference itself before it writes. If the target is deleted at the same moment or through another gateway, the reference is stored and points to nothing.',
     remedy: 'HAPI: enforce_referential_integrity_on_write. Azure has no such setting.',
     examine: async trial => {
       const response = await trial.post(observation(`Patient/${trial.newId()}`))
@@ -25,7 +26,10 @@ export const integrityChecks: readonly Check[] = [
     examine: async trial => {
       const { subject } = await referred(trial)
       const response = await trial.send({ method: 'DELETE', path: `Patient/${subject}` })
-      return observed(await trial.isThere('Patient', subject), `the delete was performed and answered with ${statusOf(response)}`)
+      return observed(
+        await trial.isThere('Patient', subject),
+        `the delete was performed and answered with ${statusOf(response)}`
+      )
     }
   },
   {
@@ -37,7 +41,10 @@ export const integrityChecks: readonly Check[] = [
     examine: async trial => {
       const { subject, referrer } = await referred(trial)
       await trial.send({ method: 'DELETE', path: `Patient/${subject}?_cascade=delete` })
-      return observed(await trial.isThere('Observation', referrer), 'a record that referred to the deleted one was deleted too')
+      return observed(
+        await trial.isThere('Observation', referrer),
+        'a record that referred to the deleted one was deleted too'
+      )
     }
   },
   {
@@ -65,8 +72,18 @@ export const integrityChecks: readonly Check[] = [
       await trial.send({ method: 'DELETE', path: `Patient/${id}?_expunge=true` })
       const deleted = await trial.send({ method: 'DELETE', path: `Patient/${id}` })
       const history = await trial.send({ method: 'GET', path: `Patient/${id}/_history` })
-      const parameters = { resourceType: 'Parameters', parameter: [{ name: 'expungeDeletedResources', valueBoolean: true }, { name: 'limit', valueInteger: 1 }] }
-      const operation = await trial.send({ method: 'POST', path: `Patient/${id}/$expunge`, body: JSON.stringify(parameters) })
+      const parameters = {
+        resourceType: 'Parameters',
+        parameter: [
+          { name: 'expungeDeletedResources', valueBoolean: true },
+          { name: 'limit', valueInteger: 1 }
+        ]
+      }
+      const operation = await trial.send({
+        method: 'POST',
+        path: `Patient/${id}/$expunge`,
+        body: JSON.stringify(parameters)
+      })
       if (operation.status === 200) return fails('$expunge is performed')
       return observed(deleted.status >= 400 || history.status !== 404, 'a delete obeys the parameter _expunge')
     }
@@ -80,14 +97,20 @@ export const integrityChecks: readonly Check[] = [
     // Not tried: on a server that passes over the condition it would delete what is not ours.
     examine: async trial => {
       const deletesMany = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.deletesMany
-      return deletesMany === true ? fails('the CapabilityStatement says that a conditional delete can delete several records; HAPI always says so, and it was not tested', 'unclear') : holds()
+      return deletesMany === true
+        ? fails(
+          'the CapabilityStatement says that a conditional delete can delete several records; HAPI always says so, and it was not tested',
+          'unclear'
+        )
+        : holds()
     }
   },
   {
     name: 'no-subscriptions',
     title: 'Subscriptions are not evaluated',
     otherwise: 'unsafe',
-    gateway: 'It refuses them, because a Subscription sees the records of all organizations and sends them to its endpoint.',
+    gateway:
+      'It refuses them, because a Subscription sees the records of all organizations and sends them to its endpoint.',
     remedy: 'HAPI: all subscription.*_enabled false. Other servers: give nobody permission to write Subscription.',
     examine: async trial => await unsubscribed(trial)
   },
@@ -95,13 +118,17 @@ export const integrityChecks: readonly Check[] = [
     name: 'history',
     title: 'Earlier versions of a record can be read',
     otherwise: 'degraded',
-    gateway: 'Version reads and _history fail, and the first response of a change with an Idempotency-Key may be unavailable.',
+    gateway:
+      'Version reads and _history fail, and the first response of a change with an Idempotency-Key may be unavailable.',
     remedy: 'Turn on history for all types.',
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
       const version = await trial.send({ method: 'GET', path: `Patient/${id}/_history/${meta.versionId}` })
-      return observed(resourceIn(version)?.meta.versionId === meta.versionId, `a version read was answered with ${statusOf(version)}`)
+      return observed(
+        resourceIn(version)?.meta.versionId === meta.versionId,
+        `a version read was answered with ${statusOf(version)}`
+      )
     }
   }
 ]
@@ -124,7 +151,9 @@ async function unsubscribed (trial: TestTenant): Promise<ReturnType<typeof holds
   const { id } = resourceIn(response) ?? {}
   if (response.status !== 201 || id === undefined) return holds('they are refused')
   for (let look = 1; look <= looks; look++) {
-    if (resourceIn(await trial.send({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') return fails('one became active')
+    if (resourceIn(await trial.send({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') {
+      return fails('one became active')
+    }
     await trial.pause(lookMs)
   }
   return holds('one was stored but had no effect')

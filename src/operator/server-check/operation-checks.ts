@@ -12,16 +12,23 @@ import { observation, patient } from './write-checks.js'
 export const operationChecks: readonly Check[] = [
   {
     name: 'everything',
-    title: '$everything returns a patient and the patient\'s records',
+    title: "$everything returns a patient and the patient's records",
     otherwise: 'degraded',
     gateway: 'Patient/<id>/$everything is answered with 400.',
     remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
       const { id } = await trial.store(patient)
       const about = await trial.store(observation(`Patient/${id}`))
-      const response = await trial.send({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
+      const response = await trial.send({
+        method: 'GET',
+        path: `Patient/${id}/$everything?_count=100`,
+        headers: { 'cache-control': 'no-cache' }
+      })
       const { matches = [], included = [] } = searchsetIn(response) ?? {}
-      return observed([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), response.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(response)}`)
+      return observed(
+        [...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id),
+        response.status === 200 ? "the patient's records are missing" : `it was answered with ${statusOf(response)}`
+      )
     }
   },
   {
@@ -31,23 +38,36 @@ export const operationChecks: readonly Check[] = [
     gateway: 'POST <type>/$validate is answered with 501.',
     remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
-      const response = await trial.send({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
-      const { resourceType, issue } = (jsonIn(response) ?? {}) as { resourceType?: unknown, issue?: readonly BackendIssue[] }
-      return observed(resourceType === 'OperationOutcome' && !isNotOffered(response, issue), `it was answered with ${statusOf(response)}`)
+      const response = await trial.send({
+        method: 'POST',
+        path: 'Patient/$validate',
+        body: JSON.stringify(trial.tagged(patient))
+      })
+      const { resourceType, issue } = (jsonIn(response) ?? {}) as {
+        resourceType?: unknown
+        issue?: readonly BackendIssue[]
+      }
+      return observed(
+        resourceType === 'OperationOutcome' && !isNotOffered(response, issue),
+        `it was answered with ${statusOf(response)}`
+      )
     }
   },
   {
     name: 'export',
-    title: 'The server\'s native $export returns the records with a tag and no others',
+    title: "The server's native $export returns the records with a tag and no others",
     otherwise: 'degraded',
     gateway: 'Bulk exports use tagged searches instead, which take longer but return the same records.',
-    remedy: 'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
+    remedy:
+      'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
     examine: async trial => await exported(trial)
   }
 ]
 
 async function exported (trial: TestTenant): Promise<CheckObservation> {
-  if (parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
+  if (parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.hasExport !== true) {
+    return fails('the CapabilityStatement has no export')
+  }
   await trial.store(patient)
   const { length: requested } = (await trial.search('Patient'))?.matches ?? []
   const parameter = [
@@ -55,14 +75,22 @@ async function exported (trial: TestTenant): Promise<CheckObservation> {
     { name: '_type', valueString: 'Patient' },
     { name: '_typeFilter', valueString: `Patient?_tag=${encodeURIComponent(tenantToken(trial.tenant))}` }
   ]
-  const begun = await trial.send({ method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  const begun = await trial.send({
+    method: 'POST',
+    path: '$export',
+    headers: { prefer: 'respond-async' },
+    body: JSON.stringify({ resourceType: 'Parameters', parameter })
+  })
   const job = below(trial, begun.headers['content-location'])
   if (begun.status !== 202) return fails(`it was answered with ${statusOf(begun)}`)
   if (job === undefined) return fails('its status URL is not below the base URL')
   const done = await ended(trial, job)
   if (done === undefined) {
     await trial.send({ method: 'DELETE', path: job })
-    return fails(`it was not done after ${looks * lookMs / 1_000} s and was cancelled; the gateway would wait for it`, 'unclear')
+    return fails(
+      `it was not done after ${(looks * lookMs) / 1_000} s and was cancelled; the gateway would wait for it`,
+      'unclear'
+    )
   }
   if (done.status !== 200) return fails(`it ended with ${statusOf(done)}`)
   return await taken(trial, done, requested)
@@ -86,9 +114,16 @@ async function taken (trial: TestTenant, manifest: BackendResponse, requested: n
   if (!Array.isArray(output)) return fails('it has no manifest')
   const files = output.map(({ url }) => below(trial, url))
   if (files.includes(undefined)) return fails('its files are not below the base URL')
-  const texts = (await Promise.all(files.map(file => textOf(trial, file!)))).join('\n').split('\n').filter(line => line.trim() !== '')
-  const own = texts.filter(text => verifyOwned(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
-  if (own.length < texts.length) return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
+  const texts = (await Promise.all(files.map(file => textOf(trial, file!))))
+    .join('\n')
+    .split('\n')
+    .filter(line => line.trim() !== '')
+  const own = texts.filter(
+    text => verifyOwned(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined
+  )
+  if (own.length < texts.length) {
+    return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
+  }
   return observed(own.length === requested, `it returned ${own.length} of ${requested} records`)
 }
 
@@ -96,7 +131,11 @@ async function taken (trial: TestTenant, manifest: BackendResponse, requested: n
 const maxBytes = 1_000_000
 
 async function textOf ({ backend }: TestTenant, path: string): Promise<string> {
-  const { body } = await backend.stream({ path, accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'], signal: new AbortController().signal })
+  const { body } = await backend.stream({
+    path,
+    accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'],
+    signal: new AbortController().signal
+  })
   const chunks: Buffer[] = []
   for await (const chunk of body) {
     chunks.push(chunk)

@@ -12,7 +12,8 @@ export const searchChecks: readonly Check[] = [
     name: 'tag-search',
     title: 'A search by tag finds and counts only records with exactly that system and code',
     otherwise: 'blocks',
-    gateway: 'Each record is still checked before it is returned. But counts include records of other organizations, and each search that returns one is an isolation incident.',
+    gateway:
+      'Each record is still checked before it is returned. But counts include records of other organizations, and each search that returns one is an isolation incident.',
     remedy: 'Make the server index meta.tag, and compare systems and codes case-sensitively.',
     examine: async trial => await foundByTag(trial, request => request)
   },
@@ -20,20 +21,28 @@ export const searchChecks: readonly Check[] = [
     name: 'tag-search-by-form',
     title: 'A search by tag that is sent as a form finds and counts only records with exactly that system and code',
     otherwise: 'blocks',
-    gateway: 'Each record is still checked before it is returned. But counts of long searches include records of other organizations, and each search that returns one is an isolation incident.',
+    gateway:
+      'Each record is still checked before it is returned. But counts of long searches include records of other organizations, and each search that returns one is an isolation incident.',
     remedy: 'Make the server read the form, or both the form and the URL, of POST <type>/_search.',
-    examine: async trial => (await trial.send(byForm(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200 ? await foundByTag(trial, byForm) : holds('the server has no search by form')
+    examine: async trial =>
+      (await trial.send(byForm(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200
+        ? await foundByTag(trial, byForm)
+        : holds('the server has no search by form')
   },
   {
     name: 'search-after-write',
     title: 'A record is found as soon as its create has been answered',
     otherwise: 'degraded',
-    gateway: 'Clients do not find records that they have just stored, and references to them may be refused for a while.',
-    remedy: 'HAPI: no search cache that ignores Cache-Control: no-cache. Other servers: no read replica or index that lags behind.',
+    gateway:
+      'Clients do not find records that they have just stored, and references to them may be refused for a while.',
+    remedy:
+      'HAPI: no search cache that ignores Cache-Control: no-cache. Other servers: no read replica or index that lags behind.',
     examine: async trial => {
       for (let round = 1; round <= 3; round++) {
         const { id } = await trial.store(patient)
-        if (!idsOf(await trial.search('Patient', [['_id', id]])).includes(id)) return fails('it was not found immediately')
+        if (!idsOf(await trial.search('Patient', [['_id', id]])).includes(id)) {
+          return fails('it was not found immediately')
+        }
       }
       return holds()
     }
@@ -46,10 +55,18 @@ export const searchChecks: readonly Check[] = [
     remedy: 'Make the server support _id with several values, _tag together with it, and _elements.',
     examine: async trial => {
       const ids = [(await trial.store(patient)).id, (await trial.store(patient)).id]
-      const { path } = restrict({ type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2, shape: identityElements('Patient') }, trial.tenant)
+      const { path } = restrict(
+        { type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2, shape: identityElements('Patient') },
+        trial.tenant
+      )
       const found = searchsetIn(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
-      const tagged = ((found?.matches ?? []) as StoredResource[]).filter(({ meta }) => meta?.tag?.some(({ code }) => code === trial.tenant.id))
-      return observed(ids.every(id => tagged.some(record => record.id === id)), 'not all were found with their tags')
+      const tagged = ((found?.matches ?? []) as StoredResource[]).filter(({ meta }) =>
+        meta?.tag?.some(({ code }) => code === trial.tenant.id)
+      )
+      return observed(
+        ids.every(id => tagged.some(record => record.id === id)),
+        'not all were found with their tags'
+      )
     }
   },
   {
@@ -57,7 +74,8 @@ export const searchChecks: readonly Check[] = [
     title: 'Page links are below the base URL, and each record is on one page',
     otherwise: 'blocks',
     gateway: 'Searches with more than one page get 502, because it does not follow links to other addresses.',
-    remedy: 'Configure the server with the address in datastores.<name>.url, or use there the address in the server\'s links. HAPI: server_address, or a proxy that forwards Host.',
+    remedy:
+      "Configure the server with the address in datastores.<name>.url, or use there the address in the server's links. HAPI: server_address, or a proxy that forwards Host.",
     examine: async trial => await paged(trial)
   },
   {
@@ -70,9 +88,16 @@ export const searchChecks: readonly Check[] = [
       await trial.store(observation())
       await trial.store(observation())
       if ((await trial.search('Observation', [], { count: 1, total: 'accurate' }))?.total !== undefined) return holds()
-      const { path } = restrict({ type: 'Observation', parameters: [], count: 1, shape: [['_summary', 'count']] }, trial.tenant)
+      const { path } = restrict(
+        { type: 'Observation', parameters: [], count: 1, shape: [['_summary', 'count']] },
+        trial.tenant
+      )
       const separate = searchsetIn(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
-      return fails(separate?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total' : '_total=accurate is ignored, _summary=count is not')
+      return fails(
+        separate?.total === undefined
+          ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total'
+          : '_total=accurate is ignored, _summary=count is not'
+      )
     }
   },
   {
@@ -83,8 +108,16 @@ export const searchChecks: readonly Check[] = [
     remedy: 'Make the server support _sort=_lastUpdated and _lastUpdated=ge….',
     examine: async trial => {
       const [first, second] = [await trial.store(observation()), await trial.store(observation())]
-      const found = idsOf(await trial.search('Observation', [['_lastUpdated', `ge${first.meta.lastUpdated}`], ['_sort', '_lastUpdated']]))
-      return observed(found.includes(first.id) && found.indexOf(first.id) < found.indexOf(second.id), 'the records were not in that order')
+      const found = idsOf(
+        await trial.search('Observation', [
+          ['_lastUpdated', `ge${first.meta.lastUpdated}`],
+          ['_sort', '_lastUpdated']
+        ])
+      )
+      return observed(
+        found.includes(first.id) && found.indexOf(first.id) < found.indexOf(second.id),
+        'the records were not in that order'
+      )
     }
   },
   {
@@ -96,12 +129,24 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       const { id } = await trial.store(patient)
       await trial.store(patient)
-      const { path, form, method } = byForm(restrict({ type: 'Patient', parameters: [['_id', id]], count: 50 }, trial.tenant))
+      const { path, form, method } = byForm(
+        restrict({ type: 'Patient', parameters: [['_id', id]], count: 50 }, trial.tenant)
+      )
       // Of a long search, the client's part is in the form alone.
-      const response = await trial.send({ method, path: path.replace(/_id=[^&]*&/, ''), form: form!, headers: { 'cache-control': 'no-cache' } })
+      const response = await trial.send({
+        method,
+        path: path.replace(/_id=[^&]*&/, ''),
+        form: form!,
+        headers: { 'cache-control': 'no-cache' }
+      })
       const found = idsOf(searchsetIn(response))
-      if (response.status === 200 && found.length > 1) return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
-      return observed(found.length === 1 && found[0] === id, response.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(response)}`)
+      if (response.status === 200 && found.length > 1) {
+        return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
+      }
+      return observed(
+        found.length === 1 && found[0] === id,
+        response.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(response)}`
+      )
     }
   },
   {
@@ -115,7 +160,11 @@ export const searchChecks: readonly Check[] = [
       const referrer = await trial.store(observation(`Patient/${subject.id}`))
       const included = async (type: string, id: string, parameter: string) => {
         const { path } = restrict({ type, parameters: [['_id', id]], count: 5 }, trial.tenant)
-        return ((searchsetIn(await trial.send({ method: 'GET', path: `${path}&${parameter}`, headers: { 'cache-control': 'no-cache' } }))?.included ?? []) as StoredResource[]).map(record => record.id)
+        return (
+          (searchsetIn(
+            await trial.send({ method: 'GET', path: `${path}&${parameter}`, headers: { 'cache-control': 'no-cache' } })
+          )?.included ?? []) as StoredResource[]
+        ).map(record => record.id)
       }
       const forth = await included('Observation', referrer.id, '_include=Observation:subject')
       const back = await included('Patient', subject.id, '_revinclude=Observation:subject')
@@ -126,7 +175,8 @@ export const searchChecks: readonly Check[] = [
     name: 'unknown-parameters',
     title: 'A search parameter that the server does not know is refused',
     otherwise: 'degraded',
-    gateway: 'It refuses parameters that R4 does not define. This server ignores R4 parameters that it does not support, so a search finds too many records, all of the same organization.',
+    gateway:
+      'It refuses parameters that R4 does not define. This server ignores R4 parameters that it does not support, so a search finds too many records, all of the same organization.',
     remedy: 'Make the server obey Prefer: handling=strict.',
     examine: async trial => {
       const { path } = restrict({ type: 'Patient', parameters: [['clinigate-doctor', 'x']], count: 1 }, trial.tenant)
@@ -142,24 +192,57 @@ function byForm ({ path }: BackendRequest): BackendRequest {
   return { method: 'POST', path: `${type}/_search?${query}`, form: query }
 }
 
-async function foundByTag (trial: TestTenant, by: (request: BackendRequest) => BackendRequest): Promise<CheckObservation> {
+async function foundByTag (
+  trial: TestTenant,
+  by: (request: BackendRequest) => BackendRequest
+): Promise<CheckObservation> {
   const { system, id: code } = trial.tenant
   const { id } = await trial.store(patient)
-  const tags = [{ system, code: code.toUpperCase() }, { system: `${system}:other`, code }, { system, code: `${code}-2` }, { system: system.toUpperCase(), code }]
-  const others = await Promise.all(tags.map(async tag => (await trial.store({ ...patient, meta: { tag: [tag] } } as Draft)).id))
-  const own: SearchRequest = { type: 'Patient', parameters: [['_id', [id, ...others].join(',')]], count: 50, total: 'accurate' }
-  const find = async (request: SearchRequest) => searchsetIn(await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
+  const tags = [
+    { system, code: code.toUpperCase() },
+    { system: `${system}:other`, code },
+    { system, code: `${code}-2` },
+    { system: system.toUpperCase(), code }
+  ]
+  const others = await Promise.all(
+    tags.map(async tag => (await trial.store({ ...patient, meta: { tag: [tag] } } as Draft)).id)
+  )
+  const own: SearchRequest = {
+    type: 'Patient',
+    parameters: [['_id', [id, ...others].join(',')]],
+    count: 50,
+    total: 'accurate'
+  }
+  const find = async (request: SearchRequest) =>
+    searchsetIn(await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
   const found = await find(own)
   const ids = idsOf(found)
-  if (!ids.includes(id)) return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')
-  const isForeign = others.some(other => ids.includes(other)) || ((found?.matches ?? []) as StoredResource[]).some(({ meta }) => !meta?.tag?.some(tag => tag.system === system && tag.code === code))
+  if (!ids.includes(id)) {
+    return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')
+  }
+  const isForeign =
+    others.some(other => ids.includes(other)) ||
+    ((found?.matches ?? []) as StoredResource[]).some(
+      ({ meta }) => !meta?.tag?.some(tag => tag.system === system && tag.code === code)
+    )
   if (isForeign) return fails('a record with another tag was found')
-  const counts = [found?.total, (await find({ ...own, count: 0 }))?.total, (await find({ ...own, total: undefined, shape: [['_summary', 'count']] }))?.total]
-  return observed(counts.every(count => count === undefined || count === 1), 'records with another tag were counted')
+  const counts = [
+    found?.total,
+    (await find({ ...own, count: 0 }))?.total,
+    (await find({ ...own, total: undefined, shape: [['_summary', 'count']] }))?.total
+  ]
+  return observed(
+    counts.every(count => count === undefined || count === 1),
+    'records with another tag were counted'
+  )
 }
 
 async function paged (trial: TestTenant): Promise<CheckObservation> {
-  const stored = [(await trial.store(observation())).id, (await trial.store(observation())).id, (await trial.store(observation())).id]
+  const stored = [
+    (await trial.store(observation())).id,
+    (await trial.store(observation())).id,
+    (await trial.store(observation())).id
+  ]
   const seen: string[] = []
   let found = await trial.search('Observation', [['_id', stored.join(',')]], { count: 1 })
   const way = wayOf(found?.next)
@@ -171,7 +254,11 @@ async function paged (trial: TestTenant): Promise<CheckObservation> {
     found = searchsetIn(await trial.send({ method: 'GET', path: link }))
   }
   const isComplete = seen.length === stored.length && stored.every(id => seen.includes(id))
-  return observed(isComplete, `of ${stored.length} records, one per page, ${new Set(seen).size} were found on ${seen.length} pages`, way)
+  return observed(
+    isComplete,
+    `of ${stored.length} records, one per page, ${new Set(seen).size} were found on ${seen.length} pages`,
+    way
+  )
 }
 
 function wayOf (next: string | undefined): string | undefined {
@@ -181,5 +268,7 @@ function wayOf (next: string | undefined): string | undefined {
 }
 
 function originOf (link: string): string {
-  return URL.canParse(link) ? `${new URL(link).origin}${new URL(link).pathname.replace(/\/[A-Z]\w+(?:\/_search)?$/, '')}` : 'no URL'
+  return URL.canParse(link)
+    ? `${new URL(link).origin}${new URL(link).pathname.replace(/\/[A-Z]\w+(?:\/_search)?$/, '')}`
+    : 'no URL'
 }

@@ -80,21 +80,39 @@ export class TestTenant {
   /** Sends a new resource, with the trial's tags unless it brings tags. */
   async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const type = resource.resourceType
-    const response = await this.send({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+    const response = await this.send({
+      method: 'POST',
+      path: type,
+      headers: { prefer: 'return=representation', ...headers },
+      body: this.#text(resource)
+    })
     const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type })?.id
     if ((response.status === 200 || response.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
     return response
   }
 
-  async put (resource: Draft & { readonly id: string }, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
+  async put (
+    resource: Draft & { readonly id: string },
+    headers: BackendRequest['headers'] = {}
+  ): Promise<BackendResponse> {
     const path = `${resource.resourceType}/${resource.id}`
     this.#made.add(path)
-    return await this.send({ method: 'PUT', path, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+    return await this.send({
+      method: 'PUT',
+      path,
+      headers: { prefer: 'return=representation', ...headers },
+      body: this.#text(resource)
+    })
   }
 
   /** Sends several writes as one, and remembers what is told to have been stored. */
   async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
-    const answer = await this.send({ method: 'POST', path: '', headers: { prefer: 'return=representation' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+    const answer = await this.send({
+      method: 'POST',
+      path: '',
+      headers: { prefer: 'return=representation' },
+      body: printJson({ resourceType: 'Bundle', type, entry })
+    })
     for (const { response } of entriesIn(answer)) {
       for (const requested of trialTypes) {
         const location = parseLocation(response?.location, { type: requested })
@@ -108,7 +126,9 @@ export class TestTenant {
   async store (resource: Draft): Promise<StoredResource> {
     const response = await this.post(resource)
     const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type: resource.resourceType })?.id
-    if (response.status !== 201 || id === undefined) throw new Error(`a test record was not stored (status ${response.status})`)
+    if (response.status !== 201 || id === undefined) {
+      throw new Error(`a test record was not stored (status ${response.status})`)
+    }
     return await this.read(resource.resourceType, id)
   }
 
@@ -116,7 +136,9 @@ export class TestTenant {
   async read (type: string, id: string): Promise<StoredResource> {
     const response = await this.send({ method: 'GET', path: `${type}/${id}` })
     const resource = resourceIn(response)
-    if (response.status !== 200 || resource === undefined) throw new Error(`a test record could not be read (status ${response.status})`)
+    if (response.status !== 200 || resource === undefined) {
+      throw new Error(`a test record could not be read (status ${response.status})`)
+    }
     return resource
   }
 
@@ -125,15 +147,22 @@ export class TestTenant {
   }
 
   /** A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset. */
-  async search (type: string, parameters: readonly SearchParameter[] = [], page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}): Promise<Searchset | undefined> {
+  async search (
+    type: string,
+    parameters: readonly SearchParameter[] = [],
+    page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}
+  ): Promise<Searchset | undefined> {
     const request = restrict({ type, parameters, count: 50, ...page }, this.tenant)
     return searchsetIn(await this.send({ ...request, headers: { 'cache-control': 'no-cache' } }))
   }
 
   /** The trial's tags on a resource. */
-  tagged<R extends Draft> (resource: R): R {
+  tagged<R extends Draft>(resource: R): R {
     const tag = resource.meta?.tag ?? [{ system: this.tenant.system, code: this.tenant.id }]
-    return { ...resource, meta: { ...resource.meta, tag: [...tag, { system: trialSystem(this.tenant), code: trialCode }] } }
+    return {
+      ...resource,
+      meta: { ...resource.meta, tag: [...tag, { system: trialSystem(this.tenant), code: trialCode }] }
+    }
   }
 
   /**
@@ -161,11 +190,25 @@ export class TestTenant {
 
   /** Each is looked at: a server that passes over the condition would give anybody's. */
   async #leftovers (): Promise<string[]> {
-    const condition = encodeParameters([['_tag', tenantToken({ system: trialSystem(this.tenant), id: trialCode })], ['_count', '200']])
+    const condition = encodeParameters([
+      ['_tag', tenantToken({ system: trialSystem(this.tenant), id: trialCode })],
+      ['_count', '200']
+    ])
     const found: string[] = []
     for (const type of [...trialTypes].reverse()) {
-      const matches = searchsetIn(await this.send({ method: 'GET', path: `${type}?${condition}`, headers: { 'cache-control': 'no-cache' } }).catch(() => undefined))?.matches ?? []
-      for (const match of matches as StoredResource[]) if (match.resourceType === type && isId(match.id) && isOfTrial(match, this.tenant)) found.push(`${type}/${match.id}`)
+      const matches =
+        searchsetIn(
+          await this.send({
+            method: 'GET',
+            path: `${type}?${condition}`,
+            headers: { 'cache-control': 'no-cache' }
+          }).catch(() => undefined)
+        )?.matches ?? []
+      for (const match of matches as StoredResource[]) {
+        if (match.resourceType === type && isId(match.id) && isOfTrial(match, this.tenant)) {
+          found.push(`${type}/${match.id}`)
+        }
+      }
     }
     return found
   }
@@ -196,7 +239,9 @@ export async function getResponse (backend: Backend, request: BackendRequest): P
 /** The resource in an answer; undefined where it holds none, or an OperationOutcome. */
 export function resourceIn (response: BackendResponse): StoredResource | undefined {
   const value = jsonIn(response) as StoredResource | undefined
-  return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome' ? undefined : value
+  return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome'
+    ? undefined
+    : value
 }
 
 /** The searchset in an answer. */
@@ -205,7 +250,12 @@ export function searchsetIn (response: BackendResponse | undefined): Searchset |
 }
 
 /** The entries of a Bundle in an answer. */
-export function entriesIn (response: BackendResponse): ReadonlyArray<{ readonly resource?: StoredResource, readonly response?: { readonly status?: unknown, readonly location?: unknown } }> {
+export function entriesIn (
+  response: BackendResponse
+): ReadonlyArray<{
+  readonly resource?: StoredResource
+  readonly response?: { readonly status?: unknown; readonly location?: unknown }
+}> {
   const { entry } = (jsonIn(response) ?? {}) as { entry?: unknown }
   return response.status === 200 && Array.isArray(entry) ? entry : []
 }
@@ -221,4 +271,5 @@ export function jsonIn ({ body }: BackendResponse): object | undefined {
 }
 
 /** The ids of the matches of a search. */
-export const idsOf = (found: Searchset | undefined): string[] => ((found?.matches ?? []) as StoredResource[]).map(({ id }) => id)
+export const idsOf = (found: Searchset | undefined): string[] =>
+  ((found?.matches ?? []) as StoredResource[]).map(({ id }) => id)

@@ -13,14 +13,17 @@ export const writeChecks: readonly Check[] = [
     title: 'A record is created with its tags and no others',
     otherwise: 'blocks',
     gateway: 'No record is stored, or none is returned, because only the tag assigns a record to an organization.',
-    remedy: 'Give the gateway\'s credential permission to write, and make the server keep meta.tag unchanged.',
+    remedy: "Give the gateway's credential permission to write, and make the server keep meta.tag unchanged.",
     isFirst: true,
     examine: async trial => {
       const response = await trial.post(patient)
       if (response.status !== 201) return fails(`a create was answered with ${statusOf(response)}`)
       const { id } = await trial.store(patient)
       const record = await trial.read('Patient', id)
-      return observed(verifyOwned(record, { tenant: trial.tenant, type: 'Patient', id }) !== undefined, 'the record came back without its tag or with another one')
+      return observed(
+        verifyOwned(record, { tenant: trial.tenant, type: 'Patient', id }) !== undefined,
+        'the record came back without its tag or with another one'
+      )
     }
   },
   {
@@ -29,13 +32,18 @@ export const writeChecks: readonly Check[] = [
     otherwise: 'degraded',
     gateway: 'It reads each record after writing it: one more call per write.',
     remedy: 'Make the server obey Prefer: return=representation.',
-    examine: async trial => observed(resourceIn(await trial.post(patient)) !== undefined, 'the response to a create does not contain the record')
+    examine: async trial =>
+      observed(
+        resourceIn(await trial.post(patient)) !== undefined,
+        'the response to a create does not contain the record'
+      )
   },
   {
     name: 'server-ids',
     title: 'Ids that the server assigns cannot be guessed',
     otherwise: 'unsafe',
-    gateway: 'A guessed id never shows another organization\'s record. But sequential ids reveal the total number of records.',
+    gateway:
+      "A guessed id never shows another organization's record. But sequential ids reveal the total number of records.",
     remedy: 'HAPI: server_id_strategy UUID.',
     examine: async trial => observed(!/^\d+$/.test((await trial.store(patient)).id), 'they are numbers')
   },
@@ -46,8 +54,14 @@ export const writeChecks: readonly Check[] = [
     gateway: 'It returns numbers as the server sends them.',
     remedy: 'We know of no setting for this.',
     examine: async trial => {
-      const { valueQuantity } = await trial.store({ ...observation(), valueQuantity: { value: new ExactNumber('1.10'), unit: 'mg' } } as Draft)
-      return observed(String((valueQuantity as { value?: unknown } | undefined)?.value) === '1.10', 'it came back in a different form')
+      const { valueQuantity } = await trial.store({
+        ...observation(),
+        valueQuantity: { value: new ExactNumber('1.10'), unit: 'mg' }
+      } as Draft)
+      return observed(
+        String((valueQuantity as { value?: unknown } | undefined)?.value) === '1.10',
+        'it came back in a different form'
+      )
     }
   },
   {
@@ -61,7 +75,10 @@ export const writeChecks: readonly Check[] = [
       const deleted = await trial.send({ method: 'DELETE', path: `Patient/${id}` })
       const statuses = [await statusOfRead(trial, id), await statusOfRead(trial, trial.newId())]
       const isGone = deleted.status < 300 && statuses.every(status => status === 404 || status === 410)
-      return observed(isGone, `a delete was answered with ${deleted.status}, and then reads with ${statuses.join(' and ')}`)
+      return observed(
+        isGone,
+        `a delete was answered with ${deleted.status}, and then reads with ${statuses.join(' and ')}`
+      )
     }
   },
   {
@@ -79,26 +96,38 @@ export const writeChecks: readonly Check[] = [
     gateway: 'Changed records are returned to nobody.',
     remedy: 'Make the server keep meta.tag unchanged.',
     examine: async trial => {
-      const before = await trial.store({ ...patient, meta: { tag: [{ system: trial.tenant.system, code: trial.tenant.id }, otherTag] } })
+      const before = await trial.store({
+        ...patient,
+        meta: { tag: [{ system: trial.tenant.system, code: trial.tenant.id }, otherTag] }
+      })
       await trial.put({ ...patient, id: before.id, active: true } as Draft & { id: string })
       const after = await trial.read('Patient', before.id)
-      if (verifyOwned(after, { tenant: trial.tenant, type: 'Patient' }) === undefined) return fails('the tag was lost, or another one was added')
-      return holds(`tags that an update omits are ${after.meta.tag?.some(({ system }) => system === otherTag.system) ? 'kept' : 'removed'}; both are fine`)
+      if (verifyOwned(after, { tenant: trial.tenant, type: 'Patient' }) === undefined) {
+        return fails('the tag was lost, or another one was added')
+      }
+      return holds(
+        `tags that an update omits are ${after.meta.tag?.some(({ system }) => system === otherTag.system) ? 'kept' : 'removed'}; both are fine`
+      )
     }
   },
   {
     name: 'if-match',
     title: 'Of two changes to the same version, only one succeeds',
     otherwise: 'blocks',
-    gateway: 'One client\'s change can overwrite another\'s.',
+    gateway: "One client's change can overwrite another's.",
     remedy: 'Make the server obey If-Match on updates.',
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
-      const change = (gender: string) => trial.put({ ...patient, id, gender } as Draft & { id: string }, { 'if-match': `W/"${meta.versionId}"` })
+      const change = (gender: string) =>
+        trial.put({ ...patient, id, gender } as Draft & { id: string }, { 'if-match': `W/"${meta.versionId}"` })
       const [first, second] = [await change('male'), await change('female')]
       const { gender } = await trial.read('Patient', id)
       if (first.status !== 200) return fails(`an update of the current version was answered with ${statusOf(first)}`)
-      return observed([409, 412].includes(second.status) && gender === 'male', `an update of an earlier version was answered with ${statusOf(second)}`, `an earlier version is refused with ${second.status}`)
+      return observed(
+        [409, 412].includes(second.status) && gender === 'male',
+        `an update of an earlier version was answered with ${statusOf(second)}`,
+        `an earlier version is refused with ${second.status}`
+      )
     }
   },
   {
@@ -110,8 +139,15 @@ export const writeChecks: readonly Check[] = [
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
-      const response = await trial.send({ method: 'DELETE', path: `Patient/${id}`, headers: { 'if-match': `W/"${meta.versionId}"` } })
-      return observed([409, 412].includes(response.status) && await trial.isThere('Patient', id), 'If-Match was ignored')
+      const response = await trial.send({
+        method: 'DELETE',
+        path: `Patient/${id}`,
+        headers: { 'if-match': `W/"${meta.versionId}"` }
+      })
+      return observed(
+        [409, 412].includes(response.status) && (await trial.isThere('Patient', id)),
+        'If-Match was ignored'
+      )
     }
   },
   {
@@ -133,11 +169,16 @@ export const writeChecks: readonly Check[] = [
     remedy: 'Turn on conditional creates for all types.',
     examine: async trial => {
       const value = trial.newId()
-      const condition = { 'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}` }
+      const condition = {
+        'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}`
+      }
       const resource = { ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft
       const responses = [await trial.post(resource, condition), await trial.post(resource, condition)]
       const found = await trial.search('Patient', [['identifier', `urn:clinigate:doctor|${value}`]])
-      return observed(responses[0]!.status === 201 && responses[1]!.status === 200 && found?.matches.length === 1, `sent twice, it was answered with ${responses.map(statusOf).join(' and ')}, and the number of stored records is ${found?.matches.length ?? 'unknown'}`)
+      return observed(
+        responses[0]!.status === 201 && responses[1]!.status === 200 && found?.matches.length === 1,
+        `sent twice, it was answered with ${responses.map(statusOf).join(' and ')}, and the number of stored records is ${found?.matches.length ?? 'unknown'}`
+      )
     }
   }
 ]
@@ -146,7 +187,12 @@ const otherTag = { system: 'urn:clinigate:doctor:other', code: 'x' }
 
 /** A record that may refer to another. */
 export function observation (subject?: string): Draft {
-  return { resourceType: 'Observation', status: 'final', code: { text: 'examination' }, ...subject !== undefined && { subject: { reference: subject } } } as Draft
+  return {
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'examination' },
+    ...(subject !== undefined && { subject: { reference: subject } })
+  } as Draft
 }
 
 async function statusOfRead (trial: TestTenant, id: string): Promise<number> {
@@ -157,7 +203,12 @@ async function updated (trial: TestTenant): Promise<CheckObservation> {
   const before = await trial.store(patient)
   const response = await trial.put({ ...patient, id: before.id, gender: 'other' } as Draft & { id: string })
   const after: StoredResource = await trial.read('Patient', before.id)
-  if (response.status !== 200 || after.gender !== 'other') return fails(`an update was answered with ${statusOf(response)}`)
+  if (response.status !== 200 || after.gender !== 'other') {
+    return fails(`an update was answered with ${statusOf(response)}`)
+  }
   const versions = [before.meta.versionId, after.meta.versionId]
-  return observed(versions.every(version => typeof version === 'string') && versions[0] !== versions[1], 'records have no meta.versionId, or keep it after a change')
+  return observed(
+    versions.every(version => typeof version === 'string') && versions[0] !== versions[1],
+    'records have no meta.versionId, or keep it after a change'
+  )
 }

@@ -16,8 +16,16 @@ export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirR
  * Performs each entry separately; a failure takes the place of its answer and stops no other entry.
  * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
  */
-export async function batch (context: TenantContext, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirResponse> {
-  const links = entries.map(entry => 'interaction' in entry && 'resource' in entry.interaction ? collectReferences(entry.interaction.resource, [context.backend.baseUrl], context.fhirBase) : [])
+export async function batch (
+  context: TenantContext,
+  { entries, showsWritten }: Batch,
+  perform: Perform
+): Promise<FhirResponse> {
+  const links = entries.map(entry =>
+    'interaction' in entry && 'resource' in entry.interaction
+      ? collectReferences(entry.interaction.resource, [context.backend.baseUrl], context.fhirBase)
+      : []
+  )
   recordsOf(links.flat())
   const independent = requireIndependence(entries, links, context.backend.baseUrl)
   const texts = new EntryWriter(context)
@@ -25,24 +33,44 @@ export async function batch (context: TenantContext, { entries, showsWritten }: 
     if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
     if (isRead(entry) && texts.isFull) return texts.of(responseTooLarge)
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error)))
-    return texts.of({ outcome, isRead: isRead(entry), isShown: showsWritten || isRead(entry), conditions: entry.conditions })
+    return texts.of({
+      outcome,
+      isRead: isRead(entry),
+      isShown: showsWritten || isRead(entry),
+      conditions: entry.conditions
+    })
   })
   return buildBundleResponse('batch-response', entryResponses)
 }
 
 /**
- * The entries, those that refer to what another entry creates as failures: the server could take the reference for a record that
- * happens to have the same id. http://hl7.org/fhir/R4/http.html#brules
+ * The entries, those that refer to what another entry creates as failures: the server could take the reference for a
+ * record that happens to have the same id. http://hl7.org/fhir/R4/http.html#brules
  */
-function requireIndependence (entries: Batch['entries'], links: ReadonlyArray<readonly ReferenceSite[]>, backendUrl: string): Batch['entries'] {
-  const storedAs = entries.map(entry => 'interaction' in entry && 'id' in entry.interaction ? `${entry.interaction.type}/${entry.interaction.id}` : undefined)
-  const bundle = new BundleReferences(entries.map((entry, at) => 'failure' in entry ? {} : { fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: storedAs[at] }), backendUrl)
+function requireIndependence (
+  entries: Batch['entries'],
+  links: ReadonlyArray<readonly ReferenceSite[]>,
+  backendUrl: string
+): Batch['entries'] {
+  const storedAs = entries.map(entry =>
+    'interaction' in entry && 'id' in entry.interaction
+      ? `${entry.interaction.type}/${entry.interaction.id}`
+      : undefined
+  )
+  const bundle = new BundleReferences(
+    entries.map((entry, at) =>
+      'failure' in entry ? {} : { fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: storedAs[at] }
+    ),
+    backendUrl
+  )
   return entries.map((entry, at) => {
     const refused = links[at]!.filter(({ reference }) => {
       const target = bundle.find(reference, at)
       return target === 'ambiguous' || (target !== undefined && storedAs[target] !== reference)
     })
-    return refused.length === 0 ? entry : { failure: new ReferenceFailure(refused.map(link => ({ ...link, reason: 'batch' }))) }
+    return refused.length === 0
+      ? entry
+      : { failure: new ReferenceFailure(refused.map(link => ({ ...link, reason: 'batch' }))) }
   })
 }
 

@@ -16,7 +16,10 @@ export interface EntryResponse {
   readonly conditions?: ReadConditions | undefined
 }
 
-/** Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as an answer may. */
+/**
+ * Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as an
+ * answer may.
+ */
 const maxShown = 67_108_864
 
 /** The answers to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
@@ -42,29 +45,46 @@ export class EntryWriter {
 
 /** The answer to an entry that reads and was not performed, or not shown. */
 export const responseTooLarge: EntryResponse = {
-  outcome: { failure: new Failure('PAYLOAD_TOO_LARGE', { message: 'The other entries of this Bundle already read as much as one response can show. Send this entry in another Bundle.' }) },
+  outcome: {
+    failure: new Failure('PAYLOAD_TOO_LARGE', {
+      message:
+        'The other entries of this Bundle already read as much as one response can show. Send this entry in another Bundle.'
+    })
+  },
   isRead: true,
   isShown: false
 }
 
-/** The answer to a Bundle of requests, an entry for each in their order: http://hl7.org/fhir/R4/http.html#transaction-response */
-export function buildBundleResponse (type: 'batch-response' | 'transaction-response', entries: readonly string[]): FhirResponse {
+/**
+ * The answer to a Bundle of requests, an entry for each in their order:
+ * http://hl7.org/fhir/R4/http.html#transaction-response
+ */
+export function buildBundleResponse (
+  type: 'batch-response' | 'transaction-response',
+  entries: readonly string[]
+): FhirResponse {
   const entry = entries.length === 0 ? '' : `,"entry":[${entries.join(',')}]`
   return { status: 200, body: `{"resourceType":"Bundle","type":"${type}"${entry}}` }
 }
 
 function entryText (context: TenantContext, { outcome, isShown, conditions }: EntryResponse): string {
-  if ('failure' in outcome) return `{"response":${JSON.stringify({ status: statusText(outcome.failure.status), outcome: outcomeOf(outcome.failure) })}}`
+  if ('failure' in outcome) {
+    return `{"response":${JSON.stringify({ status: statusText(outcome.failure.status), outcome: outcomeOf(outcome.failure) })}}`
+  }
   const { status, record, body } = outcome
   const version = record?.meta.versionId
   const isKnown = conditions !== undefined && record !== undefined && isUnchanged(conditions, record.meta)
   const response = JSON.stringify({
     status: statusText(isKnown ? 304 : status),
-    location: record && `${context.fhirBase}/${record.resourceType}/${record.id}${version === undefined ? '' : `/_history/${version}`}`,
+    location:
+      record &&
+      `${context.fhirBase}/${record.resourceType}/${record.id}${version === undefined ? '' : `/_history/${version}`}`,
     etag: version && entityTag(version),
     lastModified: record?.meta.lastUpdated
   })
-  return isShown && !isKnown && body !== undefined ? `{"resource":${body},"response":${response}}` : `{"response":${response}}`
+  return isShown && !isKnown && body !== undefined
+    ? `{"resource":${body},"response":${response}}`
+    : `{"response":${response}}`
 }
 
 const statusText = (status: number): string => `${status} ${STATUS_CODES[status]}`

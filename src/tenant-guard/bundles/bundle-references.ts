@@ -11,8 +11,8 @@ export interface ReferableEntry {
 }
 
 /**
- * Which entry of its Bundle a reference leads to: the fullUrl comes first, of whatever form it is; a relative reference is
- * resolved against the base of the fullUrl beside it: http://hl7.org/fhir/R4/bundle.html#references
+ * Which entry of its Bundle a reference leads to: the fullUrl comes first, of whatever form it is; a relative reference
+ * is resolved against the base of the fullUrl beside it: http://hl7.org/fhir/R4/bundle.html#references
  */
 export class BundleReferences {
   readonly #entries: readonly ReferableEntry[]
@@ -40,8 +40,8 @@ export class BundleReferences {
 
   /**
    * @param from the position of the entry that holds the reference
-   * @returns the position of the entry that it leads to; `ambiguous` where another entry may be meant, so that looking among
-   * the stored records could file the record under another patient; undefined where it leads to none of them
+   * @returns the position of the entry that it leads to; `ambiguous` where another entry may be meant, so that looking
+   * among the stored records could file the record under another patient; undefined where it leads to none of them
    */
   find (reference: string, from: number): number | 'ambiguous' | undefined {
     const text = withoutVersion(reference)
@@ -66,5 +66,7 @@ export class BundleReferences {
 
 /** The id in the content of what an entry writes: `Patient/1102`; undefined where it has none. */
 export function sentAs ({ interaction }: BundleEntry): string | undefined {
-  return 'resource' in interaction && interaction.resource.id !== undefined ? `${interaction.type}/${interaction.resource.id}` : undefined
+  return 'resource' in interaction && interaction.resource.id !== undefined
+    ? `${interaction.type}/${interaction.resource.id}`
+    : undefined
 }

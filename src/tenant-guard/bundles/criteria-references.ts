@@ -8,7 +8,8 @@ import { meetsCriteria } from './meets-criteria.js'
 import type { Write } from './transaction-writes.js'
 
 /** What criteria in place of an id lead to: a stored record, the entry at a position, or nothing for a reason. */
-export type CriteriaTarget = { readonly record: string } | { readonly at: number } | { readonly reason: ReferenceReason }
+export type CriteriaTarget =
+  { readonly record: string } | { readonly at: number } | { readonly reason: ReferenceReason }
 
 /**
  * What each conditional reference leads to once creates, updates and deletes are done, as R4 orders it:
@@ -18,22 +19,36 @@ export type CriteriaTarget = { readonly record: string } | { readonly at: number
 export async function resolveCriteria (
   context: TenantContext, writes: ReadonlyArray<Write | undefined>, references: ReadonlyMap<string, Criteria>
 ): Promise<ReadonlyMap<string, CriteriaTarget>> {
-  const resolved = await mapConcurrently([...references], async ([text, criteria]) => [text, await resolve(context, writes, criteria)] as const)
+  const resolved = await mapConcurrently(
+    [...references],
+    async ([text, criteria]) => [text, await resolve(context, writes, criteria)] as const
+  )
   return new Map(resolved)
 }
 
-async function resolve (context: TenantContext, writes: ReadonlyArray<Write | undefined>, criteria: Criteria): Promise<CriteriaTarget> {
+async function resolve (
+  context: TenantContext,
+  writes: ReadonlyArray<Write | undefined>,
+  criteria: Criteria
+): Promise<CriteriaTarget> {
   const { type, parameters } = criteria
-  const changed = new Map(writes.flatMap(write => write?.type === type && write.id !== undefined ? [[write.id, write]] : []))
-  const meets = (write: Write): boolean | undefined => write.resource === undefined ? false : meetsCriteria(write.resource, type, parameters)
+  const changed = new Map(
+    writes.flatMap(write => (write?.type === type && write.id !== undefined ? [[write.id, write]] : []))
+  )
+  const meets = (write: Write): boolean | undefined =>
+    write.resource === undefined ? false : meetsCriteria(write.resource, type, parameters)
   const found = await findStored(context, criteria)
   if (found === 'several') return { reason: 'severalMatch' }
   const targets = new Set<string | number>()
   // A record that the transaction changes or deletes counts by what is left of it.
-  if (found !== undefined && (!changed.has(found) || meets(changed.get(found)!) !== false)) targets.add(`${type}/${found}`)
+  if (found !== undefined && (!changed.has(found) || meets(changed.get(found)!) !== false)) {
+    targets.add(`${type}/${found}`)
+  }
   for (const [at, write] of writes.entries()) {
     if (write?.type !== type || meets(write) !== true) continue
-    targets.add(write.id !== undefined ? `${type}/${write.id}` : await findExisting(context, write) ?? write.sameAs ?? at)
+    targets.add(
+      write.id !== undefined ? `${type}/${write.id}` : ((await findExisting(context, write)) ?? write.sameAs ?? at)
+    )
   }
   const [target, ...more] = targets
   if (more.length > 0) return { reason: 'severalMatch' }

@@ -13,24 +13,39 @@ export interface StoredEntry {
 interface WrittenEntry { readonly type: string, readonly id?: string | undefined, readonly isDelete?: boolean }
 
 /**
- * The entries of an answer with the records in them. A server that passes over `Prefer` tells only where they are; those are
- * read, a search for each type.
+ * The entries of an answer with the records in them. A server that passes over `Prefer` tells only where they are;
+ * those are read, a search for each type.
  */
-export async function entriesAsStored (context: TenantContext, entries: readonly StoredEntry[], writes: readonly WrittenEntry[]): Promise<readonly StoredEntry[]> {
-  const missing = entries.map((entry, at) => isWithout(entry) && writes[at]?.isDelete !== true ? recordOf(entry, writes[at]) : undefined)
+export async function entriesAsStored (
+  context: TenantContext,
+  entries: readonly StoredEntry[],
+  writes: readonly WrittenEntry[]
+): Promise<readonly StoredEntry[]> {
+  const missing = entries.map((entry, at) =>
+    isWithout(entry) && writes[at]?.isDelete !== true ? recordOf(entry, writes[at]) : undefined
+  )
   if (missing.every(record => record === undefined)) return entries
   const ids = new Map<string, string[]>()
-  for (const record of missing) if (record !== undefined) ids.set(record.type, [...ids.get(record.type) ?? [], record.id])
-  const found = await Promise.all([...ids].map(async ([type, of]) => [type, await fetchByIds(context, { type, ids: of, isComplete: true })] as const))
+  for (const record of missing) {
+    if (record !== undefined) ids.set(record.type, [...(ids.get(record.type) ?? []), record.id])
+  }
+  const found = await Promise.all(
+    [...ids].map(async ([type, of]) => [type, await fetchByIds(context, { type, ids: of, isComplete: true })] as const)
+  )
   const stored = new Map<string, ReadonlyMap<string, StoredResource>>(found)
-  return entries.map((entry, at) => missing[at] === undefined ? entry : { ...entry, resource: stored.get(missing[at].type)?.get(missing[at].id) })
+  return entries.map((entry, at) =>
+    missing[at] === undefined ? entry : { ...entry, resource: stored.get(missing[at].type)?.get(missing[at].id) }
+  )
 }
 
 function isWithout ({ resource }: StoredEntry): boolean {
   return resource === undefined || (resource as { resourceType?: unknown } | null)?.resourceType === 'OperationOutcome'
 }
 
-function recordOf ({ response }: StoredEntry, write: WrittenEntry | undefined): { readonly type: string, readonly id: string } | undefined {
+function recordOf (
+  { response }: StoredEntry,
+  write: WrittenEntry | undefined
+): { readonly type: string; readonly id: string } | undefined {
   if (write === undefined) return undefined
   const id = write.id ?? parseLocation(response?.location, write)?.id
   return id === undefined ? undefined : { type: write.type, id }

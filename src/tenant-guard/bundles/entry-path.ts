@@ -2,14 +2,22 @@ import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import { outcomeOf } from '../../envelope/operation-outcome.js'
 
-/** The same failure with the entries of the Bundle that it is about, by their places; one of our own side stays as it is. */
+/**
+ * The same failure with the entries of the Bundle that it is about, by their places; one of our own side stays as it
+ * is.
+ */
 export function withEntryPath (error: unknown, indexes: readonly number[]): unknown {
   const failure = failureOf(error)
   if (failure.status >= 500) return error
   const { message, headers, cause } = failure
   const issues = indexes.flatMap(at => outcomeOf(failure).issue.map(({ code, diagnostics, expression = [] }) => {
     const inResource = expression.filter(path => /^[A-Z]\w*[.[]/.test(path)).map(path => pathInEntry(path, at))
-    return { severity: 'error', code, diagnostics, expression: inResource.length > 0 ? inResource : [`Bundle.entry[${at}]`] } as const
+    return {
+      severity: 'error',
+      code,
+      diagnostics,
+      expression: inResource.length > 0 ? inResource : [`Bundle.entry[${at}]`]
+    } as const
   }))
   return new Failure(failure.code, { message, headers, cause, issues })
 }

@@ -9,7 +9,11 @@ import type { SearchParameter } from '../interaction.js'
  * identifier, and uris in elements without conditions of their own.
  * @returns undefined where only a datastore can decide
  */
-export function meetsCriteria (resource: FhirElement, type: string, parameters: readonly SearchParameter[]): boolean | undefined {
+export function meetsCriteria (
+  resource: FhirElement,
+  type: string,
+  parameters: readonly SearchParameter[]
+): boolean | undefined {
   if (resource.resourceType !== type) return false
   const results = parameters.map(([name, value]) => meetsOne(resource, type, [name, value]))
   if (results.includes(false)) return false
@@ -18,15 +22,21 @@ export function meetsCriteria (resource: FhirElement, type: string, parameters: 
 
 function meetsOne (resource: FhirElement, type: string, [name, value]: SearchParameter): boolean | undefined {
   const { kind, expression = '' } = parameterOf(type, name) ?? {}
-  const paths = expression.split(' | ').map(path => /^[A-Z]\w*(?:\.\w+)+$/.test(path) ? path.split('.').slice(1) : undefined)
+  const paths = expression
+    .split(' | ')
+    .map(path => (/^[A-Z]\w*(?:\.\w+)+$/.test(path) ? path.split('.').slice(1) : undefined))
   if ((kind !== 'token' && kind !== 'uri') || paths.includes(undefined)) return undefined
   const found = paths.flatMap(path => valuesAt([resource], path!))
-  return splitUnescaped(value, ',').some(one => found.some(item => kind === 'uri' ? item === unescaped(one) : hasToken(item, one)))
+  return splitUnescaped(value, ',').some(one =>
+    found.some(item => (kind === 'uri' ? item === unescaped(one) : hasToken(item, one)))
+  )
 }
 
 function valuesAt (holders: readonly unknown[], [name, ...rest]: readonly string[]): unknown[] {
   if (name === undefined) return [...holders]
-  const next = holders.flatMap(holder => isElement(holder) ? [holder[name]].flat() : []).filter(value => value !== undefined)
+  const next = holders
+    .flatMap(holder => (isElement(holder) ? [holder[name]].flat() : []))
+    .filter(value => value !== undefined)
   return valuesAt(next, rest)
 }
 

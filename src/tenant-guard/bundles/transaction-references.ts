@@ -5,7 +5,13 @@ import { ownershipScope, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, Transaction } from '../fhir-interaction.js'
 import { filterOwned } from '../fetch-owned.js'
 import { mapLinks } from '../writes/own-references.js'
-import { collectReferences, ReferenceFailure, recordsOf, type ReferenceSite, type RefusedLink } from '../writes/references.js'
+import {
+  collectReferences,
+  ReferenceFailure,
+  recordsOf,
+  type ReferenceSite,
+  type RefusedLink
+} from '../writes/references.js'
 import { BundleReferences, sentAs } from './bundle-references.js'
 import { resolveCriteria, type CriteriaTarget } from './criteria-references.js'
 import { pathInEntry } from './entry-path.js'
@@ -22,32 +28,58 @@ interface CheckedWrites {
 }
 
 /**
- * The writes with every reference by id: to another entry by its fullUrl, to the one record or entry that meets criteria, or to
- * a record of the tenant. An entry whose id is not known before it is written has a placeholder of the gateway's own, which the
- * datastore replaces in References; where anything else leads to it, the gateway chooses its id.
+ * The writes with every reference by id: to another entry by its fullUrl, to the one record or entry that meets
+ * criteria, or to a record of the tenant. An entry whose id is not known before it is written has a placeholder of the
+ * gateway's own, which the datastore replaces in References; where anything else leads to it, the gateway chooses its
+ * id.
  * @throws {ReferenceFailure} with the paths of all that lead elsewhere
  * @throws {Failure} CONFLICT for a reference to a record that the transaction deletes
  */
-export async function resolveReferences (context: TenantContext, writes: Writes, { entries, references }: Transaction): Promise<CheckedWrites> {
+export async function resolveReferences (
+  context: TenantContext,
+  writes: Writes,
+  { entries, references }: Transaction
+): Promise<CheckedWrites> {
   const found = await resolveCriteria(context, writes, references)
-  const links = writes.flatMap((write, at) => write?.resource === undefined ? [] : collectReferences(write.resource, [context.backend.baseUrl], context.fhirBase).map(link => ({ ...link, at })))
+  const links = writes.flatMap((write, at) =>
+    write?.resource === undefined
+      ? []
+      : collectReferences(write.resource, [context.backend.baseUrl], context.fhirBase).map(link => ({ ...link, at }))
+  )
   const targets = new Targets(entries, writes, context.backend.baseUrl)
   const plan = links.map(each => ({ ...each, target: targets.find(each, found) }))
   for (const { isUri, target } of plan) if (isUri === true && typeof target === 'number') targets.chooseId(target)
   for (const [at, write] of writes.entries()) targets.choosePlaceholderIds(write?.resource, at)
   const resolved = targets.resolve(plan)
 
-  const outside = plan.filter(({ target }) => typeof target !== 'number').map(({ at, path, reference, record, target }) => {
-    const stored = typeof target === 'object' && 'record' in target ? { reference: target.record, record: target.record } : { reference, record }
-    return { ...stored, path: pathInEntry(path, at), ...typeof target === 'object' && 'reason' in target && { reason: target.reason } }
-  })
+  const outside = plan
+    .filter(({ target }) => typeof target !== 'number')
+    .map(({ at, path, reference, record, target }) => {
+      const stored =
+        typeof target === 'object' && 'record' in target
+          ? { reference: target.record, record: target.record }
+          : { reference, record }
+      return {
+        ...stored,
+        path: pathInEntry(path, at),
+        ...(typeof target === 'object' && 'reason' in target && { reason: target.reason })
+      }
+    })
   const records = recordsOf(outside)
-  const deleted = new Set(writes.flatMap(write => write?.request?.method === 'DELETE' ? [`${write.type}/${write.id}`] : []))
-  const dangling = [...outside.filter(({ record }) => record !== undefined && deleted.has(record)), ...targets.deletedIn(plan)]
+  const deleted = new Set(
+    writes.flatMap(write => (write?.request?.method === 'DELETE' ? [`${write.type}/${write.id}`] : []))
+  )
+  const dangling = [
+    ...outside.filter(({ record }) => record !== undefined && deleted.has(record)),
+    ...targets.deletedIn(plan)
+  ]
   if (dangling.length > 0) throw deletedTarget(dangling.map(({ path }) => path))
   const believed = [...records].filter(record => context.ownership.isKnown(ownershipScope(context), record))
   const owned = await filterOwned(context, records)
-  const refused: RefusedLink[] = [...outside.filter(({ record, reason }) => reason !== undefined || record === undefined || !owned.has(record)), ...targets.refused]
+  const refused: RefusedLink[] = [
+    ...outside.filter(({ record, reason }) => reason !== undefined || record === undefined || !owned.has(record)),
+    ...targets.refused
+  ]
   if (refused.length > 0) throw refusalOf(refused)
   return { writes: resolved, believed }
 }
@@ -56,17 +88,28 @@ export async function resolveReferences (context: TenantContext, writes: Writes,
 function refusalOf (refused: readonly RefusedLink[]): Failure {
   const failure = new ReferenceFailure(refused)
   if (refused.some(({ reason }) => reason !== 'severalMatch')) return failure
-  return new Failure('PRECONDITION_FAILED', { message: failure.message, issues: failure.issues.map(issue => ({ ...issue, code: 'multiple-matches' })) })
+  return new Failure('PRECONDITION_FAILED', {
+    message: failure.message,
+    issues: failure.issues.map(issue => ({ ...issue, code: 'multiple-matches' }))
+  })
 }
 
 function deletedTarget (paths: readonly string[]): Failure {
   const message = 'Nothing was done: a reference leads to a record that the same transaction deletes.'
-  return new Failure('CONFLICT', { message, issues: paths.map(path => ({ severity: 'error', code: 'conflict', diagnostics: message, expression: [path] } as const)) })
+  return new Failure('CONFLICT', {
+    message,
+    issues: paths.map(
+      path => ({ severity: 'error', code: 'conflict', diagnostics: message, expression: [path] }) as const
+    )
+  })
 }
 
 interface LinkOfEntry extends ReferenceSite { readonly at: number }
 
-/** What a link leads to: the entry at a position, or what criteria found; undefined for what the Bundle says nothing about. */
+/**
+ * What a link leads to: the entry at a position, or what criteria found; undefined for what the Bundle says nothing
+ * about.
+ */
 interface PlannedLink extends LinkOfEntry { readonly target: number | CriteriaTarget | undefined }
 
 /** The entries as what other entries refer to. */
@@ -82,11 +125,17 @@ class Targets {
   constructor (entries: readonly BundleEntry[], writes: Writes, backendUrl: string) {
     this.#entries = entries
     this.#writes = [...writes]
-    this.#bundle = new BundleReferences(entries.map((entry, at) => ({ fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: this.#storedAs(at) })), backendUrl)
+    this.#bundle = new BundleReferences(
+      entries.map((entry, at) => ({ fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: this.#storedAs(at) })),
+      backendUrl
+    )
     this.#hasPlaceholders = this.#bundle.hasPlaceholders
   }
 
-  find ({ reference, at }: LinkOfEntry, found: ReadonlyMap<string, CriteriaTarget>): number | CriteriaTarget | undefined {
+  find (
+    { reference, at }: LinkOfEntry,
+    found: ReadonlyMap<string, CriteriaTarget>
+  ): number | CriteriaTarget | undefined {
     const criteria = found.get(reference)
     if (criteria !== undefined) return 'at' in criteria ? criteria.at : criteria
     const target = this.#bundle.find(reference, at)
@@ -102,8 +151,12 @@ class Targets {
       if (target !== undefined && !this.chooseId(target)) refused.add(url)
       return url
     }
-    mapLinks(resource, (text, kind) => kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, look) : look(text))
-    for (const reference of refused) this.refused.push({ path: `Bundle.entry[${at}].resource`, reference, reason: 'conditional' })
+    mapLinks(resource, (text, kind) =>
+      kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, look) : look(text)
+    )
+    for (const reference of refused) {
+      this.refused.push({ path: `Bundle.entry[${at}].resource`, reference, reason: 'conditional' })
+    }
   }
 
   /** @returns whether the id of the entry's record is known from now on */
@@ -112,33 +165,52 @@ class Targets {
     if (this.#storedAs(at) !== undefined) return true
     if (write?.resource === undefined || write.request?.ifNoneExist !== undefined) return false
     const id = randomUUID()
-    this.#writes[at] = { ...write, id, resource: { ...write.resource, id }, request: { method: 'PUT', url: `${write.type}/${id}` } }
+    this.#writes[at] = {
+      ...write,
+      id,
+      resource: { ...write.resource, id },
+      request: { method: 'PUT', url: `${write.type}/${id}` }
+    }
     return true
   }
 
   resolve (plan: readonly PlannedLink[]): Writes {
     const texts = this.#writes.map(() => new Map<string, string>())
     for (const { at, reference, target, isUri, path } of plan) {
-      const text = typeof target === 'number' ? this.#toReference(target) : typeof target === 'object' && 'record' in target ? target.record : undefined
+      const text =
+        typeof target === 'number'
+          ? this.#toReference(target)
+          : typeof target === 'object' && 'record' in target
+            ? target.record
+            : undefined
       if (text !== undefined) texts[at]!.set(reference, text)
-      if (isUri === true && text?.startsWith('urn:') === true) this.refused.push({ path: pathInEntry(path, at), reference, reason: 'conditional' })
+      if (isUri === true && text?.startsWith('urn:') === true) {
+        this.refused.push({ path: pathInEntry(path, at), reference, reason: 'conditional' })
+      }
     }
     for (const [at, write] of this.#writes.entries()) {
       if (write?.resource === undefined || write.resource.resourceType === 'Bundle') continue
       const replace = (url: string): string => {
         const target = this.#bundle.findPlaceholder(url)
-        return target === undefined ? url : this.#toReference(target) ?? url
+        return target === undefined ? url : (this.#toReference(target) ?? url)
       }
       const own = texts[at]!
       if (own.size === 0 && !this.#hasPlaceholders) continue
-      mapLinks(write.resource, (text, kind) => own.get(text) ?? (kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, replace) : replace(text)))
+      mapLinks(
+        write.resource,
+        (text, kind) =>
+          own.get(text) ??
+          (kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, replace) : replace(text))
+      )
     }
     return this.#writes
   }
 
   /** Links to entries that delete their record. */
   deletedIn (plan: readonly PlannedLink[]): ReadonlyArray<{ readonly path: string }> {
-    return plan.filter(({ target }) => typeof target === 'number' && this.#writes[target]?.request?.method === 'DELETE').map(({ path, at }) => ({ path: pathInEntry(path, at) }))
+    return plan
+      .filter(({ target }) => typeof target === 'number' && this.#writes[target]?.request?.method === 'DELETE')
+      .map(({ path, at }) => ({ path: pathInEntry(path, at) }))
   }
 
   #toReference (at: number): string | undefined {

@@ -22,7 +22,14 @@ export interface Write {
   readonly sameAs?: number
   readonly resource?: FhirResource
   /** Undefined where there is nothing to do. */
-  readonly request: { readonly method: 'POST' | 'PUT' | 'DELETE', readonly url: string, readonly ifMatch?: string, readonly ifNoneExist?: string } | undefined
+  readonly request:
+    | {
+      readonly method: 'POST' | 'PUT' | 'DELETE'
+      readonly url: string
+      readonly ifMatch?: string
+      readonly ifNoneExist?: string
+    }
+    | undefined
   /** Whether the client demands a version. */
   readonly isVersioned: boolean
   /** Whether a record that the datastore finds in place of making this one would have to be changed. */
@@ -32,37 +39,80 @@ export interface Write {
 /** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
 export async function writeOf (context: TenantContext, { interaction }: BundleEntry): Promise<Write> {
   switch (interaction.kind) {
-    case 'create': return toCreate(context, interaction.type, interaction.resource)
-    case 'conditional-create': return toCreate(context, interaction.type, interaction.resource, interaction.criteria)
+    case 'create':
+      return toCreate(context, interaction.type, interaction.resource)
+    case 'conditional-create':
+      return toCreate(context, interaction.type, interaction.resource, interaction.criteria)
     case 'update':
       await requireValidVersion(context, interaction)
       return toUpdate(context, interaction)
-    case 'conditional-update': return await toUpdateOrCreate(context, interaction)
-    case 'patch': return await toPatch(context, interaction)
-    case 'conditional-patch': return await toPatch(context, { ...interaction, id: (await findSingleMutableMatch(context, interaction.criteria) ?? missing()).id })
-    case 'delete': return await toDelete(context, interaction)
-    case 'conditional-delete': return await toDeleteFound(context, interaction)
-    default: throw new Failure('METHOD_NOT_ALLOWED')
+    case 'conditional-update':
+      return await toUpdateOrCreate(context, interaction)
+    case 'patch':
+      return await toPatch(context, interaction)
+    case 'conditional-patch':
+      return await toPatch(context, {
+        ...interaction,
+        id: ((await findSingleMutableMatch(context, interaction.criteria)) ?? missing()).id
+      })
+    case 'delete':
+      return await toDelete(context, interaction)
+    case 'conditional-delete':
+      return await toDeleteFound(context, interaction)
+    default:
+      throw new Failure('METHOD_NOT_ALLOWED')
   }
 }
 
-function toCreate (context: TenantContext, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']): Write {
+function toCreate (
+  context: TenantContext,
+  type: string,
+  { id: _, ...content }: FhirResource,
+  criteria?: ConditionalUpdate['criteria']
+): Write {
   const resource = withIdempotencyTag(tagForTenant(content as FhirResource, context.tenant), context.tenant)
   const ifNoneExist = criteria && tenantCriteria(criteria, context.tenant)
-  return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, ...criteria && { criteria }, isVersioned: false }
+  return {
+    type,
+    resource,
+    request: { method: 'POST', url: type, ...(ifNoneExist !== undefined && { ifNoneExist }) },
+    ...(criteria && { criteria }),
+    isVersioned: false
+  }
 }
 
-interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly before?: FhirResource, readonly version?: string | undefined }
+interface Updating {
+  readonly type: string
+  readonly id: string
+  readonly resource: FhirResource
+  readonly before?: FhirResource
+  readonly version?: string | undefined
+}
 
 function toUpdate (context: TenantContext, { type, id, resource, before, version }: Updating): Write {
-  const request = { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } } as const
-  return { type, id, resource: tagForTenant({ ...resource, id }, context.tenant, before), request, isVersioned: version !== undefined }
+  const request = {
+    method: 'PUT',
+    url: `${type}/${id}`,
+    ...(version !== undefined && { ifMatch: `W/"${version}"` })
+  } as const
+  return {
+    type,
+    id,
+    resource: tagForTenant({ ...resource, id }, context.tenant, before),
+    request,
+    isVersioned: version !== undefined
+  }
 }
 
-async function toUpdateOrCreate (context: TenantContext, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
+async function toUpdateOrCreate (
+  context: TenantContext,
+  { type, resource, criteria, version }: ConditionalUpdate
+): Promise<Write> {
   const found = await findSingleMutableMatch(context, criteria)
   if (found !== undefined) {
-    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: leave out the id, or send that of the matching record.' })
+    if (resource.id !== undefined && resource.id !== found.id) {
+      throw new Failure('BAD_REQUEST', { message: 'id: leave out the id, or send that of the matching record.' })
+    }
     if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
     return toUpdate(context, { type, id: found.id, resource, version })
   }
@@ -71,14 +121,25 @@ async function toUpdateOrCreate (context: TenantContext, { type, resource, crite
   return { ...toCreate(context, type, resource, criteria), isUpdate: true }
 }
 
-async function toPatch (context: TenantContext, request: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {
+async function toPatch (
+  context: TenantContext,
+  request: { readonly type: string; readonly id: string; readonly patch: readonly unknown[]; readonly version?: string }
+): Promise<Write> {
   const { resource, before } = await patchedResource(context, request)
-  return { ...toUpdate(context, { ...request, resource, before, version: resource.meta.versionId }), isVersioned: request.version !== undefined }
+  return {
+    ...toUpdate(context, { ...request, resource, before, version: resource.meta.versionId }),
+    isVersioned: request.version !== undefined
+  }
 }
 
 /** HAPI passes over If-Match on a delete, so the version is looked at just before. */
-async function toDelete (context: TenantContext, { type, id, version }: { readonly type: string, readonly id: string, readonly version?: string }): Promise<Write> {
-  if (version !== undefined && (await readMeta(context, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+async function toDelete (
+  context: TenantContext,
+  { type, id, version }: { readonly type: string; readonly id: string; readonly version?: string }
+): Promise<Write> {
+  if (version !== undefined && (await readMeta(context, type, id)).meta.versionId !== version) {
+    throw new Failure('PRECONDITION_FAILED')
+  }
   return { type, id, request: { method: 'DELETE', url: `${type}/${id}` }, isVersioned: version !== undefined }
 }
 

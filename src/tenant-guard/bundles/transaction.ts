@@ -6,7 +6,17 @@ import { failed, isRead, type Perform } from './batch.js'
 import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
 import { entriesAsStored, type StoredEntry } from './entries-as-stored.js'
 import { withEntryPath } from './entry-path.js'
-import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  jsonOf,
+  notFound,
+  verifyAndRememberOwned,
+  ownershipScope,
+  reportIncident,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { BundleEntry, Transaction } from '../fhir-interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
@@ -19,42 +29,74 @@ import { writeOf, type Write } from './transaction-writes.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /**
- * Performs all entries or none. The writes go to the datastore as one transaction, after each was decided on as if it came
- * alone; the reads see what the writes left, as http://hl7.org/fhir/R4/http.html#trules orders them.
+ * Performs all entries or none. The writes go to the datastore as one transaction, after each was decided on as if it
+ * came alone; the reads see what the writes left, as http://hl7.org/fhir/R4/http.html#trules orders them.
  */
-export async function transaction (context: TenantContext, request: Transaction, perform: Perform): Promise<FhirResponse> {
+export async function transaction (
+  context: TenantContext,
+  request: Transaction,
+  perform: Perform
+): Promise<FhirResponse> {
   const { showsWritten } = request
   const entries = resolveCriteriaPlaceholders(request.entries, context.backend.baseUrl)
   for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
   await requireOwnRecords(context, entries)
-  const writes = await mapConcurrently(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(context, entry).catch((error: unknown) => { throw withEntryPath(error, [at]) }))
+  const writes = await mapConcurrently(entries, async (entry, at) =>
+    isRead(entry)
+      ? undefined
+      : await writeOf(context, entry).catch((error: unknown) => {
+        throw withEntryPath(error, [at])
+      })
+  )
   const checked = await resolveReferences(context, mergeConditionalCreates(writes), { ...request, entries })
   const written = await performWrites(context, checked.writes, checked.believed)
-  const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, response: written.get(at)! }])
+  const done = checked.writes.flatMap((write, at) =>
+    write === undefined ? [] : [{ at, entry: entries[at]!, write, response: written.get(at)! }]
+  )
   for (const each of done) context.onAccess?.(accessBy(each))
-  if (done.some(isLost)) throw withEntryPath(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
+  if (done.some(isLost)) {
+    throw withEntryPath(
+      new Failure('CONFLICT', { message: lost }),
+      done.filter(isLost).map(({ at }) => at)
+    )
+  }
   const texts = new EntryWriter(context)
   const entryResponses = await mapConcurrently(entries, async (entry, at) => {
     const response = written.get(at)
     if (response !== undefined) return texts.of({ outcome: response, isRead: false, isShown: showsWritten })
     if (texts.isFull) return texts.of(responseTooLarge)
     // The writes are done by now, so a read that fails fails alone.
-    return texts.of({ outcome: await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error))), isRead: true, isShown: true, conditions: entry.conditions })
+    return texts.of({
+      outcome: await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error))),
+      isRead: true,
+      isShown: true,
+      conditions: entry.conditions
+    })
   })
   return buildBundleResponse('transaction-response', entryResponses)
 }
 
-interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly response: FhirResponse }
+interface Done {
+  readonly at: number
+  readonly entry: BundleEntry
+  readonly write: Write
+  readonly response: FhirResponse
+}
 
-/** An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came. */
+/**
+ * An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came.
+ */
 const isLost = ({ write: { isUpdate = false }, response: { status } }: Done): boolean => isUpdate && status === 200
-const lost = 'Everything was done except conditional updates whose record another write created at the same time. Check the records before you repeat anything, and send those updates separately.'
+const lost =
+  'Everything was done except conditional updates whose record another write created at the same time. Check the records before you repeat anything, and send those updates separately.'
 
 /** What criteria led to is known by the write that they became. */
 function accessBy (done: Done): Access {
   const { entry: { interaction }, write, response: { record } } = done
   const request = { ...interaction, id: write.id ?? record?.id }
-  return isLost(done) ? { ...accessOf(request, []), failure: 'CONFLICT' } : accessOf(request, record === undefined ? [] : [toReference(record)])
+  return isLost(done)
+    ? { ...accessOf(request, []), failure: 'CONFLICT' }
+    : accessOf(request, record === undefined ? [] : [toReference(record)])
 }
 
 function decideOn (interaction: BundleEntry['interaction'], at: number): void {
@@ -67,23 +109,42 @@ function decideOn (interaction: BundleEntry['interaction'], at: number): void {
 
 /** Every record that an entry names must be the tenant's, or nothing is done. */
 async function requireOwnRecords (context: TenantContext, entries: readonly BundleEntry[]): Promise<void> {
-  const named = entries.map(({ interaction }) => 'id' in interaction ? `${interaction.type}/${interaction.id}` : undefined)
+  const named = entries.map(({ interaction }) =>
+    'id' in interaction ? `${interaction.type}/${interaction.id}` : undefined
+  )
   const owned = await filterOwned(context, named.filter(record => record !== undefined))
-  const missing = [...named.entries()].filter(([, record]) => record !== undefined && !owned.has(record)).map(([at]) => at)
+  const missing = [...named.entries()]
+    .filter(([, record]) => record !== undefined && !owned.has(record))
+    .map(([at]) => at)
   if (missing.length > 0) throw withEntryPath(notFound(), missing)
 }
 
 /** @returns the answer of each write, by the place of its entry */
-async function performWrites (context: TenantContext, writes: ReadonlyArray<Write | undefined>, believed: readonly string[]): Promise<ReadonlyMap<number, FhirResponse>> {
+async function performWrites (
+  context: TenantContext,
+  writes: ReadonlyArray<Write | undefined>,
+  believed: readonly string[]
+): Promise<ReadonlyMap<number, FhirResponse>> {
   const responses = new Map<number, FhirResponse>()
   const sent = [...writes.entries()].filter((item): item is [number, Write] => item[1] !== undefined)
   for (const [at] of sent.filter(([, { request }]) => request === undefined)) responses.set(at, { status: 204 })
   const performed = sent.filter(([, { request, sameAs }]) => request !== undefined && sameAs === undefined)
   if (performed.length === 0) return responses
   requireDistinct(performed)
-  for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') context.ownership.forget(ownershipScope(context), `${type}/${id}`)
-  const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { placeholder: fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
-  const response = await sendRequest(context, { method: 'POST', path: '', headers: preferRepresentation, body: printJson(bundle) })
+  for (const [, { type, id, request }] of performed) {
+    if (request?.method === 'DELETE') context.ownership.forget(ownershipScope(context), `${type}/${id}`)
+  }
+  const bundle = {
+    resourceType: 'Bundle',
+    type: 'transaction',
+    entry: performed.map(([, { placeholder: fullUrl, resource, request }]) => ({ fullUrl, resource, request }))
+  }
+  const response = await sendRequest(context, {
+    method: 'POST',
+    path: '',
+    headers: preferRepresentation,
+    body: printJson(bundle)
+  })
   if (response.status !== 200) {
     for (const record of believed) context.ownership.forget(ownershipScope(context), record)
     throw refusalOf(response, performed)
@@ -91,9 +152,16 @@ async function performWrites (context: TenantContext, writes: ReadonlyArray<Writ
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
   const stored = await entriesAsStored(context, entriesIn(jsonOf(response, uncertainOutcomeMessage)), writesOf)
   // Which entry an answer belongs to is known by their order alone.
-  if (stored.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
+  if (stored.length !== performed.length) {
+    throw new Failure('INTERNAL_ERROR', {
+      message: uncertainOutcomeMessage,
+      cause: { reason: 'the answer to a transaction does not have an entry for each write' }
+    })
+  }
   for (const [index, [at, write]] of performed.entries()) responses.set(at, writtenIn(context, stored[index], write))
-  for (const [at, { sameAs }] of sent) if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200 })
+  for (const [at, { sameAs }] of sent) {
+    if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200 })
+  }
   return responses
 }
 
@@ -106,7 +174,15 @@ function requireDistinct (writes: NumberedEntry): void {
     const name = meantBy(write)
     return name !== undefined && seen.size === seen.add(name).size
   })
-  if (again.length > 0) throw withEntryPath(new Failure('BAD_REQUEST', { message: 'A transaction can write each record only once: by one entry for an id, and for the same criteria by entries with the same content.' }), again.map(([at]) => at))
+  if (again.length > 0) {
+    throw withEntryPath(
+      new Failure('BAD_REQUEST', {
+        message:
+          'A transaction can write each record only once: by one entry for an id, and for the same criteria by entries with the same content.'
+      }),
+      again.map(([at]) => at)
+    )
+  }
 }
 
 /** One record and no other; undefined where it is not known which. */
@@ -116,8 +192,8 @@ function meantBy ({ type, id, request }: Write): string | undefined {
 }
 
 /**
- * The writes with each conditional create that repeats one before it, under the same criteria and with the same content, marked
- * as the same: the datastore would store one record and answer with fewer entries than were sent.
+ * The writes with each conditional create that repeats one before it, under the same criteria and with the same
+ * content, marked as the same: the datastore would store one record and answer with fewer entries than were sent.
  */
 function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): ReadonlyArray<Write | undefined> {
   const first = new Map<string, number>()
@@ -141,16 +217,27 @@ function refusalOf (response: Parameters<typeof failureCause>[0], writes: Number
 /** Which writes can be what a refusal is about. */
 const couldMean: Readonly<Partial<Record<FailureCode, (write: Write) => boolean>>> = {
   PRECONDITION_FAILED: ({ isVersioned }) => isVersioned,
-  CONFLICT: ({ request }) => request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
+  CONFLICT: ({ request }) =>
+    request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
 }
 
 function fullRefusalOf (response: Parameters<typeof failureCause>[0], writes: NumberedEntry): Failure {
   const cause = failureCause(response)
   if (response.status === 409 || response.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
-    return new Failure('CONFLICT', { message: 'Nothing was done: other records still refer to a record that would be deleted, a record was changed meanwhile, several records match the criteria of an entry, or a record that would be created does not match its own criteria.', cause })
+    return new Failure('CONFLICT', {
+      message:
+        'Nothing was done: other records still refer to a record that would be deleted, a record was changed meanwhile, several records match the criteria of an entry, or a record that would be created does not match its own criteria.',
+      cause
+    })
   }
-  if ([400, 404, 410, 422].includes(response.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources by rules of its own. $validate lists what it has against each.', cause })
+  if ([400, 404, 410, 422].includes(response.status)) {
+    return new Failure('VALIDATION_ERROR', {
+      message:
+        'Nothing was done: the datastore rejected one of these resources by rules of its own. $validate lists what it has against each.',
+      cause
+    })
+  }
   return unexpectedResponse(response, 'a transaction was not answered')
 }
 
@@ -161,13 +248,20 @@ function entriesIn (value: unknown): readonly StoredEntry[] {
 }
 
 /** What a write came to. It is done, whatever the answer holds. */
-function writtenIn (context: TenantContext, stored: StoredEntry | undefined, { type, id, request }: Write): FhirResponse {
+function writtenIn (
+  context: TenantContext,
+  stored: StoredEntry | undefined,
+  { type, id, request }: Write
+): FhirResponse {
   const status = Number.parseInt(String(stored?.response?.status), 10)
   if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
-  const record = verifyAndRememberOwned(context, stored?.resource, { type, ...id !== undefined && { id } })
+  const record = verifyAndRememberOwned(context, stored?.resource, { type, ...(id !== undefined && { id }) })
   if (record === undefined || (status !== 200 && status !== 201)) {
     reportIncident(context, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
-    throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction is not the tenant\'s record' } })
+    throw new Failure('INTERNAL_ERROR', {
+      message: uncertainOutcomeMessage,
+      cause: { reason: "the answer to a transaction is not the tenant's record" }
+    })
   }
   return { status, record, body: rewriteUrls(context, printJson(record)) }
 }

@@ -42,19 +42,28 @@ export function guardedExport (context: TenantContext): GuardedExport {
   } satisfies Omit<GuardedExport, typeof guarded> as GuardedExport
 }
 
-async function * chunks (opened: TenantContext, request: ExportSelection, { position: before, requestedAt, signal }: ExportRun): AsyncGenerator<ExportChunk> {
+async function * chunks (
+  opened: TenantContext,
+  request: ExportSelection,
+  { position: before, requestedAt, signal }: ExportRun
+): AsyncGenerator<ExportChunk> {
   const pause = (ms: number): Promise<unknown> => pauseFor(ms, undefined, { signal })
   const context = retryingContext(opened, { pause, signal })
   const members = request.groupId === undefined ? undefined : await membersOf(context, request.groupId)
-  let position = before ?? await planExport({ context, requestedAt, pause }, request, members)
+  let position = before ?? (await planExport({ context, requestedAt, pause }, request, members))
   if (before === undefined) yield { lines: [], position, isStep: true }
   const searches = searchesOf(request, position.types, members)
-  if (position.own !== undefined && position.own !== 'done') position = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, position)
+  if (position.own !== undefined && position.own !== 'done') {
+    position = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, position)
+  }
   yield * searchChunks({ context, searches, since: request.since, signal }, position)
 }
 
 /** The same door, whose datastore is waited for when it is busy or away for a while. */
-function retryingContext (context: TenantContext, { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>, readonly signal: AbortSignal }): TenantContext {
+function retryingContext (
+  context: TenantContext,
+  { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>; readonly signal: AbortSignal }
+): TenantContext {
   const { backend } = context
   const send = withRetry(backend, { pause })
   const abortable = decorateBackend(backend, {

@@ -43,15 +43,17 @@ function unreadable (reason: string): Failure {
 }
 
 /**
- * The records of an export that are wanted, in the datastore's own text. Each is checked as every response is: records of others are
- * reported and left out, so that the export is the one of a datastore without them.
+ * The records of an export that are wanted, in the datastore's own text. Each is checked as every response is: records
+ * of others are reported and left out, so that the export is the one of a datastore without them.
  * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
 export function linesOf (context: TenantContext, { type, isSelected }: TypeSearch, texts: readonly string[]): Line[] {
   const records = texts.map(parsed)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
   const own = new Set(ownAmong(context, type, records))
-  return texts.flatMap((text, at) => !own.has(records[at]) || isSelected?.(records[at] as FhirResource) === false ? [] : [lineOf(context, text)])
+  return texts.flatMap((text, at) =>
+    !own.has(records[at]) || isSelected?.(records[at] as FhirResource) === false ? [] : [lineOf(context, text)]
+  )
 }
 
 function parsed (text: string): unknown {
@@ -70,8 +72,14 @@ function lineOf (context: TenantContext, text: string): Line {
 }
 
 /** The same of records that were read already. */
-export function linesFrom (context: TenantContext, { type, isSelected }: TypeSearch, records: readonly StoredResource[]): Line[] {
-  return ownAmong(context, type, records).flatMap(record => isSelected?.(record) === false ? [] : [lineOf(context, printJson(record))])
+export function linesFrom (
+  context: TenantContext,
+  { type, isSelected }: TypeSearch,
+  records: readonly StoredResource[]
+): Line[] {
+  return ownAmong(context, type, records).flatMap(record =>
+    isSelected?.(record) === false ? [] : [lineOf(context, printJson(record))]
+  )
 }
 
 function isRecord (value: unknown, type: string): boolean {
@@ -81,6 +89,13 @@ function isRecord (value: unknown, type: string): boolean {
 
 function ownAmong<R> (context: TenantContext, type: string, records: readonly R[]): readonly R[] {
   const own = records.filter(record => verifyOwned(record, { type, tenant: context.tenant }) !== undefined)
-  if (own.length < records.length) reportIncident(context, { kind: 'foreign-match', interaction: 'export', type, records: records.length - own.length })
+  if (own.length < records.length) {
+    reportIncident(context, {
+      kind: 'foreign-match',
+      interaction: 'export',
+      type,
+      records: records.length - own.length
+    })
+  }
   return own
 }

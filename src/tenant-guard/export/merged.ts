@@ -2,8 +2,8 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import type { ScanChunk } from '../reads/scan.js'
 
 /**
- * Several walks over one type as one, by the time of the last change. A record that more than one of them meets is met once,
- * because all meet it at the time of its change: only the records of one instant need be remembered.
+ * Several walks over one type as one, by the time of the last change. A record that more than one of them meets is met
+ * once, because all meet it at the time of its change: only the records of one instant need be remembered.
  */
 export async function * mergeSorted (walks: ReadonlyArray<AsyncGenerator<ScanChunk>>): AsyncGenerator<ScanChunk> {
   if (walks.length === 1) return yield * walks[0]!

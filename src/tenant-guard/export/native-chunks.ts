@@ -1,6 +1,13 @@
 import { Failure } from '../../envelope/failures.js'
 import { linesOf, textsIn } from './lines.js'
-import { beginNativeExport, endNativeExport, isExportable, nativeExportState, type NativeFile, type NativeState } from './native-export.js'
+import {
+  beginNativeExport,
+  endNativeExport,
+  isExportable,
+  nativeExportState,
+  type NativeFile,
+  type NativeState
+} from './native-export.js'
 import type { ExportPosition, NativeExportPosition, ExportChunk } from './position.js'
 import type { SearchExportOptions } from './search-chunks.js'
 
@@ -13,8 +20,8 @@ type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
 const maxBegun = 3
 
 /**
- * The records of those types that the datastore's native export does for. Where it comes to nothing, all types are left for
- * the walk.
+ * The records of those types that the datastore's native export does for. Where it comes to nothing, all types are left
+ * for the walk.
  * @returns where the walk begins
  */
 export async function * nativeChunks (taking: NativeTaking, begun: ExportPosition): Chunks {
@@ -31,7 +38,8 @@ export async function * nativeChunks (taking: NativeTaking, begun: ExportPositio
       yield { lines: [], position: { ...begun, own }, isStep: true }
     }
     const state = yield * awaited(taking, { ...begun, own }, types)
-    const isTaken = state.kind === 'done' && (yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files))
+    const isTaken =
+      state.kind === 'done' ? yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files) : false
     if (isTaken) return { ...begun, own: 'done' }
     own = { file: 0, lines: 0, begun: own.begun }
     if (state.kind === 'failed') await endNativeExport(taking.context, own.job ?? '').catch(() => {})
@@ -47,7 +55,11 @@ const maxPauseMs = 10_000
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
-async function * awaited ({ context, pause }: NativeTaking, position: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
+async function * awaited (
+  { context, pause }: NativeTaking,
+  position: ExportPosition,
+  types: readonly string[]
+): AsyncGenerator<ExportChunk, NativeState> {
   const { job } = position.own as NativeExportPosition
   const begunAt = performance.now()
   for (;;) {
@@ -61,11 +73,18 @@ async function * awaited ({ context, pause }: NativeTaking, position: ExportPosi
 }
 
 /** @returns false when a file is not there any more, or not whole */
-async function * takenFrom (taking: NativeTaking, position: ExportPosition, files: readonly NativeFile[]): AsyncGenerator<ExportChunk, boolean> {
+async function * takenFrom (
+  taking: NativeTaking,
+  position: ExportPosition,
+  files: readonly NativeFile[]
+): AsyncGenerator<ExportChunk, boolean> {
   const own = position.own as NativeExportPosition
   for (const [at, file] of files.entries()) {
     if (at < own.file) continue
-    const isThere = yield * linesOfFile(taking, file, { ...position, own: { ...own, file: at, lines: at === own.file ? own.lines : 0 } })
+    const isThere = yield * linesOfFile(taking, file, {
+      ...position,
+      own: { ...own, file: at, lines: at === own.file ? own.lines : 0 }
+    })
     if (!isThere) return false
     yield { lines: [], position: { ...position, own: { ...own, file: at + 1, lines: 0 } } }
   }
@@ -76,7 +95,11 @@ async function * takenFrom (taking: NativeTaking, position: ExportPosition, file
 const maxTries = 5
 
 /** One file, which is gone on with where the connection broke. */
-async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPosition): AsyncGenerator<ExportChunk, boolean> {
+async function * linesOfFile (
+  taking: NativeTaking,
+  file: NativeFile,
+  begun: ExportPosition
+): AsyncGenerator<ExportChunk, boolean> {
   let position = begun
   for (let tries = 1; ; tries++) {
     try {
@@ -105,16 +128,26 @@ function isPassing (error: unknown): error is Failure {
 /** The type of what HAPI and others answer with when they are asked for NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
-async function * fileFrom ({ context, searches, signal }: NativeTaking, { type, path }: NativeFile, position: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
+async function * fileFrom (
+  { context, searches, signal }: NativeTaking,
+  { type, path }: NativeFile,
+  position: ExportPosition
+): AsyncGenerator<ExportChunk | 'gone'> {
   const own = position.own as NativeExportPosition
   const search = searches.find(search => search.type === type)!
   const { requestId } = context
-  const { status, body } = await context.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })
+  const { status, body } = await context.backend.stream({
+    path,
+    accept,
+    signal,
+    ...(requestId !== undefined && { headers: { 'x-request-id': requestId } })
+  })
   if (status !== 200) return yield 'gone'
   let met = 0
   for await (const texts of textsIn(body)) {
     const fresh = texts.slice(Math.max(0, own.lines - met))
     met += texts.length
-    if (fresh.length > 0) yield { type, lines: linesOf(context, search, fresh), position: { ...position, own: { ...own, lines: met } } }
+    const next = { ...position, own: { ...own, lines: met } }
+    if (fresh.length > 0) yield { type, lines: linesOf(context, search, fresh), position: next }
   }
 }

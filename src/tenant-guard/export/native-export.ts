@@ -5,36 +5,58 @@ import { sendRequest, jsonOf, unexpectedResponse, type TenantContext } from '../
 import { tenantCriteria } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
-/** A file of the datastore's native export, relative to its base URL, with the lines that it is said to have, where that is said. */
+/**
+ * A file of the datastore's native export, relative to its base URL, with the lines that it is said to have, where that
+ * is said.
+ */
 export interface NativeFile { readonly type: string, readonly path: string, readonly count: number | undefined }
 
 /** What the datastore says of an export that it was asked for. */
-export type NativeState = { readonly kind: 'going on', readonly retryAfterMs: number | undefined } | { readonly kind: 'lost' } | { readonly kind: 'failed' } | { readonly kind: 'done', readonly files: readonly NativeFile[] }
+export type NativeState =
+  | { readonly kind: 'going on'; readonly retryAfterMs: number | undefined }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'done'; readonly files: readonly NativeFile[] }
 
 /** The only type that HAPI does not export, because it keeps its files as such records. */
 const notExported = 'Binary'
 
-/** Whether the datastore's native export does for a type: HAPI takes several filters of one type for alternatives, and a type without one whole. */
+/**
+ * Whether the datastore's native export does for a type: HAPI takes several filters of one type for alternatives, and a
+ * type without one whole.
+ */
 export const isExportable = ({ type, searches }: TypeSearch): boolean => searches.length === 1 && type !== notExported
 
 /**
  * Asks the datastore for an export: each type is named and has one filter, of which the tenant's tag is a condition.
- * @returns where it tells of it, relative to the base URL; undefined when it does not offer it, or tells of it elsewhere
+ * @returns where it tells of it, relative to the base URL; undefined when it does not offer it, or tells of it
+ * elsewhere
  */
-export async function beginNativeExport (context: TenantContext, types: readonly TypeSearch[], since: string | undefined): Promise<string | undefined> {
+export async function beginNativeExport (
+  context: TenantContext,
+  types: readonly TypeSearch[],
+  since: string | undefined
+): Promise<string | undefined> {
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_type', valueString: types.map(({ type }) => type).join(',') },
-    ...since === undefined ? [] : [{ name: '_since', valueInstant: since }],
+    ...(since === undefined ? [] : [{ name: '_since', valueInstant: since }]),
     // Encoded, so that no comma or question mark of a value is taken for the end of it.
-    ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${tenantCriteria({ type, parameters: searches[0]! }, context.tenant)}` }))
+    ...types.map(({ type, searches }) => ({
+      name: '_typeFilter',
+      valueString: `${type}?${tenantCriteria({ type, parameters: searches[0]! }, context.tenant)}`
+    }))
   ]
   const response = await kickOff(context, { path: '$export', parameter, reason: 'an export was not begun' })
   return response && relativeToBase(String(response.headers['content-location']), context)
 }
 
 /** How far it is. */
-export async function nativeExportState (context: TenantContext, job: string, types: readonly string[]): Promise<NativeState> {
+export async function nativeExportState (
+  context: TenantContext,
+  job: string,
+  types: readonly string[]
+): Promise<NativeState> {
   const response = await operationStatus(context, job)
   if (response === undefined) return { kind: 'failed' }
   if (response.status === 202) return { kind: 'going on', retryAfterMs: retryAfterMs(response) }
@@ -53,10 +75,16 @@ function filesIn (context: TenantContext, response: BackendResponse, types: read
   if (!Array.isArray(output)) throw unexpectedResponse(response, 'an export has no manifest')
   // Something is missing from it.
   if (Array.isArray(error) && error.length > 0) return { kind: 'failed' }
-  const files = output.map(({ type, url, count }) => ({ type: String(type), path: relativeToBase(String(url), context), count: Number.isInteger(count) ? count as number : undefined }))
+  const files = output.map(({ type, url, count }) => ({
+    type: String(type),
+    path: relativeToBase(String(url), context),
+    count: Number.isInteger(count) ? (count as number) : undefined
+  }))
   // Azure leaves them in a storage account, where the gateway does not go.
   if (!files.every((file): file is NativeFile => file.path !== undefined)) return { kind: 'failed' }
-  if (!files.every(({ type }) => types.includes(type))) throw unexpectedResponse(response, 'an export holds a type that was not asked for')
+  if (!files.every(({ type }) => types.includes(type))) {
+    throw unexpectedResponse(response, 'an export holds a type that was not asked for')
+  }
   // One order whenever it is asked for, because a place in it is kept.
   const rank = ({ type, path }: NativeFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }

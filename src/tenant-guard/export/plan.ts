@@ -18,20 +18,31 @@ export interface ExportContext {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/** Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of records. */
-export async function planExport (exportContext: ExportContext, requested: ExportSelection, members: readonly string[] | undefined): Promise<ExportPosition> {
+/**
+ * Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of
+ * records.
+ */
+export async function planExport (
+  exportContext: ExportContext,
+  requested: ExportSelection,
+  members: readonly string[] | undefined
+): Promise<ExportPosition> {
   const { context } = exportContext
   const served = servedBy(await getCapabilities(context.backend, request => sendRequest(context, request)))
   const asOf = await clockOf(exportContext)
-  const searches = searchesOf(requested, requested.types.filter(type => served.tenant.includes(type)), members)
+  const searches = searchesOf(
+    requested,
+    requested.types.filter(type => served.tenant.includes(type)),
+    members
+  )
   const atOnce = pLimit(countedAtOnce)
   const counts = await Promise.all(searches.map(search => atOnce(() => countOf(context, search, requested.since))))
   const isExact = requested.level === 'system' && searches.every(search => search.searches.length === 1)
   return {
     asOf,
-    ...isExact && !counts.includes(undefined) && { total: counts.reduce<number>((sum, count) => sum + count!, 0) },
+    ...(isExact && !counts.includes(undefined) && { total: counts.reduce<number>((sum, count) => sum + count!, 0) }),
     types: searches.filter((_, at) => counts[at] !== 0).map(({ type }) => type),
-    ...served.hasExport && { own: { file: 0, lines: 0, begun: 0 } },
+    ...(served.hasExport && { own: { file: 0, lines: 0, begun: 0 } }),
     walked: 0
   }
 }
@@ -39,8 +50,8 @@ export async function planExport (exportContext: ExportContext, requested: Expor
 const countedAtOnce = 4
 
 /**
- * The time by the datastore's clock, in whole seconds as HTTP tells it. A moment is waited for that is after the request, so
- * that what was stored before the request is before this time too.
+ * The time by the datastore's clock, in whole seconds as HTTP tells it. A moment is waited for that is after the
+ * request, so that what was stored before the request is before this time too.
  */
 async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise<string> {
   for (let attempt = 1; ; attempt++) {
@@ -58,21 +69,46 @@ async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise
 const maxLooks = 4
 
 /** How many records match at most; undefined where the datastore does not count them. */
-async function countOf (context: TenantContext, { type, searches }: TypeSearch, since: string | undefined): Promise<number | undefined> {
+async function countOf (
+  context: TenantContext,
+  { type, searches }: TypeSearch,
+  since: string | undefined
+): Promise<number | undefined> {
   let count = 0
   for (const conditions of searches) {
     const response = await counted(context, type, { since, conditions })
-    if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`, cause: failureCause(response) })
+    if ([400, 405, 422].includes(response.status)) {
+      throw new Failure('BAD_REQUEST', {
+        message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`,
+        cause: failureCause(response)
+      })
+    }
     const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
     if (found === undefined) throw unexpectedResponse(response, 'the records of an export were not counted')
-    const total = found.total ?? await countMatches(context, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])
+    const total =
+      found.total ??
+      (await countMatches(
+        context,
+        type,
+        since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]]
+      ))
     if (total === undefined) return undefined
     count += total
   }
   return count
 }
 
-function counted (context: TenantContext, type: string, { since, conditions }: { readonly since: string | undefined, readonly conditions: Conditions }): Promise<BackendResponse> {
-  const parameters: Conditions = [...conditions, ...since === undefined ? [] : [['_lastUpdated', `ge${since}`] as const]]
-  return sendRequest(context, { ...restrict({ type, parameters, count: 0, total: 'accurate' }, context.tenant), headers: { 'cache-control': 'no-cache' } })
+function counted (
+  context: TenantContext,
+  type: string,
+  { since, conditions }: { readonly since: string | undefined; readonly conditions: Conditions }
+): Promise<BackendResponse> {
+  const parameters: Conditions = [
+    ...conditions,
+    ...(since === undefined ? [] : [['_lastUpdated', `ge${since}`] as const])
+  ]
+  return sendRequest(context, {
+    ...restrict({ type, parameters, count: 0, total: 'accurate' }, context.tenant),
+    headers: { 'cache-control': 'no-cache' }
+  })
 }

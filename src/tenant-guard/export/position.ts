@@ -22,7 +22,10 @@ export interface ExportPosition {
   readonly total?: number
   /** Types that have records to be exported, in the order of the request. */
   readonly types: readonly string[]
-  /** Absent where the datastore has no native export that serves; `done` once all of it was taken. Jobs that began under an older version have it under this name. */
+  /**
+   * Absent where the datastore has no native export that serves; `done` once all of it was taken. Jobs that began under
+   * an older version have it under this name.
+   */
   readonly own?: NativeExportPosition | 'done'
   /** Of the types that are walked over: how many are done, and up to which time the next one. */
   readonly walked: number
@@ -45,7 +48,10 @@ export interface ExportChunk {
   readonly position?: ExportPosition
   /** The place must not be lost: something was begun in the datastore. */
   readonly isStep?: boolean
-  /** Whether these records were changed after the export began, so that an earlier version of them may have been given already. */
+  /**
+   * Whether these records were changed after the export began, so that an earlier version of them may have been given
+   * already.
+   */
   readonly isLate?: boolean
   /** Everything that was given so far is void, and comes again. */
   readonly isAnew?: boolean

@@ -28,18 +28,31 @@ export async function * searchChunks (taking: SearchExportOptions, begun: Export
   }
 }
 
-async function * chunksOf ({ context, since, signal }: SearchExportOptions, search: TypeSearch, begun: ExportPosition): AsyncGenerator<ExportChunk> {
+async function * chunksOf (
+  { context, since, signal }: SearchExportOptions,
+  search: TypeSearch,
+  begun: ExportPosition
+): AsyncGenerator<ExportChunk> {
   const { type } = search
   const start = { after: begun.after, from: since }
   const asOf = Date.parse(begun.asOf)
-  for await (const { records, upTo } of once(mergeSorted(search.searches.map(conditions => scanChunks(getPosition(context, type, conditions), start))))) {
+  for await (const { records, upTo } of once(
+    mergeSorted(search.searches.map(conditions => scanChunks(getPosition(context, type, conditions), start)))
+  )) {
     signal.throwIfAborted()
     const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
     const position = upTo === undefined ? {} : { position: { ...begun, after: upTo } }
     if (late.length === 0) {
       yield { type, lines: linesFrom(context, search, records), ...position }
     } else {
-      yield { type, lines: linesFrom(context, search, records.filter(record => !late.includes(record))) }
+      yield {
+        type,
+        lines: linesFrom(
+          context,
+          search,
+          records.filter(record => !late.includes(record))
+        )
+      }
       yield { type, lines: linesFrom(context, search, late), isLate: true, ...position }
     }
   }
@@ -60,6 +73,7 @@ function getPosition (context: TenantContext, type: string, conditions: Conditio
     send: request => sendRequest(context, request),
     baseUrl: context.backend.baseUrl,
     type,
-    searching: (parameters, count) => restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, context.tenant)
+    searching: (parameters, count) =>
+      restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, context.tenant)
   }
 }

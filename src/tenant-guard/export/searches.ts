@@ -16,7 +16,9 @@ export interface TypeSearch {
   readonly isSelected?: (record: FhirElement) => boolean
 }
 
-/** Members that can be named in the conditions of a search; of a larger group the records are told by looking at each. */
+/**
+ * Members that can be named in the conditions of a search; of a larger group the records are told by looking at each.
+ */
 const maxNamed = 50
 /** Searches that one type is looked through by at the same time. */
 const maxSearches = 8
@@ -25,20 +27,29 @@ const maxSearches = 8
  * How the records of each type are found.
  * @param members the ids of a group's patients
  */
-export function searchesOf ({ level, filters = {} }: ExportSelection, types: readonly string[], members: readonly string[] = []): TypeSearch[] {
+export function searchesOf (
+  { level, filters = {} }: ExportSelection,
+  types: readonly string[],
+  members: readonly string[] = []
+): TypeSearch[] {
   if (level === 'group' && members.length === 0) return []
-  return types.filter(type => level === 'system' || isInPatientCompartment(type)).map(type => {
-    const searches = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
-    if (level === 'system') return { type, searches }
-    if (level === 'patient') return { type, searches, isSelected: compartmentOf(type) }
-    return { type, searches: narrowed(type, searches, members), isSelected: compartmentOf(type, new Set(members)) }
-  })
+  return types
+    .filter(type => level === 'system' || isInPatientCompartment(type))
+    .map(type => {
+      const searches = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
+      if (level === 'system') return { type, searches }
+      if (level === 'patient') return { type, searches, isSelected: compartmentOf(type) }
+      return { type, searches: narrowed(type, searches, members), isSelected: compartmentOf(type, new Set(members)) }
+    })
 }
 
 function narrowed (type: string, searches: readonly Conditions[], members: readonly string[]): readonly Conditions[] {
   const parameters = parametersOfPatient(type)
   if (members.length > maxNamed || parameters.length * searches.length > maxSearches) return searches
-  const named = (parameter: string): SearchParameter => [parameter, members.map(id => parameter === '_id' ? id : `Patient/${id}`).join(',')]
+  const named = (parameter: string): SearchParameter => [
+    parameter,
+    members.map(id => (parameter === '_id' ? id : `Patient/${id}`)).join(',')
+  ]
   return searches.flatMap(search => parameters.map(parameter => [...search, named(parameter)]))
 }
 
@@ -47,7 +58,13 @@ export function combineSearches (type: string, searches: readonly Conditions[]):
   for (const [at, search] of searches.entries()) {
     for (const [behind, other] of searches.slice(at + 1).entries()) {
       const joined = joinedWith(type, search, other)
-      if (joined !== undefined) return combineSearches(type, [...searches.slice(0, at), joined, ...searches.slice(at + 1).filter((_, index) => index !== behind)])
+      if (joined !== undefined) {
+        return combineSearches(type, [
+          ...searches.slice(0, at),
+          joined,
+          ...searches.slice(at + 1).filter((_, index) => index !== behind)
+        ])
+      }
     }
   }
   return searches

@@ -17,13 +17,19 @@ export interface ImportStore {
   readonly records: TenantStore
   /** A record with what it refers to. @throws {Failure} for what no tenant may store */
   checked (record: Omit<ImportedRecord, 'targets'>): CheckedRecord
-  /** The ids of the tenant's records of a type, a part at a time, some twice; `expected` is how many are looked for at most. */
+  /**
+   * The ids of the tenant's records of a type, a part at a time, some twice; `expected` is how many are looked for at
+   * most.
+   */
   ids (type: string, expected: number): AsyncGenerator<readonly string[]>
   /** Those of the records that are stored and the tenant's, by their ids. */
   stored (request: RecordQuery): Promise<ReadonlyMap<string, StoredResource>>
   /** A record as it would be stored. @throws {Failure} for what no tenant may store */
   stamped (record: ImportedRecord): TaggedRecord
-  /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
+  /**
+   * Why records could not be stored together, and with others that would be there by then, by their places; nothing is
+   * written.
+   */
   refused (records: readonly TaggedRecord[], others?: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
   /** Stores all or none. @throws {Failure} as {@link TransactionWriter.write} */
   write (records: readonly TaggedRecord[]): Promise<TransactionResult>

@@ -8,11 +8,17 @@ interface OfferedFile { readonly type: string, readonly url: string }
 /** What a datastore is asked to import, and the user and password by which it may fetch it. */
 interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
 
-/** A datastore's native `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the texts of {@link StampedRecord}s whose references are stored. */
+/**
+ * A datastore's native `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the
+ * texts of {@link StampedRecord}s whose references are stored.
+ */
 export interface NativeImport {
   /** @returns where the datastore tells of it, relative to its base URL; undefined when it does not offer it */
   begin (offered: Offered): Promise<string | undefined>
-  /** Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which records failed. */
+  /**
+   * Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which
+   * records failed.
+   */
   hasEnded (job: string): Promise<boolean>
 }
 
@@ -31,12 +37,27 @@ const linesOfOneBatch = 200
 async function begin (context: TenantContext, { files, credentials }: Offered): Promise<string | undefined> {
   const parameter = [
     { name: 'inputFormat', valueCode: 'application/fhir+ndjson' },
-    { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'credentialHttpBasic', valueString: credentials }, { name: 'maxBatchResourceCount', valueInteger: linesOfOneBatch }] },
-    ...files.map(({ type, url }) => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: url }] }))
+    {
+      name: 'storageDetail',
+      part: [
+        { name: 'type', valueCode: 'https' },
+        { name: 'credentialHttpBasic', valueString: credentials },
+        { name: 'maxBatchResourceCount', valueInteger: linesOfOneBatch }
+      ]
+    },
+    ...files.map(({ type, url }) => ({
+      name: 'input',
+      part: [
+        { name: 'type', valueCode: type },
+        { name: 'url', valueUri: url }
+      ]
+    }))
   ]
   const response = await kickOff(context, { path: '$import', parameter, reason: 'an import was not begun' })
   if (response === undefined) return undefined
   const path = relativeToBase(String(response.headers['content-location']), context)
-  if (path === undefined) throw unexpectedResponse(response, 'the address of an import is not below the base URL that is configured')
+  if (path === undefined) {
+    throw unexpectedResponse(response, 'the address of an import is not below the base URL that is configured')
+  }
   return path
 }

@@ -20,7 +20,12 @@ export function resolveLinks ({ resource, links }: ResolvedRecord, targets: Targ
     return { ...link, reference, record: target }
   })
   if (texts.size === 0) return { resource, links }
-  return { resource: mapJson(resource, (item, name) => isLink(name) && typeof item === 'string' ? texts.get(item) ?? item : item), links: after }
+  return {
+    resource: mapJson(resource, (item, name) =>
+      isLink(name) && typeof item === 'string' ? (texts.get(item) ?? item) : item
+    ),
+    links: after
+  }
 }
 
 /** A version of a canonical stays; that of a reference was another record's. */

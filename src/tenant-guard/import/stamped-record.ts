@@ -16,7 +16,10 @@ export interface ImportedRecord {
   readonly version?: string
   /** The stored record that it is a change of, whose faults prevent no change of something else. */
   readonly before?: FhirResource
-  /** Where others of the import are stored that the resource refers to; absent where it refers to none, or as they are stored. */
+  /**
+   * Where others of the import are stored that the resource refers to; absent where it refers to none, or as they are
+   * stored.
+   */
   readonly targets?: Targets
 }
 
@@ -47,8 +50,8 @@ export class CheckedRecord {
 }
 
 /**
- * A record as the guard would store it; nothing but a {@link CheckedRecord} makes one. It is printed at once, since an import holds
- * hundreds of them while the datastore works, and a text costs the garbage collector next to nothing.
+ * A record as the guard would store it; nothing but a {@link CheckedRecord} makes one. It is printed at once, since an
+ * import holds hundreds of them while the datastore works, and a text costs the garbage collector next to nothing.
  */
 export class TaggedRecord {
   readonly type: string

@@ -1,6 +1,15 @@
 import { Failure } from '../../envelope/failures.js'
 import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
-import { sendRequest, failureCause, checkedJsonOf, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  checkedJsonOf,
+  verifyAndRememberOwned,
+  ownershipScope,
+  reportIncident,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import { filterOwned } from '../fetch-owned.js'
 import { parseLocation } from '../writes/stored-resource.js'
 import { rejection } from '../writes/rejection.js'
@@ -8,19 +17,41 @@ import { ReferenceFailure } from '../writes/references.js'
 import type { TaggedRecord } from './stamped-record.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
-/** What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none sent because of some, by their places. */
-export type TransactionResult = { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
+/**
+ * What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none
+ * sent because of some, by their places.
+ */
+export type TransactionResult =
+  { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
 
 /**
  * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
  * @param others records as `Type/id` that would be there by then
  */
-export async function rejectedEntries (context: TenantContext, records: readonly TaggedRecord[], others: Iterable<string> = []): Promise<ReadonlyMap<number, Failure>> {
+export async function rejectedEntries (
+  context: TenantContext,
+  records: readonly TaggedRecord[],
+  others: Iterable<string> = []
+): Promise<ReadonlyMap<number, Failure>> {
   const together = new Set([...records.map(({ name }) => name), ...others])
-  const outside = records.map(({ links }) => links.filter(({ record }) => record === undefined || !together.has(record)))
-  const owned = await filterOwned(context, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
+  const outside = records.map(({ links }) =>
+    links.filter(({ record }) => record === undefined || !together.has(record))
+  )
+  const owned = await filterOwned(
+    context,
+    new Set(
+      outside
+        .flat()
+        .map(({ record }) => record)
+        .filter(record => record !== undefined)
+    )
+  )
   const refused = outside.map(links => links.filter(({ record }) => record === undefined || !owned.has(record)))
-  return new Map([...refused.entries()].filter(([, links]) => links.length > 0).map(([at, links]) => [at, new ReferenceFailure(links)]))
+  return new Map(
+    [...refused.entries()]
+      .filter(([, links]) => links.length > 0)
+      .map(([at, links]) => [at, new ReferenceFailure(links)])
+  )
 }
 
 /** Stores the records of one import. */
@@ -41,27 +72,44 @@ export class TransactionWriter {
     const context = this.#context
     const refused = await rejectedEntries(context, records)
     if (refused.size > 0) return { refused }
-    const response = await sendRequest(context, { method: 'POST', path: '', headers: this.#requestedIds(records), body: transactionOf(records) })
+    const response = await sendRequest(context, {
+      method: 'POST',
+      path: '',
+      headers: this.#requestedIds(records),
+      body: transactionOf(records)
+    })
     if (response.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
-      for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) context.ownership.forget(ownershipScope(context), record)
+      for (const { record } of records.flatMap(({ links }) => links)) {
+        if (record !== undefined) context.ownership.forget(ownershipScope(context), record)
+      }
       throw refusalOf(response)
     }
     return { written: await this.#confirmed(entriesIn(checkedJsonOf(response)), records) }
   }
 
-  /** Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good part of the work. */
+  /**
+   * Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good
+   * part of the work.
+   */
   #requestedIds (records: readonly TaggedRecord[]): Readonly<Record<string, string>> {
     return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
   }
 
   /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
-  async #confirmed (entries: readonly StoredEntry[], records: readonly TaggedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
+  async #confirmed (
+    entries: readonly StoredEntry[],
+    records: readonly TaggedRecord[]
+  ): Promise<ReadonlyArray<Failure | undefined>> {
     const context = this.#context
     const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
     for (const record of made) context.ownership.remember(ownershipScope(context), record.name)
     const open = [...records.keys()].filter(at => !made.has(records[at]!))
-    const stored = await entriesAsStored(context, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
+    const stored = await entriesAsStored(
+      context,
+      open.map(at => entries[at] ?? {}),
+      open.map(at => records[at]!)
+    )
     const failures = new Map(open.map((at, i) => [at, this.#findError(stored[i], records[at]!)] as const))
     return records.map((_, at) => failures.get(at))
   }
@@ -75,14 +123,21 @@ export class TransactionWriter {
       return undefined
     }
     reportIncident(this.#context, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
-    return new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
+    return new Failure('INTERNAL_ERROR', {
+      message: uncertainOutcomeMessage,
+      cause: { reason: "the answer to an import is not the tenant's record" }
+    })
   }
 }
 
 /** Whether an entry says, without the record, that it was made. */
 function isMade (entry: StoredEntry | undefined, record: TaggedRecord): boolean {
   const { resource, response } = entry ?? {}
-  return resource === undefined && Number.parseInt(String(response?.status), 10) === 201 && parseLocation(response?.location, record) !== undefined
+  return (
+    resource === undefined &&
+    Number.parseInt(String(response?.status), 10) === 201 &&
+    parseLocation(response?.location, record) !== undefined
+  )
 }
 
 /** A Bundle around what is printed already. */
@@ -97,12 +152,19 @@ function requestOf ({ name, version }: TaggedRecord) {
 
 function refusalOf (response: Parameters<typeof failureCause>[0]): Failure {
   const cause = failureCause(response)
-  if (response.status === 409 || response.status === 412) return new Failure('CONFLICT', { message: 'Another request changed the record at the same time. Send it again.', cause })
+  if (response.status === 409 || response.status === 412) {
+    return new Failure('CONFLICT', {
+      message: 'Another request changed the record at the same time. Send it again.',
+      cause
+    })
+  }
   if ([400, 404, 410, 413, 422].includes(response.status)) return rejection(cause)
   return unexpectedResponse(response, 'a transaction of an import was not answered')
 }
 
 function entriesIn (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
-  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly StoredEntry[] : []
+  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
+    ? (entry as readonly StoredEntry[])
+    : []
 }

@@ -2,7 +2,14 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { getCapabilities } from '../capabilities.js'
-import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  cursorBinding,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { EverythingOperation } from '../fhir-interaction.js'
 import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from '../reads/backend-bundle.js'
@@ -16,53 +23,94 @@ import { readMeta } from '../reads/read-record.js'
 const defaultCount = 100
 
 /**
- * A patient and what is about it. The datastore knows no tenants here, so the patient is checked first, and of the answer
- * all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So is what the
- * client did not ask for: HAPI passes over `_since`, and shows more types than `_type` names.
+ * A patient and what is about it. The datastore knows no tenants here, so the patient is checked first, and of the
+ * answer all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So
+ * is what the client did not ask for: HAPI passes over `_since`, and shows more types than `_type` names.
  */
 export async function patientEverything (context: TenantContext, request: EverythingOperation): Promise<FhirResponse> {
   const { type, id, count = defaultCount, cursor, parameters } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/$everything`
   const binding = cursorBinding(context, { route: `fhir ${path}`, type })
-  const { response, opened } = cursor === undefined ? { response: await firstPage(context, path, { ...request, count }) } : await nextPage(context, cursor, binding)
+  const { response, opened } =
+    cursor === undefined
+      ? { response: await firstPage(context, path, { ...request, count }) }
+      : await nextPage(context, cursor, binding)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
   const bundle = parseBackendBundle(response, 'searchset')
   if (bundle === undefined) throw unexpectedResponse(response, 'an operation was not answered')
   const url = `${context.fhirBase}/${path}`
-  const links = pageLinks(context, response, linkUrl(url, [...parameters, ...pageParameters(request)]), { next: bundle.next, paths: [path], binding, contents: { count, ...narrowing.length > 0 && { narrowing } }, url })
+  const links = pageLinks(context, response, linkUrl(url, [...parameters, ...pageParameters(request)]), {
+    next: bundle.next,
+    paths: [path],
+    binding,
+    contents: { count, ...(narrowing.length > 0 && { narrowing }) },
+    url
+  })
   const shown = bundle.entries.filter(entry => isOwn(context, entry) && isSelected(entry, narrowing))
-  return { status: 200, body: bundleText(context, bundle, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
+  return {
+    status: 200,
+    body: bundleText(context, bundle, { type: 'searchset', links, shown }),
+    shown: () => namesIn(shown)
+  }
 }
 
-async function firstPage (context: TenantContext, path: string, { parameters, count }: Pick<EverythingOperation, 'parameters'> & { readonly count: number }): Promise<BackendResponse> {
+async function firstPage (
+  context: TenantContext,
+  path: string,
+  { parameters, count }: Pick<EverythingOperation, 'parameters'> & { readonly count: number }
+): Promise<BackendResponse> {
   await requireHeeded(context, parameters)
   // Else HAPI shows for a minute what it found earlier.
   const headers = { 'cache-control': 'no-cache' }
-  const response = await sendRequest(context, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
+  const response = await sendRequest(context, {
+    method: 'GET',
+    path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`,
+    headers
+  })
   if (response.status === 200) return response
   const cause = failureCause(response)
-  if (isNotOffered(response, parseIssues(context, response))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
-  if (response.status === 400 || response.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the parameters of this operation.', cause })
+  if (isNotOffered(response, parseIssues(context, response))) {
+    throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  }
+  if (response.status === 400 || response.status === 422) {
+    throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the parameters of this operation.', cause })
+  }
   return response
 }
 
-/** @throws {Failure} BAD_REQUEST for the dates of care, which cannot be told from a record: HAPI passes over them, and would show all times */
+/**
+ * @throws {Failure} BAD_REQUEST for the dates of care, which cannot be told from a record: HAPI passes over them, and
+ * would show all times
+ */
 async function requireHeeded (context: TenantContext, parameters: EverythingOperation['parameters']): Promise<void> {
   const [name] = parameters.find(([name]) => name === 'start' || name === 'end') ?? []
   if (name === undefined) return
-  const capabilities = await getCapabilities(context.backend, request => sendRequest(context, request)).catch(() => undefined)
+  const capabilities = await getCapabilities(context.backend, request => sendRequest(context, request)).catch(
+    () => undefined
+  )
   if (!/^HAPI\b/.test(capabilities?.software ?? '')) return
   const message = `${name}: the datastore would ignore it and return records of all dates. Search each type by its dates instead.`
-  throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] })
+  throw new Failure('BAD_REQUEST', {
+    message,
+    issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }]
+  })
 }
 
 function isSelected ({ resource }: BackendBundleEntry, narrowing: EverythingOperation['parameters']): boolean {
   const { resourceType, meta } = resource as StoredResource
-  return narrowing.every(([name, value]) => name === '_type' ? value.split(',').includes(resourceType) : !(Date.parse(meta.lastUpdated ?? '') < Date.parse(value)))
+  return narrowing.every(([name, value]) =>
+    name === '_type'
+      ? value.split(',').includes(resourceType)
+      : !(Date.parse(meta.lastUpdated ?? '') < Date.parse(value))
+  )
 }
 
 function isOwn (context: TenantContext, { resource }: BackendBundleEntry): boolean {
   const { resourceType } = (resource ?? {}) as { resourceType?: unknown }
-  return typeof resourceType === 'string' && isTenantType(resourceType) && verifyAndRememberOwned(context, resource, { type: resourceType }) !== undefined
+  return (
+    typeof resourceType === 'string' &&
+    isTenantType(resourceType) &&
+    verifyAndRememberOwned(context, resource, { type: resourceType }) !== undefined
+  )
 }

@@ -14,7 +14,10 @@ export interface BackendIssue {
 }
 
 /** The issues of an answer that is an OperationOutcome, built anew; undefined for anything else. */
-export function parseIssues (context: Pick<TenantContext, 'backend' | 'fhirBase'>, { body }: Pick<BackendResponse, 'body'>): readonly BackendIssue[] | undefined {
+export function parseIssues (
+  context: Pick<TenantContext, 'backend' | 'fhirBase'>,
+  { body }: Pick<BackendResponse, 'body'>
+): readonly BackendIssue[] | undefined {
   const { resourceType, issue } = outcomeIn(body)
   if (resourceType !== 'OperationOutcome' || !Array.isArray(issue)) return undefined
   return issue.filter(isElement).map(item => issueOf(context, item))
@@ -30,27 +33,41 @@ function outcomeIn (body: string): { readonly resourceType?: unknown, readonly i
 
 const severities: ReadonlySet<unknown> = new Set(['fatal', 'error', 'warning', 'information'])
 
-function issueOf (context: Pick<TenantContext, 'backend' | 'fhirBase'>, { severity, code, diagnostics, details, expression, location }: Record<string, unknown>): BackendIssue {
-  const text = [diagnostics, (details as { text?: unknown } | undefined)?.text].find(words => typeof words === 'string' && words !== '')
+function issueOf (
+  context: Pick<TenantContext, 'backend' | 'fhirBase'>,
+  { severity, code, diagnostics, details, expression, location }: Record<string, unknown>
+): BackendIssue {
+  const text = [diagnostics, (details as { text?: unknown } | undefined)?.text].find(
+    words => typeof words === 'string' && words !== ''
+  )
   const paths = [expression, location].map(pathsIn).find(found => found.length > 0)
   return {
-    severity: severities.has(severity) ? severity as BackendIssue['severity'] : 'error',
+    severity: severities.has(severity) ? (severity as BackendIssue['severity']) : 'error',
     code: typeof code === 'string' && /^[a-z-]{1,40}$/.test(code) ? code : 'processing',
-    ...text !== undefined && { diagnostics: scrubbed(context, text as string) },
-    ...paths !== undefined && { expression: paths }
+    ...(text !== undefined && { diagnostics: scrubbed(context, text as string) }),
+    ...(paths !== undefined && { expression: paths })
   }
 }
 
 /** HAPI names lines and columns too, of a text that nobody here has seen. */
 function pathsIn (paths: unknown): string[] {
-  return Array.isArray(paths) ? paths.filter(path => typeof path === 'string' && /^[A-Z]\w*(?:[.[]|$)/.test(path) && path.length <= maxPath) : []
+  return Array.isArray(paths)
+    ? paths.filter(path => typeof path === 'string' && /^[A-Z]\w*(?:[.[]|$)/.test(path) && path.length <= maxPath)
+    : []
 }
 
 const maxPath = 500
 const maxText = 2_000
 
 /** Without the datastore's own codes and addresses. */
-function scrubbed ({ backend: { baseUrl }, fhirBase }: Pick<TenantContext, 'backend' | 'fhirBase'>, text: string): string {
+function scrubbed (
+  { backend: { baseUrl }, fhirBase }: Pick<TenantContext, 'backend' | 'fhirBase'>,
+  text: string
+): string {
   const { origin } = new URL(baseUrl)
-  return text.replaceAll(/HAPI-\d{4}(?:: ?)?/g, '').replaceAll(baseUrl, fhirBase).replaceAll(origin, new URL(fhirBase).origin).slice(0, maxText)
+  return text
+    .replaceAll(/HAPI-\d{4}(?:: ?)?/g, '')
+    .replaceAll(baseUrl, fhirBase)
+    .replaceAll(origin, new URL(fhirBase).origin)
+    .slice(0, maxText)
 }

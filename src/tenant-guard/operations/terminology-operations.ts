@@ -1,5 +1,6 @@
 /** The forms in which a parameter is given; those that are no simple type only come in Parameters. */
-export type ParameterForm = 'uri' | 'canonical' | 'code' | 'string' | 'boolean' | 'integer' | 'dateTime' | 'Coding' | 'CodeableConcept'
+export type ParameterForm =
+  'uri' | 'canonical' | 'code' | 'string' | 'boolean' | 'integer' | 'dateTime' | 'Coding' | 'CodeableConcept'
 
 /** A question about codes that may be asked, and what answers it. */
 interface TerminologyOperation {
@@ -10,14 +11,30 @@ interface TerminologyOperation {
   readonly needed?: string
 }
 
-const oneCode = { code: 'code', system: 'uri', version: 'string', coding: 'Coding', date: 'dateTime', displayLanguage: 'code' } as const
-const validated = { ...oneCode, url: 'uri', display: 'string', codeableConcept: 'CodeableConcept', abstract: 'boolean' } as const
+const oneCode = {
+  code: 'code',
+  system: 'uri',
+  version: 'string',
+  coding: 'Coding',
+  date: 'dateTime',
+  displayLanguage: 'code'
+} as const
+const validated = {
+  ...oneCode,
+  url: 'uri',
+  display: 'string',
+  codeableConcept: 'CodeableConcept',
+  abstract: 'boolean'
+} as const
 
 /** By `Type/$operation`, with their parameters of R4: http://hl7.org/fhir/R4/terminology-service.html */
 export const terminologyOperations: Readonly<Record<string, TerminologyOperation>> = {
   'CodeSystem/$lookup': { resultType: 'Parameters', parameters: { ...oneCode, property: 'code' } },
   'CodeSystem/$validate-code': { resultType: 'Parameters', needed: 'url', parameters: validated },
-  'CodeSystem/$subsumes': { resultType: 'Parameters', parameters: { codeA: 'code', codeB: 'code', system: 'uri', version: 'string', codingA: 'Coding', codingB: 'Coding' } },
+  'CodeSystem/$subsumes': {
+    resultType: 'Parameters',
+    parameters: { codeA: 'code', codeB: 'code', system: 'uri', version: 'string', codingA: 'Coding', codingB: 'Coding' }
+  },
   'ValueSet/$expand': {
     resultType: 'ValueSet',
     needed: 'url',
@@ -42,11 +59,25 @@ export const terminologyOperations: Readonly<Record<string, TerminologyOperation
       'force-system-version': 'canonical'
     }
   },
-  'ValueSet/$validate-code': { resultType: 'Parameters', needed: 'url', parameters: { ...validated, valueSetVersion: 'string', systemVersion: 'string' } },
+  'ValueSet/$validate-code': {
+    resultType: 'Parameters',
+    needed: 'url',
+    parameters: { ...validated, valueSetVersion: 'string', systemVersion: 'string' }
+  },
   'ConceptMap/$translate': {
     resultType: 'Parameters',
     parameters: {
-      url: 'uri', conceptMapVersion: 'string', code: 'code', system: 'uri', version: 'string', source: 'uri', coding: 'Coding', codeableConcept: 'CodeableConcept', target: 'uri', targetsystem: 'uri', reverse: 'boolean'
+      url: 'uri',
+      conceptMapVersion: 'string',
+      code: 'code',
+      system: 'uri',
+      version: 'string',
+      source: 'uri',
+      coding: 'Coding',
+      codeableConcept: 'CodeableConcept',
+      target: 'uri',
+      targetsystem: 'uri',
+      reverse: 'boolean'
     }
   }
 }

@@ -16,7 +16,8 @@ import { isNotOffered } from './validate.js'
 declare const guarded: unique symbol
 
 /**
- * One request that a proxy may carry to a datastore straight, built of what was parsed, and what may be shown of the answer.
+ * One request that a proxy may carry to a datastore straight, built of what was parsed, and what may be shown of the
+ * answer.
  * Only the guard makes one.
  */
 export interface TerminologyRequest {
@@ -39,7 +40,8 @@ export interface TerminologyRequest {
 }
 
 /**
- * The way of a question about codes, which no tenant owns: by URLs and codes only, so no record of anybody can be meant.
+ * The way of a question about codes, which no tenant owns: by URLs and codes only, so no record of anybody can be
+ * meant.
  * @throws {Failure} METHOD_NOT_ALLOWED for an operation or parameter that is not on the list
  */
 export function terminologyRequest (context: TenantContext, requested: Terminology): TerminologyRequest {
@@ -66,14 +68,23 @@ const readOnly: BackendRequest = { method: 'GET', path: '' }
 /** Longer request lines are refused by some servers. */
 const maxQuery = 6_000
 
-function requestFor ({ type, operation, parameters }: Terminology): Pick<TerminologyRequest, 'method' | 'query' | 'body'> {
+function requestFor ({
+  type,
+  operation,
+  parameters
+}: Terminology): Pick<TerminologyRequest, 'method' | 'query' | 'body'> {
   const name = `${type}/${operation}`
   const forms = Object.hasOwn(terminologyOperations, name) ? terminologyOperations[name]!.parameters : {}
-  if (!parameters.every(parameter => Object.hasOwn(forms, parameter.name))) throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: '' } })
-  const simple = parameters.flatMap(({ name, value }) => typeof value === 'string' ? [[name, value] as const] : [])
+  if (!parameters.every(parameter => Object.hasOwn(forms, parameter.name))) {
+    throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: '' } })
+  }
+  const simple = parameters.flatMap(({ name, value }) => (typeof value === 'string' ? [[name, value] as const] : []))
   const query = encodeParameters(simple)
   if (simple.length === parameters.length && query.length <= maxQuery) return { method: 'GET', query }
-  const parameter = parameters.map(({ name, value }) => ({ name, [memberFor(forms[name]!)]: typeof value === 'string' ? valueAs(forms[name]!, value) : value }))
+  const parameter = parameters.map(({ name, value }) => ({
+    name,
+    [memberFor(forms[name]!)]: typeof value === 'string' ? valueAs(forms[name]!, value) : value
+  }))
   return { method: 'POST', query: '', body: printJson({ resourceType: 'Parameters', parameter }) }
 }
 
@@ -88,7 +99,9 @@ function shown (context: TenantContext, { type, operation }: Terminology, respon
   const failure = responseFailure(readOnly, response) ?? refusal(context, response)
   if (failure !== undefined) throw failure
   const { resourceType } = Object(checkedJsonOf(response)) as { resourceType?: unknown }
-  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.resultType) throw unexpectedResponse(response, 'a terminology operation was not answered')
+  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.resultType) {
+    throw unexpectedResponse(response, 'a terminology operation was not answered')
+  }
   return { status: 200, body: rewriteUrlsInText(context, response) }
 }
 
@@ -96,8 +109,17 @@ function refusal (context: TenantContext, response: BackendResponse): Failure | 
   const { status } = response
   if (status === 200) return undefined
   const cause = failureCause(response)
-  if (status === 404) return new Failure('NOT_FOUND', { message: 'The datastore has no such code, code system, value set or concept map.', cause })
-  if (isNotOffered(response, parseIssues(context, response))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
-  if (status === 400 || status === 412 || status === 422) return new Failure('BAD_REQUEST', { message: 'The datastore rejected this request.', cause })
+  if (status === 404) {
+    return new Failure('NOT_FOUND', {
+      message: 'The datastore has no such code, code system, value set or concept map.',
+      cause
+    })
+  }
+  if (isNotOffered(response, parseIssues(context, response))) {
+    return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  }
+  if (status === 400 || status === 412 || status === 422) {
+    return new Failure('BAD_REQUEST', { message: 'The datastore rejected this request.', cause })
+  }
   return unexpectedResponse(response, 'a terminology operation was not answered')
 }

@@ -3,12 +3,23 @@ import { mapJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 
 /**
- * Elements whose canonical may name a definition that tenants keep: a Questionnaire, Measure, Library, PlanDefinition or
- * ActivityDefinition. Without `profile`, `valueSet` and `system`, which lead to what the operator loaded.
+ * Elements whose canonical may name a definition that tenants keep: a Questionnaire, Measure, Library, PlanDefinition
+ * or ActivityDefinition. Without `profile`, `valueSet` and `system`, which lead to what the operator loaded.
  */
 const ofTenants: ReadonlySet<string> = new Set([
-  'canonical', 'definition', 'definitionCanonical', 'derivedFrom', 'instantiates', 'instantiatesCanonical', 'library', 'measure', 'questionnaire', 'resource',
-  'valueCanonical', 'valueUri', 'valueUrl'
+  'canonical',
+  'definition',
+  'definitionCanonical',
+  'derivedFrom',
+  'instantiates',
+  'instantiatesCanonical',
+  'library',
+  'measure',
+  'questionnaire',
+  'resource',
+  'valueCanonical',
+  'valueUri',
+  'valueUrl'
 ])
 
 /** A resource whose canonicals nobody can resolve, and the way back to what they were. */
@@ -19,8 +30,8 @@ interface Unresolved {
 }
 
 /**
- * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and tells what they
- * demand. So it is given names that nobody has.
+ * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and tells
+ * what they demand. So it is given names that nobody has.
  */
 export function unresolvedCanonicals (resource: FhirResource): Unresolved {
   const originals = new Map<string, string>()
@@ -30,8 +41,13 @@ export function unresolvedCanonicals (resource: FhirResource): Unresolved {
     return name
   }
   return {
-    resource: mapJson(resource, (item, name) => typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item),
+    resource: mapJson(resource, (item, name) =>
+      typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item
+    ),
     // In one pass: a resource may have a hundred thousand canonicals, and the answer an issue for each.
-    restored: json => json.replaceAll(/urn:uuid:[0-9a-f-]{36}/g, name => originals.has(name) ? JSON.stringify(originals.get(name)).slice(1, -1) : name)
+    restored: json =>
+      json.replaceAll(/urn:uuid:[0-9a-f-]{36}/g, name =>
+        originals.has(name) ? JSON.stringify(originals.get(name)).slice(1, -1) : name
+      )
   }
 }

@@ -31,7 +31,10 @@ export interface BackendBundle {
 }
 
 /** Reads an answer that must be a Bundle of this type; undefined for anything else. */
-export function parseBackendBundle (response: BackendResponse, type: 'searchset' | 'history'): BackendBundle | undefined {
+export function parseBackendBundle (
+  response: BackendResponse,
+  type: 'searchset' | 'history'
+): BackendBundle | undefined {
   if (response.status !== 200) return undefined
   const bundle = (checkedJsonOf(response) ?? {}) as Record<string, unknown>
   const { resourceType, type: value, total, link = [], entry = [] } = bundle
@@ -57,10 +60,14 @@ interface BundleHead {
 }
 
 /**
- * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id that is
- * one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
+ * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id
+ * that is one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
  */
-export function bundleText (context: TenantContext, bundle: BackendBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }): string {
+export function bundleText (
+  context: TenantContext,
+  bundle: BackendBundle,
+  { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }
+): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
   const entries = shown.length === bundle.entries.length ? parseEntries(context, bundle) : undefined
@@ -76,13 +83,21 @@ function withNote (entries: string, note: string | undefined): string {
 /** The records in entries, each once, as `Type/id`. */
 export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
   const records = entries.map(({ resource }) => resource as Partial<StoredResource> | undefined)
-  return [...new Set(records.filter(record => record?.id !== undefined).map(record => toReference(record as StoredResource)))]
+  return [
+    ...new Set(records.filter(record => record?.id !== undefined).map(record => toReference(record as StoredResource)))
+  ]
 }
 
 /** The shown entries printed anew, from a reading that keeps the text of numbers. */
-function printedEntries (context: TenantContext, { text, entries }: BackendBundle, shown: ReadonlySet<BackendBundleEntry>): string {
+function printedEntries (
+  context: TenantContext,
+  { text, entries }: BackendBundle,
+  shown: ReadonlySet<BackendBundleEntry>
+): string {
   const { entry } = parseStored(text) as { readonly entry: readonly BackendBundleEntry[] }
-  return printJson(entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(context, item) })))
+  return printJson(
+    entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(context, item) }))
+  )
 }
 
 function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEntry): string | undefined {
@@ -90,9 +105,16 @@ function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEn
   return id === undefined ? undefined : `${fhirBase}/${resourceType}/${id}`
 }
 
-/** The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be replaced as text. */
+/**
+ * The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be
+ * replaced as text.
+ */
 function parseEntries ({ backend }: TenantContext, { text, entries, isEntryLast }: BackendBundle): string | undefined {
-  const isPlain = isEntryLast && text.endsWith(']}') && !text.includes('\\/') && entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`))
+  const isPlain =
+    isEntryLast &&
+    text.endsWith(']}') &&
+    !text.includes('\\/') &&
+    entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`))
   const start = isPlain ? memberAt(text, 'entry') : undefined
   return start === undefined || text[start] !== '[' ? undefined : text.slice(start, -1)
 }

@@ -1,5 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
-import { sendRequest, failureCause, jsonOf, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  jsonOf,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { ChainedCondition } from '../fhir-interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import type { SearchParameter } from '../interaction.js'
@@ -8,24 +15,38 @@ import { includedElements, referencesTo } from './followed-references.js'
 import { searchOwn } from './own-matches.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
-/** A first phase that finds this many records or follows this many references is refused: the second could not name them all. */
+/**
+ * A first phase that finds this many records or follows this many references is refused: the second could not name them
+ * all.
+ */
 const maxFound = 1_000
 
 /**
- * Joins as plain conditions on the records of a type. Each is answered by a search among the tenant's own records first,
- * because a datastore follows a reference wherever it leads; that the reference and its condition hold for one and the same
- * record needs no tag in the second phase.
+ * Joins as plain conditions on the records of a type. Each is answered by a search among the tenant's own records
+ * first, because a datastore follows a reference wherever it leads; that the reference and its condition hold for one
+ * and the same record needs no tag in the second phase.
  * @returns undefined when nothing can match
  * @throws {Failure} BAD_REQUEST when one of them leads over too many records or references
  */
-export async function resolveChains (context: TenantContext, type: string, joins: readonly ChainedCondition[]): Promise<readonly SearchParameter[] | undefined> {
-  const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? chained(context, join) : referring(context, type, join))
+export async function resolveChains (
+  context: TenantContext,
+  type: string,
+  joins: readonly ChainedCondition[]
+): Promise<readonly SearchParameter[] | undefined> {
+  const conditions = await mapConcurrently(joins, join =>
+    join.direction === 'chain' ? chained(context, join) : referring(context, type, join)
+  )
   return conditions.every(condition => condition !== undefined) ? conditions : undefined
 }
 
 /** `subject:Patient.name=x` as `subject=Patient/1,Patient/2`. */
-async function chained (context: TenantContext, { types, reference, condition }: ChainedCondition): Promise<SearchParameter | undefined> {
-  const found = await Promise.all(types.map(async type => (await idsMatching(context, type, condition)).map(id => `${type}/${id}`)))
+async function chained (
+  context: TenantContext,
+  { types, reference, condition }: ChainedCondition
+): Promise<SearchParameter | undefined> {
+  const found = await Promise.all(
+    types.map(async type => (await idsMatching(context, type, condition)).map(id => `${type}/${id}`))
+  )
   const records = found.flat()
   requireFewMatches(records.length)
   return records.length === 0 ? undefined : [reference, records.join(',')]
@@ -35,19 +56,42 @@ async function chained (context: TenantContext, { types, reference, condition }:
  * The ids of the tenant's records of a type that match a condition.
  * @throws {Failure} BAD_REQUEST when they are too many to be named
  */
-export async function idsMatching (context: TenantContext, type: string, condition: SearchParameter): Promise<string[]> {
-  const { matches } = await foundBy(context, { type, condition, shape: identityElements(type), cacheControl: singlePage(maxFound) })
+export async function idsMatching (
+  context: TenantContext,
+  type: string,
+  condition: SearchParameter
+): Promise<string[]> {
+  const { matches } = await foundBy(context, {
+    type,
+    condition,
+    shape: identityElements(type),
+    cacheControl: singlePage(maxFound)
+  })
   return matches.map(match => verifyAndRememberOwned(context, match, { type })?.id).filter(id => id !== undefined)
 }
 
 /** `_has:Observation:patient:code=x` as `_id=1,2`: the datastore itself says where the references lead. */
-async function referring (context: TenantContext, type: string, { types, reference, condition }: ChainedCondition): Promise<SearchParameter | undefined> {
+async function referring (
+  context: TenantContext,
+  type: string,
+  { types, reference, condition }: ChainedCondition
+): Promise<SearchParameter | undefined> {
   const from = types[0]!
   const elements = includedElements(from, reference)
-  const shape: readonly SearchParameter[] = [['_include', `${from}:${reference}:${type}`], ...identityElements(from, elements)]
+  const shape: readonly SearchParameter[] = [
+    ['_include', `${from}:${reference}:${type}`],
+    ...identityElements(from, elements)
+  ]
   // With no-store, HAPI would leave out included records.
-  const { matches, included, isCut } = await foundBy(context, { type: from, condition, shape, cacheControl: 'no-cache', isWithIncludes: true })
-  // HAPI follows at most a thousand references, several of which may lead to one record, and does not say when there are more.
+  const { matches, included, isCut } = await foundBy(context, {
+    type: from,
+    condition,
+    shape,
+    cacheControl: 'no-cache',
+    isWithIncludes: true
+  })
+  // HAPI follows at most a thousand references, several of which may lead to one record, and does not say when there
+  // are more.
   const followed = matches.reduce<number>((sum, match) => sum + referencesTo(type, match, elements), 0)
   requireFewMatches(isCut ? maxFound : Math.max(matches.length, included.length, followed))
   const ids = included.map(item => verifyAndRememberOwned(context, item, { type })?.id).filter(id => id !== undefined)
@@ -55,25 +99,67 @@ async function referring (context: TenantContext, type: string, { types, referen
 }
 
 /** The first phase of a join. */
-interface FirstPhase { readonly type: string, readonly condition: SearchParameter, readonly shape: readonly SearchParameter[], readonly cacheControl: string, readonly isWithIncludes?: boolean }
+interface FirstPhase {
+  readonly type: string
+  readonly condition: SearchParameter
+  readonly shape: readonly SearchParameter[]
+  readonly cacheControl: string
+  readonly isWithIncludes?: boolean
+}
 
-async function foundBy (context: TenantContext, { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase): Promise<Searchset> {
-  const run = (parameters: readonly SearchParameter[]) => answered(context, restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant), cacheControl)
-  const found = await searchOwn(context, { type, parameters: [condition], run, matchesIn: ({ matches }) => matches, isComplete: ({ matches }) => !isWithIncludes && matches.length < maxFound })
-  requireFewMatches(found.next === undefined ? found.matches.filter(match => verifyAndRememberOwned(context, match, { type }) !== undefined).length : maxFound)
+async function foundBy (
+  context: TenantContext,
+  { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase
+): Promise<Searchset> {
+  const run = (parameters: readonly SearchParameter[]) =>
+    answered(
+      context,
+      restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant),
+      cacheControl
+    )
+  const found = await searchOwn(context, {
+    type,
+    parameters: [condition],
+    run,
+    matchesIn: ({ matches }) => matches,
+    isComplete: ({ matches }) => !isWithIncludes && matches.length < maxFound
+  })
+  requireFewMatches(
+    found.next === undefined
+      ? found.matches.filter(match => verifyAndRememberOwned(context, match, { type }) !== undefined).length
+      : maxFound
+  )
   return found
 }
 
-async function answered (context: TenantContext, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': cacheControl, ...strictHandling } })
-  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the condition of a chain or _has.', cause: failureCause(response) })
+async function answered (
+  context: TenantContext,
+  search: ReturnType<typeof restrict>,
+  cacheControl: string
+): Promise<Searchset> {
+  const response = await sendRequest(context, {
+    ...search,
+    headers: { 'cache-control': cacheControl, ...strictHandling }
+  })
+  if ([400, 405, 422].includes(response.status)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'The datastore rejected the condition of a chain or _has.',
+      cause: failureCause(response)
+    })
+  }
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'the first phase of a joined search was not answered')
   return found
 }
 
 /** @throws {Failure} BAD_REQUEST, with what to do */
-export function requireFewMatches (found: number, message = `A chain or _has can lead over at most ${maxFound - 1} records and references. Narrow its condition, or search in two steps.`): void {
+export function requireFewMatches (
+  found: number,
+  message = `A chain or _has can lead over at most ${maxFound - 1} records and references. Narrow its condition, or search in two steps.`
+): void {
   if (found < maxFound) return
-  throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+  throw new Failure('BAD_REQUEST', {
+    message,
+    issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }]
+  })
 }

@@ -9,12 +9,16 @@ import { searchsetOf } from './searchset.js'
 import { readMeta } from './read-record.js'
 
 /**
- * The condition that keeps a search within a compartment, whose record must be the tenant's. FHIR cannot join conditions by OR,
- * so where several parameters lead there, the records are named by their ids; usually only one has matches, and is the condition.
+ * The condition that keeps a search within a compartment, whose record must be the tenant's. FHIR cannot join
+ * conditions by OR, so where several parameters lead there, the records are named by their ids; usually only one has
+ * matches, and is the condition.
  * @returns undefined when nothing can match
  * @throws {Failure} NOT_FOUND, and BAD_REQUEST when too many records would have to be named
  */
-export async function compartmentConditions (context: TenantContext, { type, within }: Pick<FhirSearch, 'type' | 'within'>): Promise<readonly SearchParameter[] | undefined> {
+export async function compartmentConditions (
+  context: TenantContext,
+  { type, within }: Pick<FhirSearch, 'type' | 'within'>
+): Promise<readonly SearchParameter[] | undefined> {
   if (within === undefined) return []
   if (!isId(within.id)) throw notFound()
   await readMeta(context, within.type, within.id)
@@ -23,7 +27,10 @@ export async function compartmentConditions (context: TenantContext, { type, wit
   const counts = await Promise.all(conditions.map(condition => countOf(context, type, condition)))
   const leading = conditions.filter((_, at) => counts[at]! > 0)
   if (leading.length < 2) return leading.length === 0 ? undefined : leading
-  requireFewMatches(counts.reduce((sum, count) => sum + count), tooMany(within))
+  requireFewMatches(
+    counts.reduce((sum, count) => sum + count),
+    tooMany(within)
+  )
   const ids = [...new Set((await Promise.all(leading.map(condition => idsMatching(context, type, condition)))).flat())]
   return ids.length === 0 ? undefined : [['_id', ids.join(',')]]
 }
@@ -33,7 +40,10 @@ const tooMany = ({ parameters }: Compartment): string =>
 
 /** How many of the tenant's records match; one where the datastore does not say. */
 async function countOf (context: TenantContext, type: string, condition: SearchParameter): Promise<number> {
-  const response = await sendRequest(context, { ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, context.tenant), headers: { 'cache-control': 'no-cache' } })
+  const response = await sendRequest(context, {
+    ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, context.tenant),
+    headers: { 'cache-control': 'no-cache' }
+  })
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'the records of a compartment were not counted')
   return found.total ?? await countMatches(context, type, [condition]) ?? 1

@@ -14,7 +14,10 @@ import { readRecord } from './read-record.js'
 /** One record as it is stored, or the parts of it that are wanted. */
 export async function fhirRead (context: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
   const query = encodeParameters(shapeParameters(plainShape(type, shape)))
-  const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
+  const response = await sendRequest(context, {
+    method: 'GET',
+    path: `${type}/${id}${query === '' ? '' : `?${query}`}`
+  })
   return shownRecord(context, response, readRecord(context, response, { type, id }, checkedJsonOf))
 }
 
@@ -25,11 +28,18 @@ export async function fhirVersionRead (context: TenantContext, request: VersionR
 }
 
 /** A record that was checked, in the datastore's own text. */
-export function shownRecord (context: TenantContext, response: BackendResponse, record: StoredResource, status: FhirResponse['status'] = 200): FhirResponse {
+export function shownRecord (
+  context: TenantContext,
+  response: BackendResponse,
+  record: StoredResource,
+  status: FhirResponse['status'] = 200
+): FhirResponse {
   return { status, record, body: rewriteUrlsInText(context, response) }
 }
 
 /** HAPI answers `_summary=text` with the body `null`, but returns the same elements by name. */
 function plainShape (type: string, shape: Projection | undefined): Projection | undefined {
-  return shape?.summary === 'text' && shape.elements === undefined ? { elements: elementsOfText(type).join(',') } : shape
+  return shape?.summary === 'text' && shape.elements === undefined
+    ? { elements: elementsOfText(type).join(',') }
+    : shape
 }

@@ -3,13 +3,26 @@ import { Failure } from '../../envelope/failures.js'
 import type { CursorContents } from '../cursor.js'
 import { countMatches } from './count-matches.js'
 import { compartmentConditions } from './compartment-conditions.js'
-import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  cursorBinding,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { FhirSearch, Projection } from '../fhir-interaction.js'
 import { truncatedIncludes } from './truncated-includes.js'
 import { includedElements } from './followed-references.js'
 import { parseInclude, formatInclude } from './include-format.js'
-import { bundleText, parseBackendBundle, namesIn, type BackendBundle, type BackendBundleEntry } from './backend-bundle.js'
+import {
+  bundleText,
+  parseBackendBundle,
+  namesIn,
+  type BackendBundle,
+  type BackendBundleEntry
+} from './backend-bundle.js'
 import type { Search, SearchParameter } from '../interaction.js'
 import { resolveChains } from './chaining.js'
 import { reportForeign, searchOwn } from './own-matches.js'
@@ -23,37 +36,85 @@ const defaultCount = 20
 /** A FHIR search: matches and included records, only the tenant's own. */
 export async function fhirSearch (context: TenantContext, request: FhirSearch): Promise<FhirResponse> {
   if (request.cursor !== undefined) {
-    const { response, opened } = await nextPage(context, request.cursor, cursorBinding(context, { route, type: request.type }))
+    const { response, opened } = await nextPage(
+      context,
+      request.cursor,
+      cursorBinding(context, { route, type: request.type })
+    )
     const bundle = requireBundle(response)
     reportForeign(context, request.type, matchesIn(bundle))
     return await shownPage(context, request, { ...opened, response, bundle })
   }
   const count = request.count ?? defaultCount
   const further = await furtherConditions(context, request)
-  if (further === undefined) return { status: 200, body: bundleText(context, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(context, request) }], shown: [] }) }
+  if (further === undefined) {
+    return {
+      status: 200,
+      body: bundleText(context, nothing, {
+        type: 'searchset',
+        total: 0,
+        links: [{ relation: 'self', url: selfUrl(context, request) }],
+        shown: []
+      })
+    }
+  }
   const conditions = [...request.parameters, ...further]
   const run = (parameters: readonly SearchParameter[]) => firstPage(context, request, { parameters, count })
-  return await shownPage(context, request, await searchOwn(context, { type: request.type, parameters: conditions, run, matchesIn: ({ bundle }) => matchesIn(bundle), isComplete: ({ bundle }) => bundle.next === undefined && request.includes.length === 0 }))
+  return await shownPage(
+    context,
+    request,
+    await searchOwn(context, {
+      type: request.type,
+      parameters: conditions,
+      run,
+      matchesIn: ({ bundle }) => matchesIn(bundle),
+      isComplete: ({ bundle }) => bundle.next === undefined && request.includes.length === 0
+    })
+  )
 }
 
-async function firstPage (context: TenantContext, requested: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
+async function firstPage (
+  context: TenantContext,
+  requested: FhirSearch,
+  { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }
+): Promise<GivenPage> {
   const shape = [...requested.includes.map(formatInclude), ...shapeParameters(shapeOf(requested))]
   const request = restrict({ type: requested.type, parameters, count, total: requested.total, shape }, context.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
-  const response = await sendRequest(context, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
+  const response = await sendRequest(context, {
+    ...request,
+    headers: { 'cache-control': 'no-cache', ...strictHandling }
+  })
   if ([400, 405, 422].includes(response.status)) throw rejectedSearch(response, parameters)
   const needsCount = requested.total === 'accurate' || count === 0
-  const countAll = async () => needsCount ? await countMatches(context, requested.type, parameters.filter(([name]) => name !== '_sort')) : undefined
+  const countAll = async () =>
+    needsCount
+      ? await countMatches(
+        context,
+        requested.type,
+        parameters.filter(([name]) => name !== '_sort')
+      )
+      : undefined
   return { response, bundle: requireBundle(response), count, countAll }
 }
 
-/** Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is `:contains` by default. */
+/**
+ * Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is
+ * `:contains` by default.
+ */
 function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
   const name = response.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
-  const message = name === undefined
-    ? 'The datastore rejected a parameter of this search or its value.'
-    : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
-  return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: failureCause(response) })
+  const message =
+    name === undefined
+      ? 'The datastore rejected a parameter of this search or its value.'
+      : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
+  return new Failure('BAD_REQUEST', {
+    message,
+    ...(name !== undefined && {
+      issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }]
+    }),
+    cause: failureCause(response)
+  })
 }
 
 function requireBundle (response: BackendResponse): BackendBundle {
@@ -62,18 +123,19 @@ function requireBundle (response: BackendResponse): BackendBundle {
   return bundle
 }
 
-const matchesIn = ({ entries }: BackendBundle): readonly unknown[] => entries.filter(isMatch).map(({ resource }) => resource)
+const matchesIn = ({ entries }: BackendBundle): readonly unknown[] =>
+  entries.filter(isMatch).map(({ resource }) => resource)
 
 /** What a compartment and joins come to; undefined when nothing can match. */
 async function furtherConditions (context: TenantContext, request: FhirSearch): Promise<SearchParameter[] | undefined> {
   const within = await compartmentConditions(context, request)
-  const joined = within && await resolveChains(context, request.type, request.joins)
+  const joined = within && (await resolveChains(context, request.type, request.joins))
   return joined && [...within, ...joined]
 }
 
 /**
- * Bundles are requested whole, because HAPI would apply `_elements` to its answer, which is a Bundle too. The references that
- * are followed are requested as well, so that they can be counted.
+ * Bundles are requested whole, because HAPI would apply `_elements` to its answer, which is a Bundle too. The
+ * references that are followed are requested as well, so that they can be counted.
  */
 function shapeOf ({ type, shape, includes }: FhirSearch): Projection | undefined {
   if (shape?.elements === undefined) return shape
@@ -94,7 +156,11 @@ type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function shownPage (context: TenantContext, request: FhirSearch, { response, bundle, count, countAll, ...before }: GivenPage): Promise<FhirResponse> {
+async function shownPage (
+  context: TenantContext,
+  request: FhirSearch,
+  { response, bundle, count, countAll, ...before }: GivenPage
+): Promise<FhirResponse> {
   const shown = ownEntries(context, request.type, bundle.entries)
   // A total that counts another tenant's records would reveal them.
   const own = shown.filter(isMatch).length
@@ -107,17 +173,24 @@ async function shownPage (context: TenantContext, request: FhirSearch, { respons
     next: bundle.next,
     paths: searchPaths(request.type),
     binding: cursorBinding(context, { route, type: request.type }),
-    contents: { count, ...total !== undefined && { total }, ...ways.length > 0 && { ways } },
+    contents: { count, ...(total !== undefined && { total }), ...(ways.length > 0 && { ways }) },
     url: `${context.fhirBase}/${request.type}`
   })
-  return { status: 200, body: bundleText(context, bundle, { type: 'searchset', total, links, note: noteOf(bundle, ways), shown }), shown: () => namesIn(shown) }
+  return {
+    status: 200,
+    body: bundleText(context, bundle, { type: 'searchset', total, links, note: noteOf(bundle, ways), shown }),
+    shown: () => namesIn(shown)
+  }
 }
 
 /** What tells a client that included records may be missing. */
 function noteOf ({ entries, isCut }: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
   if (ways.length === 0) return undefined
   const ofMode = (mode: string) => entries.filter(entry => modeOf(entry) === mode).map(({ resource }) => resource)
-  const cut = truncatedIncludes({ matches: ofMode('match'), included: ofMode('include'), isCut }, ways.map(parseInclude))
+  const cut = truncatedIncludes(
+    { matches: ofMode('match'), included: ofMode('include'), isCut },
+    ways.map(parseInclude)
+  )
   if (cut.length === 0) return undefined
   return `There may be more records than this page includes by ${cut.map(way => formatInclude(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
 }
@@ -127,11 +200,20 @@ const modeOf = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'mat
 const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match'
 
 /** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
-function ownEntries (context: TenantContext, type: string, entries: readonly BackendBundleEntry[]): BackendBundleEntry[] {
+function ownEntries (
+  context: TenantContext,
+  type: string,
+  entries: readonly BackendBundleEntry[]
+): BackendBundleEntry[] {
   return entries.filter(entry => {
     if (isMatch(entry)) return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined
     const included = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
-    return entry.search?.mode === 'include' && typeof included === 'string' && isTenantType(included) && verifyAndRememberOwned(context, entry.resource, { type: included }) !== undefined
+    return (
+      entry.search?.mode === 'include' &&
+      typeof included === 'string' &&
+      isTenantType(included) &&
+      verifyAndRememberOwned(context, entry.resource, { type: included }) !== undefined
+    )
   })
 }
 

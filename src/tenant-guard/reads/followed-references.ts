@@ -1,7 +1,10 @@
 import type { FhirElement } from '../../mappings/fhir.js'
 import { referencePath } from '../../mappings/r4/search-parameters.js'
 
-/** The elements of a type, by their names, below which are the references that a search parameter follows: `member` of a Group. */
+/**
+ * The elements of a type, by their names, below which are the references that a search parameter follows: `member` of a
+ * Group.
+ */
 export function includedElements (type: string, parameter: string): readonly string[] {
   const expression = referencePath(type, parameter) ?? ''
   return [...new Set([...expression.matchAll(/\b[A-Z]\w*\.(\w+)/g)].map(([, name]) => name!))]
@@ -21,7 +24,11 @@ function countBelow (value: unknown, type: string | undefined): number {
   // A related artifact has its canonical in `resource`.
   const { reference, resource = reference } = value as FhirElement
   if (typeof resource === 'string') return leadsElsewhere(resource, type) ? 0 : 1
-  return Object.values(value).reduce<number>((sum, item) => sum + (typeof item === 'string' ? 0 : countBelow(item, type)), 0)
+  return Object.values(value).reduce<number>(
+    (sum, item) => sum + (typeof item === 'string' ? 0 : countBelow(item, type)),
+    0
+  )
 }
 
-const leadsElsewhere = (reference: string, type: string | undefined): boolean => type !== undefined && /^[A-Z]\w*\//.test(reference) && !reference.startsWith(`${type}/`)
+const leadsElsewhere = (reference: string, type: string | undefined): boolean =>
+  type !== undefined && /^[A-Z]\w*\//.test(reference) && !reference.startsWith(`${type}/`)

@@ -1,6 +1,13 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  cursorBinding,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { History } from '../fhir-interaction.js'
 import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from './backend-bundle.js'
@@ -11,39 +18,74 @@ import { readMeta } from './read-record.js'
 
 const defaultCount = 20
 
-/** The versions of a record that is the tenant's now. A version from a time when the id was another tenant's is left out. */
+/**
+ * The versions of a record that is the tenant's now. A version from a time when the id was another tenant's is left
+ * out.
+ */
 export async function history (context: TenantContext, request: History): Promise<FhirResponse> {
   const { type, id, count = defaultCount, cursor, since } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/_history`
   const binding = cursorBinding(context, { route: `fhir ${path}`, type })
-  const response = cursor === undefined ? await firstPage(context, path, { ...request, count }) : (await nextPage(context, cursor, binding)).response
+  const response =
+    cursor === undefined
+      ? await firstPage(context, path, { ...request, count })
+      : (await nextPage(context, cursor, binding)).response
   const bundle = parseBackendBundle(response, 'history')
   if (bundle === undefined) throw unexpectedResponse(response, 'a history was not answered')
   const shown = ownVersions(context, bundle.entries, { type, id })
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
   const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
-  const links = pageLinks(context, response, self, { next: bundle.next, paths: [path], binding, contents: { count }, url })
-  return { status: 200, body: bundleText(context, bundle, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
+  const links = pageLinks(context, response, self, {
+    next: bundle.next,
+    paths: [path],
+    binding,
+    contents: { count },
+    url
+  })
+  return {
+    status: 200,
+    body: bundleText(context, bundle, { type: 'history', total, links, shown }),
+    shown: () => namesIn(shown)
+  }
 }
 
-async function firstPage (context: TenantContext, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendResponse> {
-  const parameters: SearchParameter[] = [['_count', String(count)], ...since === undefined ? [] : [['_since', since] as const]]
+async function firstPage (
+  context: TenantContext,
+  path: string,
+  { count, since }: { readonly count: number; readonly since?: string }
+): Promise<BackendResponse> {
+  const parameters: SearchParameter[] = [
+    ['_count', String(count)],
+    ...(since === undefined ? [] : [['_since', since] as const])
+  ]
   const response = await sendRequest(context, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
-  if ([400, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected these history parameters.', cause: failureCause(response) })
+  if ([400, 422].includes(response.status)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'The datastore rejected these history parameters.',
+      cause: failureCause(response)
+    })
+  }
   return response
 }
 
 /** A deletion has no resource to show whose it was, so it appears only if all other versions are the tenant's. */
-function ownVersions (context: TenantContext, entries: readonly BackendBundleEntry[], request: { readonly type: string, readonly id: string }): BackendBundleEntry[] {
+function ownVersions (
+  context: TenantContext,
+  entries: readonly BackendBundleEntry[],
+  request: { readonly type: string; readonly id: string }
+): BackendBundleEntry[] {
   const withResource = entries.filter(({ resource }) => resource !== undefined)
   const own = withResource.filter(({ resource }) => verifyAndRememberOwned(context, resource, request) !== undefined)
   if (own.length < withResource.length) return own
   return entries.filter(entry => entry.resource !== undefined || isDeletionOf(entry, request))
 }
 
-function isDeletionOf ({ request }: BackendBundleEntry, { type, id }: { readonly type: string, readonly id: string }): boolean {
+function isDeletionOf (
+  { request }: BackendBundleEntry,
+  { type, id }: { readonly type: string; readonly id: string }
+): boolean {
   const url = String(request?.url ?? '')
   return request?.method === 'DELETE' && (url === `${type}/${id}` || url.startsWith(`${type}/${id}/_history/`))
 }

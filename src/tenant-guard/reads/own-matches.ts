@@ -1,5 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
-import { sendRequest, jsonOf, verifyAndRememberOwned, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  jsonOf,
+  verifyAndRememberOwned,
+  reportIncident,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { identityElements, restrict, strictHandling } from '../restrict.js'
 import { pageLink, searchPaths } from './page-link.js'
@@ -17,19 +24,29 @@ interface OwnSearch<T> {
   readonly parameters: readonly SearchParameter[]
   readonly run: (parameters: readonly SearchParameter[]) => Promise<T>
   readonly matchesIn: (result: T) => readonly unknown[]
-  /** Whether the result has all matches and nothing that depends on those of others, so that it is enough to leave them out. */
+  /**
+   * Whether the result has all matches and nothing that depends on those of others, so that it is enough to leave them
+   * out.
+   */
   readonly isComplete: (result: T) => boolean
 }
 
 /**
- * The result of a search among the tenant's own records. A datastore that returns records of others all the same is asked again
- * for the tenant's records by their ids, so that entries, pages and total are those of a datastore without the others. Of a whole
- * result the caller leaves them out.
+ * The result of a search among the tenant's own records. A datastore that returns records of others all the same is
+ * asked again for the tenant's records by their ids, so that entries, pages and total are those of a datastore without
+ * the others. Of a whole result the caller leaves them out.
  */
-export async function searchOwn<T> (context: TenantContext, { type, parameters, run, matchesIn, isComplete }: OwnSearch<T>): Promise<T> {
+export async function searchOwn<T> (
+  context: TenantContext,
+  { type, parameters, run, matchesIn, isComplete }: OwnSearch<T>
+): Promise<T> {
   const result = await run(parameters)
   if (reportForeign(context, type, matchesIn(result)) === 0 || isComplete(result)) return result
-  const ids = await findOwnIds(context, type, parameters.filter(([name]) => name !== '_sort'))
+  const ids = await findOwnIds(
+    context,
+    type,
+    parameters.filter(([name]) => name !== '_sort')
+  )
   return await run([...parameters, ['_id', ids.length === 0 ? noRecord : ids.join(',')]])
 }
 
@@ -40,10 +57,20 @@ export function reportForeign (context: TenantContext, type: string, matches: re
   return records
 }
 
-/** @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be found */
-async function findOwnIds (context: TenantContext, type: string, parameters: readonly SearchParameter[]): Promise<string[]> {
+/**
+ * @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be
+ * found
+ */
+async function findOwnIds (
+  context: TenantContext,
+  type: string,
+  parameters: readonly SearchParameter[]
+): Promise<string[]> {
   const ids = new Set<string>()
-  let page = await fetchPage(context, restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityElements(type) }, context.tenant))
+  let page = await fetchPage(
+    context,
+    restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityElements(type) }, context.tenant)
+  )
   for (let pages = 1; ; pages++) {
     for (const match of page.matches) {
       const id = verifyAndRememberOwned(context, match, { type })?.id
@@ -51,13 +78,20 @@ async function findOwnIds (context: TenantContext, type: string, parameters: rea
     }
     if (page.next === undefined) return [...ids]
     const link = pageLink(page.next, context.backend.baseUrl, searchPaths(type))
-    if (link === undefined || pages === maxPages) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' } })
+    if (link === undefined || pages === maxPages) {
+      throw new Failure('BACKEND_ERROR', {
+        cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' }
+      })
+    }
     page = await fetchPage(context, { method: 'GET', path: link })
   }
 }
 
 async function fetchPage (context: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
-  const response = await sendRequest(context, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
+  const response = await sendRequest(context, {
+    ...request,
+    headers: { 'cache-control': 'no-cache', ...strictHandling }
+  })
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
   return found

@@ -15,8 +15,17 @@ export function linkUrl (url: string, requested: readonly SearchParameter[]): st
 }
 
 /** The parameters of a page by which an interaction without a query of its own is asked. */
-export function pageParameters ({ count, cursor }: { readonly count?: number, readonly cursor?: string }): SearchParameter[] {
-  return [...count === undefined ? [] : [['_count', String(count)] as const], ...cursor === undefined ? [] : [['_cursor', cursor] as const]]
+export function pageParameters ({
+  count,
+  cursor
+}: {
+  readonly count?: number
+  readonly cursor?: string
+}): SearchParameter[] {
+  return [
+    ...(count === undefined ? [] : [['_count', String(count)] as const]),
+    ...(cursor === undefined ? [] : [['_cursor', cursor] as const])
+  ]
 }
 
 /** What a page is continued with. */
@@ -32,20 +41,34 @@ interface Continuation {
 }
 
 /**
- * The links of a page: its own address, and where there is one the next page's, which holds the datastore's link sealed.
+ * The links of a page: its own address, and where there is one the next page's, which holds the datastore's link
+ * sealed.
  * @throws {Failure} BACKEND_ERROR for a link that leads elsewhere, since leaving it out would end the result early
  */
-export function pageLinks (context: TenantContext, response: BackendResponse, self: string, { next, paths, binding, contents, url }: Continuation): BundleLink[] {
+export function pageLinks (
+  context: TenantContext,
+  response: BackendResponse,
+  self: string,
+  { next, paths, binding, contents, url }: Continuation
+): BundleLink[] {
   const links: BundleLink[] = [{ relation: 'self', url: self }]
   if (next === undefined) return links
   const link = pageLink(next, context.backend.baseUrl, paths)
-  if (link === undefined) throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  if (link === undefined) {
+    throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  }
   const cursor = context.cursors.seal({ ...contents, link, filters: '' }, binding)
   return [...links, { relation: 'next', url: `${url}?_cursor=${cursor}` }]
 }
 
-/** The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result */
-export async function nextPage (context: TenantContext, cursor: string, binding: CursorBinding): Promise<{ readonly response: BackendResponse, readonly opened: CursorContents }> {
+/**
+ * The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result
+ */
+export async function nextPage (
+  context: TenantContext,
+  cursor: string,
+  binding: CursorBinding
+): Promise<{ readonly response: BackendResponse; readonly opened: CursorContents }> {
   const opened = context.cursors.open(cursor, binding)
   const response = await sendRequest(context, { method: 'GET', path: opened.link })
   if (response.status === 404 || response.status === 410) throw invalidCursor()

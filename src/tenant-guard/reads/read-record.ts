@@ -1,7 +1,15 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  jsonOf,
+  notFound,
+  verifyAndRememberOwned,
+  ownershipScope,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 
 /** The identity and version of a record of the tenant's; unknown, deleted and foreign ones are NOT_FOUND. */
 export async function readMeta (context: TenantContext, type: string, id: string): Promise<StoredResource> {
@@ -10,7 +18,12 @@ export async function readMeta (context: TenantContext, type: string, id: string
 }
 
 /** The record that was read; foreign, unknown and deleted ones give the same failure. */
-export function readRecord (context: TenantContext, response: BackendResponse, request: { readonly type: string, readonly id: string }, json = jsonOf): StoredResource {
+export function readRecord (
+  context: TenantContext,
+  response: BackendResponse,
+  request: { readonly type: string; readonly id: string },
+  json = jsonOf
+): StoredResource {
   // Some servers call an id that they could never have given a bad request.
   if ([400, 404, 410].includes(response.status)) throw forgetAndNotFound(context, `${request.type}/${request.id}`)
   if (response.status !== 200) throw unexpectedResponse(response, 'a read was not answered')

@@ -1,7 +1,15 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { referencePath, parameterOf } from '../../mappings/r4/search-parameters.js'
-import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  jsonOf,
+  notFound,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../resource-types.js'
 import { restrict } from '../restrict.js'
@@ -23,23 +31,38 @@ const maxIncludes = 60
 /** Reads a record and what is one reference away from it, in one search. */
 export async function readRelated (context: TenantContext, { type, id, includes }: RelatedRead): Promise<Related> {
   requireKnown(type, includes)
-  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) }, context.tenant)
+  const search = restrict(
+    { type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) },
+    context.tenant
+  )
   // With no-store, HAPI would leave out included records; without both, it repeats an earlier result for a minute.
   const response = await sendRequest(context, { ...search, headers: { 'cache-control': 'no-cache' } })
-  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: failureCause(response) })
+  if ([400, 405, 422].includes(response.status)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'The datastore does not support following one of these references.',
+      cause: failureCause(response)
+    })
+  }
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a read with related records was not answered')
-  const record = found.matches.map(match => verifyAndRememberOwned(context, match, { type, id })).find(match => match !== undefined)
+  const record = found.matches
+    .map(match => verifyAndRememberOwned(context, match, { type, id }))
+    .find(match => match !== undefined)
   reportForeign(context, type, found.matches)
   if (record === undefined) throw notFound()
   return { record, related: ownOnes(context, found.included, record), cutTypes: cutTypesOf(found, includes) }
 }
 
 function requireKnown (type: string, includes: readonly Include[]): void {
-  const isKnown = (include: Include): boolean => isTenantType(include.type) && referencePath(include.type, include.parameter) !== undefined &&
-    (include.direction === 'revinclude' || include.type === type) && (include.target === undefined || isTenantType(include.target))
+  const isKnown = (include: Include): boolean =>
+    isTenantType(include.type) &&
+    referencePath(include.type, include.parameter) !== undefined &&
+    (include.direction === 'revinclude' || include.type === type) &&
+    (include.target === undefined || isTenantType(include.target))
   if (includes.length > maxIncludes || !includes.every(isKnown)) {
-    throw new Failure('BAD_REQUEST', { message: `Name at most ${maxIncludes} R4 reference search parameters, as Type:parameter.` })
+    throw new Failure('BAD_REQUEST', {
+      message: `Name at most ${maxIncludes} R4 reference search parameters, as Type:parameter.`
+    })
   }
 }
 

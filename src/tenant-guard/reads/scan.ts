@@ -20,7 +20,10 @@ export interface ScanPosition {
   readonly searching: (parameters: readonly SearchParameter[], count: number) => BackendRequest
 }
 
-/** Where a walk begins, ISO 8601: after the last change of a record that was met, or with the first change that is wanted. */
+/**
+ * Where a walk begins, ISO 8601: after the last change of a record that was met, or with the first change that is
+ * wanted.
+ */
 interface WalkStart { readonly after?: string | undefined, readonly from?: string | undefined }
 
 /** What a walk meets at a time. */
@@ -36,9 +39,10 @@ type Records = readonly StoredResource[]
 const usualPageSize = 1_000
 
 /**
- * Every record that exists throughout the walk, at least once, a page at a time, with the places from which a later walk can
- * continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met there, and a deletion
- * moves none. The records of one instant get a search of their own, because a page may end among them.
+ * Every record that exists throughout the walk, at least once, a page at a time, with the places from which a later
+ * walk can continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met
+ * there, and a deletion moves none. The records of one instant get a search of their own, because a page may end among
+ * them.
  */
 export async function * scanChunks (position: ScanPosition, start: WalkStart = {}): AsyncGenerator<ScanChunk> {
   let { after } = start
@@ -63,11 +67,20 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
   const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
   for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested again.
+      // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested
+      // again.
       for (let attempt = 1; ; attempt++) {
-        const { records } = await ask(position, position.searching([...since, ['_sort', '_lastUpdated']], count), onePage(count))
+        const { records } = await ask(
+          position,
+          position.searching([...since, ['_sort', '_lastUpdated']], count),
+          onePage(count)
+        )
         if (isOrdered(records, after)) return records
-        if (attempt === maxAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
+        if (attempt === maxAttempts) {
+          throw new Failure('BACKEND_ERROR', {
+            cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' }
+          })
+        }
       }
     } catch (error) {
       if (!isResponseTooLarge(error) || count === 1) throw error
@@ -91,7 +104,11 @@ async function * recordsAt (position: ScanPosition, instant: string, most: numbe
   }
 }
 
-async function * linkedPages (position: ScanPosition, search: BackendRequest, { count, most }: { readonly count: number, readonly most: number }): AsyncGenerator<Records> {
+async function * linkedPages (
+  position: ScanPosition,
+  search: BackendRequest,
+  { count, most }: { readonly count: number; readonly most: number }
+): AsyncGenerator<Records> {
   const first = await ask(position, search, onePage(count))
   const isComplete = first.next !== undefined || first.records.length < most
   let page = isComplete ? first : await ask(position, search, allPages)
@@ -107,12 +124,18 @@ interface Page { readonly records: Records, readonly next: string | undefined }
 async function ask ({ send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string): Promise<Page> {
   // A server that ignores an unknown condition would show too much.
   const response = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  if (response.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
+  if (response.status === 400) {
+    throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
+  }
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
-  if (!found.matches.every(match => isRecord(match, type))) throw unexpectedResponse(response, 'a record has no id or no time of its last change')
+  if (!found.matches.every(match => isRecord(match, type))) {
+    throw unexpectedResponse(response, 'a record has no id or no time of its last change')
+  }
   const next = found.next === undefined ? undefined : pageLink(found.next, baseUrl, searchPaths(type))
-  if (found.next !== undefined && next === undefined) throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  if (found.next !== undefined && next === undefined) {
+    throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  }
   return { records: found.matches as Records, next }
 }
 
@@ -121,7 +144,10 @@ function isRecord (value: unknown, type: string): boolean {
   return resourceType === type && isId(id) && !Number.isNaN(Date.parse(String(meta?.lastUpdated)))
 }
 
-/** Whether a page is what was asked for: if a datastore ignored the order or the condition, the walk would miss records or never end. */
+/**
+ * Whether a page is what was asked for: if a datastore ignored the order or the condition, the walk would miss records
+ * or never end.
+ */
 function isOrdered (records: Records, after: string | undefined): boolean {
   const times = [...after === undefined ? [] : [after], ...records.map(({ meta }) => meta.lastUpdated!)]
   const isSorted = times.every((time, at) => at === 0 || Date.parse(time) >= Date.parse(times[at - 1]!))

@@ -2,7 +2,15 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
 import { countMatches } from './count-matches.js'
-import { sendRequest, failureCause, cursorBinding, jsonOf, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  cursorBinding,
+  jsonOf,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { Search } from '../interaction.js'
 import type { Page } from './page.js'
 import { pageLink, searchPaths } from './page-link.js'
@@ -17,15 +25,46 @@ export async function search (context: TenantContext, request: Search): Promise<
   if (request.cursor !== undefined) return continued(context, request, request.cursor)
   const count = request.count ?? defaultCount
   const { type, parameters } = request
-  return await pageOf(context, request, await searchOwn(context, { type, parameters, run: all => firstPage(context, { type, parameters: all, count }), matchesIn: ({ found }) => found.matches, isComplete: ({ found }) => found.next === undefined }))
+  return await pageOf(
+    context,
+    request,
+    await searchOwn(context, {
+      type,
+      parameters,
+      run: all => firstPage(context, { type, parameters: all, count }),
+      matchesIn: ({ found }) => found.matches,
+      isComplete: ({ found }) => found.next === undefined
+    })
+  )
 }
 
-async function firstPage (context: TenantContext, { type, parameters, count }: Pick<Search, 'type' | 'parameters'> & { readonly count: number }): Promise<FoundPage> {
+async function firstPage (
+  context: TenantContext,
+  { type, parameters, count }: Pick<Search, 'type' | 'parameters'> & { readonly count: number }
+): Promise<FoundPage> {
   const request = restrict({ type, parameters, count, total: 'accurate' }, context.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
-  const response = await sendRequest(context, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
-  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a filter or its value.', cause: failureCause(response) })
-  return { response, found: foundIn(response), count, countAll: () => countMatches(context, type, parameters.filter(([name]) => name !== '_sort')) }
+  const response = await sendRequest(context, {
+    ...request,
+    headers: { 'cache-control': 'no-cache', ...strictHandling }
+  })
+  if ([400, 405, 422].includes(response.status)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'The datastore rejected a filter or its value.',
+      cause: failureCause(response)
+    })
+  }
+  return {
+    response,
+    found: foundIn(response),
+    count,
+    countAll: () =>
+      countMatches(
+        context,
+        type,
+        parameters.filter(([name]) => name !== '_sort')
+      )
+  }
 }
 
 function foundIn (response: BackendResponse): Searchset {
@@ -46,7 +85,10 @@ async function continued (context: TenantContext, request: Search, cursor: strin
 }
 
 function contradicts ({ parameters, count }: Search, opened: CursorContents): boolean {
-  return (parameters.length > 0 && filtersHash(parameters) !== opened.filters) || (count !== undefined && count !== opened.count)
+  return (
+    (parameters.length > 0 && filtersHash(parameters) !== opened.filters) ||
+    (count !== undefined && count !== opened.count)
+  )
 }
 
 /** An answer, and what is known of its search from the page before. */
@@ -57,15 +99,30 @@ type FoundPage = Partial<CursorContents> & Pick<CursorContents, 'count'> & {
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function pageOf (context: TenantContext, request: Search, { response, found, count, countAll, ...before }: FoundPage): Promise<Page> {
-  const resources = found.matches.map(match => verifyAndRememberOwned(context, match, { type: request.type })).filter(record => record !== undefined)
+async function pageOf (
+  context: TenantContext,
+  request: Search,
+  { response, found, count, countAll, ...before }: FoundPage
+): Promise<Page> {
+  const resources = found.matches
+    .map(match => verifyAndRememberOwned(context, match, { type: request.type }))
+    .filter(record => record !== undefined)
   // A total that counts another tenant's records would reveal them.
   const isOwn = resources.length === found.matches.length
   const counted = isOwn ? found.total : undefined
-  const total = countAll === undefined ? before.total : counted ?? (found.next === undefined ? resources.length : isOwn ? await countAll() : undefined)
-  if (found.next === undefined) return { resources, ...total !== undefined && { total } }
+  const total =
+    countAll === undefined
+      ? before.total
+      : (counted ?? (found.next === undefined ? resources.length : isOwn ? await countAll() : undefined))
+  if (found.next === undefined) return { resources, ...(total !== undefined && { total }) }
   const link = pageLink(found.next, context.backend.baseUrl, searchPaths(request.type))
-  if (link === undefined) throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  if (link === undefined) {
+    throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+  }
   const filters = before.filters ?? filtersHash(request.parameters)
-  return { resources, ...total !== undefined && { total }, cursor: context.cursors.seal({ link, count, filters, total }, cursorBinding(context, request)) }
+  return {
+    resources,
+    ...(total !== undefined && { total }),
+    cursor: context.cursors.seal({ link, count, filters, total }, cursorBinding(context, request))
+  }
 }

@@ -15,9 +15,12 @@ export interface Searchset {
 /** Reads a Bundle of type searchset; undefined for anything else. Notes of the server are left out. */
 export function searchsetOf (value: unknown): Searchset | undefined {
   const { resourceType, type, total, link = [], entry = [] } = (value ?? {}) as Record<string, unknown>
-  if (resourceType !== 'Bundle' || type !== 'searchset' || !isElementArray(link) || !isElementArray(entry)) return undefined
+  if (resourceType !== 'Bundle' || type !== 'searchset' || !isElementArray(link) || !isElementArray(entry)) {
+    return undefined
+  }
   const next = link.find(({ relation }) => relation === 'next')?.url
-  const ofMode = (mode: string): unknown[] => entry.filter(item => modeOf(item) === mode).map(({ resource }) => resource)
+  const ofMode = (mode: string): unknown[] =>
+    entry.filter(item => modeOf(item) === mode).map(({ resource }) => resource)
   return {
     matches: ofMode('match'),
     included: ofMode('include'),
@@ -27,8 +30,13 @@ export function searchsetOf (value: unknown): Searchset | undefined {
   }
 }
 
-/** Whether a server says that more could have come along. Azure links to the rest, and used to note that it left it out. */
-export function isTruncated (links: ReadonlyArray<Record<string, unknown>>, entries: ReadonlyArray<Record<string, unknown>>): boolean {
+/**
+ * Whether a server says that more could have come along. Azure links to the rest, and used to note that it left it out.
+ */
+export function isTruncated (
+  links: ReadonlyArray<Record<string, unknown>>,
+  entries: ReadonlyArray<Record<string, unknown>>
+): boolean {
   return links.some(({ relation }) => relation === 'related') || entries.some(item => modeOf(item) === 'outcome')
 }
 

@@ -1,6 +1,13 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  jsonOf,
+  notFound,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { VersionRead } from '../interaction.js'
 import { isId } from '../resource-types.js'
 import { readRecord } from './read-record.js'
@@ -12,10 +19,15 @@ interface FoundVersion { readonly record: StoredResource, readonly response: Bac
 export async function versionOf (context: TenantContext, { type, id, version }: VersionRead): Promise<FoundVersion> {
   const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}` })
   const current = readRecord(context, response, { type, id })
-  return current.meta.versionId === version ? { record: current, response } : await earlier(context, { type, id, version })
+  return current.meta.versionId === version
+    ? { record: current, response }
+    : await earlier(context, { type, id, version })
 }
 
-async function earlier (context: TenantContext, { type, id, version }: Omit<VersionRead, 'kind'>): Promise<FoundVersion> {
+async function earlier (
+  context: TenantContext,
+  { type, id, version }: Omit<VersionRead, 'kind'>
+): Promise<FoundVersion> {
   if (!isId(version) || (/^\d+$/.test(version) && !isNumericVersion(version))) throw notFound()
   const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}/_history/${version}` })
   if ([400, 404, 410].includes(response.status)) throw notFound()

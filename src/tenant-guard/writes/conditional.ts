@@ -3,9 +3,23 @@ import type { BackendResponse, BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  jsonOf,
+  notFound,
+  verifyAndRememberOwned,
+  reportIncident,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
-import type { ConditionalCreate, ConditionalDelete, ConditionalPatch, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
+import type {
+  ConditionalCreate,
+  ConditionalDelete,
+  ConditionalPatch,
+  ConditionalUpdate,
+  Criteria
+} from '../fhir-interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
 import { withStoredResource } from './stored-resource.js'
 import { fhirUpdate } from './fhir-writes.js'
@@ -14,7 +28,16 @@ import { requireMutable } from '../policy.js'
 import { tenantCriteria } from '../restrict.js'
 import { withCriteriaLock } from './criteria-lock.js'
 import { findSingleMutableMatch, findSingleMatch } from './single-match.js'
-import { uncertainOutcomeMessage, notCreated, remove, createRequest, update, preferRepresentation, toWriteResult, type Written } from './writes.js'
+import {
+  uncertainOutcomeMessage,
+  notCreated,
+  remove,
+  createRequest,
+  update,
+  preferRepresentation,
+  toWriteResult,
+  type Written
+} from './writes.js'
 
 /** How often a write is tried when another one with the same criteria interferes. */
 const maxTries = 6
@@ -23,44 +46,74 @@ const settleMs = 250
 
 /** A new record, unless one of the tenant's meets the criteria: then that one, unchanged. */
 export async function conditionalCreate (context: TenantContext, request: ConditionalCreate): Promise<FhirResponse> {
-  const { record, response, isMade } = await withCriteriaLock(context, request.criteria, () => makeOrFind(context, request))
+  const { record, response, isMade } = await withCriteriaLock(context, request.criteria, () =>
+    makeOrFind(context, request)
+  )
   return shownRecord(context, response, record, isMade ? 201 : 200)
 }
 
 /** The new record, or the one of the tenant's that meets the criteria. */
-async function makeOrFind (context: TenantContext, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
+async function makeOrFind (
+  context: TenantContext,
+  { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>
+): Promise<Written & { readonly isMade: boolean }> {
   const checked = await createRequest(context, { type, resource })
   const headers = { ...preferRepresentation, 'if-none-exist': tenantCriteria(criteria, context.tenant) }
   for (let attempt = 1; ; attempt++) {
-    const response = await withStoredResource(context, await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
-    if (response.status === 412 || isForeign(context, response, type)) return await findOrMake(context, { type, criteria, body: printJson(checked.resource) })
-    if (response.status === 201 || response.status === 200) return { record: toWriteResult(context, response, { kind: 'conditional-create', type }), response, isMade: response.status === 201 }
+    const response = await withStoredResource(
+      context,
+      await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }),
+      { type }
+    )
+    if (response.status === 412 || isForeign(context, response, type)) {
+      return await findOrMake(context, { type, criteria, body: printJson(checked.resource) })
+    }
+    if (response.status === 201 || response.status === 200) {
+      return {
+        record: toWriteResult(context, response, { kind: 'conditional-create', type }),
+        response,
+        isMade: response.status === 201
+      }
+    }
     // While the first is being stored, HAPI refuses the others instead of returning it.
-    if (response.status !== 409 || attempt === maxTries) throw await notCreated(context, response, { ...checked, hasCriteria: true })
+    if (response.status !== 409 || attempt === maxTries) {
+      throw await notCreated(context, response, { ...checked, hasCriteria: true })
+    }
     await pause(tryAgainMs * attempt)
   }
 }
 
 /** Whether the datastore found a record that is not the tenant's. */
 function isForeign (context: TenantContext, response: BackendResponse, type: string): boolean {
-  if (response.status !== 200 || verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type }) !== undefined) return false
+  if (
+    response.status !== 200 ||
+    verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type }) !== undefined
+  ) { return false }
   reportIncident(context, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
   return true
 }
 
 /** The same for a datastore that finds several records, or one of another tenant: only the tenant's own count. */
-async function findOrMake (context: TenantContext, { type, criteria, body }: { readonly type: string, readonly criteria: Criteria, readonly body: string }): Promise<Written & { readonly isMade: boolean }> {
+async function findOrMake (
+  context: TenantContext,
+  { type, criteria, body }: { readonly type: string; readonly criteria: Criteria; readonly body: string }
+): Promise<Written & { readonly isMade: boolean }> {
   const found = await findSingleMatch(context, criteria)
-  const request: BackendRequest = found === undefined ? { method: 'POST', path: type, headers: preferRepresentation, body } : { method: 'GET', path: `${type}/${found.id}` }
+  const request: BackendRequest =
+    found === undefined
+      ? { method: 'POST', path: type, headers: preferRepresentation, body }
+      : { method: 'GET', path: `${type}/${found.id}` }
   const response = await withStoredResource(context, await sendRequest(context, request), { type })
   const isMade = response.status === 201
-  if (!isMade && (found === undefined || response.status !== 200)) throw unexpectedResponse(response, 'a conditional create was not answered')
+  if (!isMade && (found === undefined || response.status !== 200)) {
+    throw unexpectedResponse(response, 'a conditional create was not answered')
+  }
   return { record: toWriteResult(context, response, { kind: 'conditional-create', type }), response, isMade }
 }
 
 /**
- * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to a
- * new record, so one that comes with an id and meets nothing is not found.
+ * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to
+ * a new record, so one that comes with an id and meets nothing is not found.
  */
 export async function conditionalUpdate (context: TenantContext, request: ConditionalUpdate): Promise<FhirResponse> {
   return await withCriteriaLock(context, request.criteria, () => updateOrCreate(context, request))
@@ -69,24 +122,40 @@ export async function conditionalUpdate (context: TenantContext, request: Condit
 async function updateOrCreate (context: TenantContext, request: ConditionalUpdate): Promise<FhirResponse> {
   for (let attempt = 1; ; attempt++) {
     const found = await findSingleMutableMatch(context, request.criteria)
-    const response = found === undefined ? await updateOfNone(context, request) : await updateOf(context, request, found)
+    const response =
+      found === undefined ? await updateOfNone(context, request) : await updateOf(context, request, found)
     if (response !== undefined) return response
     if (attempt === maxTries) throw new Failure('CONFLICT')
     await pause(tryAgainMs * attempt)
   }
 }
 
-async function updateOf (context: TenantContext, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirResponse> {
-  if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id' })
-  return await fhirUpdate(context, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
+async function updateOf (
+  context: TenantContext,
+  { type, resource, version }: ConditionalUpdate,
+  found: StoredResource
+): Promise<FhirResponse> {
+  if (resource.id !== undefined && resource.id !== found.id) {
+    throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id' })
+  }
+  return await fhirUpdate(context, {
+    kind: 'update',
+    type,
+    id: found.id,
+    resource,
+    ...(version !== undefined && { version })
+  })
 }
 
 /**
- * A new record where none met the criteria. When another request made one in the meantime, that one is changed, if it is still
- * as that request left it: otherwise it is unknown whether it meets the criteria.
+ * A new record where none met the criteria. When another request made one in the meantime, that one is changed, if it
+ * is still as that request left it: otherwise it is unknown whether it meets the criteria.
  * @returns undefined when it is not, and nothing was done
  */
-async function updateOfNone (context: TenantContext, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirResponse | undefined> {
+async function updateOfNone (
+  context: TenantContext,
+  { type, resource, criteria, version }: ConditionalUpdate
+): Promise<FhirResponse | undefined> {
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw notFound()
   const { record, response, isMade } = await makeOrFind(context, { type, resource, criteria })
@@ -105,16 +174,30 @@ async function updateOfNone (context: TenantContext, { type, resource, criteria,
 }
 
 /** A patch of the one record that meets the criteria. */
-export async function conditionalPatch (context: TenantContext, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirResponse> {
+export async function conditionalPatch (
+  context: TenantContext,
+  { type, patch, criteria, version }: ConditionalPatch
+): Promise<FhirResponse> {
   const found = await findSingleMutableMatch(context, criteria)
   if (found === undefined) throw notFound()
-  return await fhirPatch(context, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
+  return await fhirPatch(context, {
+    kind: 'patch',
+    type,
+    id: found.id,
+    patch,
+    ...(version !== undefined && { version })
+  })
 }
 
 /** Deletes the one record that meets the criteria; it is no failure if none does, unless a version is required. */
-export async function conditionalDelete (context: TenantContext, { type, criteria, version }: ConditionalDelete): Promise<FhirResponse> {
+export async function conditionalDelete (
+  context: TenantContext,
+  { type, criteria, version }: ConditionalDelete
+): Promise<FhirResponse> {
   const found = await findSingleMutableMatch(context, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
-  if (found !== undefined) await remove(context, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
+  if (found !== undefined) {
+    await remove(context, { kind: 'delete', type, id: found.id, ...(version !== undefined && { version }) })
+  }
   return { status: 204 }
 }

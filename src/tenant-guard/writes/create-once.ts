@@ -26,15 +26,26 @@ const maxTries = 6
 const tryAgainMs = 50
 
 /** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
-export async function createOnce (context: TenantContext, { type, resource, marks, seenAt, since }: CreateOnce): Promise<WriteResponse> {
+export async function createOnce (
+  context: TenantContext,
+  { type, resource, marks, seenAt, since }: CreateOnce
+): Promise<WriteResponse> {
   const checked = await createRequest(context, { type, resource }, { code: marks[0], seenAt })
   let sought: readonly string[] = marks
   for (let attempt = 1; ; attempt++) {
     const headers = { ...preferRepresentation, 'if-none-exist': conditionOf(context, sought) }
-    const response = await withStoredResource(context, await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
-    if (response.status === 201) return { record: toWriteResult(context, response, { kind: 'create-once', type }), isNew: true, response }
+    const response = await withStoredResource(
+      context,
+      await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }),
+      { type }
+    )
+    if (response.status === 201) {
+      return { record: toWriteResult(context, response, { kind: 'create-once', type }), isNew: true, response }
+    }
     const found = response.status === 200 ? toWriteResult(context, response, { kind: 'create-once', type }) : undefined
-    if (found !== undefined && markTime(context, found, sought) >= since.getTime()) return { record: found, isNew: false, response }
+    if (found !== undefined && markTime(context, found, sought) >= since.getTime()) {
+      return { record: found, isNew: false, response }
+    }
     // An earlier mark leads to an old record, or to a second one besides the newer.
     const isOld = (found !== undefined || response.status === 412) && sought.length > 1
     // While the first is being stored, HAPI refuses the others instead of returning it.
@@ -46,16 +57,31 @@ export async function createOnce (context: TenantContext, { type, resource, mark
 }
 
 function conditionOf ({ tenant }: TenantContext, marks: readonly string[]): string {
-  if (!marks.every(mark => /^[\w-]{1,64}$/.test(mark))) throw new Error('a mark has 1 to 64 characters of A-Z a-z 0-9 _ -')
+  if (!marks.every(mark => /^[\w-]{1,64}$/.test(mark))) {
+    throw new Error('a mark has 1 to 64 characters of A-Z a-z 0-9 _ -')
+  }
   const anyMark = marks.map(mark => `${escaped(idempotencyTagSystem(tenant))}|${mark}`).join(',')
   return encodeParameters([['_tag', anyMark], ['_tag', tenantToken(tenant)]])
 }
 
-/** When the request that made a record was first seen, in milliseconds; Infinity where the datastore kept the mark alone. */
-function markTime ({ tenant }: TenantContext, { meta: { tag = [] } }: StoredResource, marks: readonly string[]): number {
-  const mark = tag.find(({ system, code }) => system === idempotencyTagSystem(tenant) && marks.includes(code!)) as { display?: string } | undefined
+/**
+ * When the request that made a record was first seen, in milliseconds; Infinity where the datastore kept the mark
+ * alone.
+ */
+function markTime (
+  { tenant }: TenantContext,
+  { meta: { tag = [] } }: StoredResource,
+  marks: readonly string[]
+): number {
+  const mark = tag.find(({ system, code }) => system === idempotencyTagSystem(tenant) && marks.includes(code!)) as
+    { display?: string } | undefined
   // A server that ignores a condition would return any record of the tenant.
-  if (mark === undefined) throw new Failure('BACKEND_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'a conditional create showed a record that is not what was sought' } })
+  if (mark === undefined) {
+    throw new Failure('BACKEND_ERROR', {
+      message: uncertainOutcomeMessage,
+      cause: { reason: 'a conditional create showed a record that is not what was sought' }
+    })
+  }
   const time = Date.parse(mark.display ?? '')
   return Number.isNaN(time) ? Infinity : time
 }

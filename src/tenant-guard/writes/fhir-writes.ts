@@ -21,7 +21,9 @@ export async function fhirCreateOnce (context: TenantContext, request: CreateOnc
   return shownRecord(context, response, record, isNew ? 201 : 200)
 }
 
-/** Replaces a record. If the client's version is not the stored one, its precondition has failed; that is no conflict. */
+/**
+ * Replaces a record. If the client's version is not the stored one, its precondition has failed; that is no conflict.
+ */
 export async function fhirUpdate (context: TenantContext, request: FhirUpdate): Promise<FhirResponse> {
   await requireValidVersion(context, request)
   const { record, response } = await preconditioned(request.version, () => update(context, request))
@@ -38,7 +40,10 @@ export async function fhirDelete (context: TenantContext, request: FhirDelete): 
  * A version that is not a number in range is compared here: HAPI, which numbers versions, fails with an error.
  * @throws {Failure} PRECONDITION_FAILED
  */
-export async function requireValidVersion (context: TenantContext, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
+export async function requireValidVersion (
+  context: TenantContext,
+  { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>
+): Promise<void> {
   if (version === undefined || isNumericVersion(version)) return
   if ((await readMeta(context, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
 }

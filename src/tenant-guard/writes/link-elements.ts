@@ -1,6 +1,7 @@
 /**
  * The elements of R4 of type uri, url or canonical, without those whose name also has free text. A value like
- * `Questionnaire/1` there leads to a record, though it is no Reference. A test compares the list with the R4 definitions.
+ * `Questionnaire/1` there leads to a record, though it is no Reference. A test compares the list with the R4
+ * definitions.
  */
 export const uriElements: ReadonlySet<string> = new Set(`
   answerValueSet authority authorizationUrl base baseDefinition capabilities compartment contentReference
@@ -13,7 +14,9 @@ export const uriElements: ReadonlySet<string> = new Set(`
   targetProfile targetUri topic transform uri valueCanonical valueSet valueUri valueUrl workflow url
 `.trim().split(/\s+/))
 
-/** Elements whose `reference` is a uri, an Expression's or an education material's; none of these names has a Reference. */
+/**
+ * Elements whose `reference` is a uri, an Expression's or an education material's; none of these names has a Reference.
+ */
 export const uriReferenceParents: ReadonlySet<string> = new Set([
   'criteria', 'defaultValueExpression', 'definitionExpression', 'education', 'expression', 'fixedExpression',
   'patternExpression', 'valueExpression'

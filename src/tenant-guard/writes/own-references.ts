@@ -23,8 +23,9 @@ export type LinkKind = 'reference' | 'canonical' | 'url' | 'uri' | 'oid' | 'uuid
 const linkKinds: ReadonlySet<string> = new Set<LinkKind>(['canonical', 'url', 'uri', 'oid', 'uuid', 'xhtml'])
 
 /**
- * A resource with each text that may lead to a record mapped to another, by the types that R4 gives to elements; strings, codes
- * and values of identifiers are never among them: http://hl7.org/fhir/R4/http.html#trules. Changes the resource in place.
+ * A resource with each text that may lead to a record mapped to another, by the types that R4 gives to elements;
+ * strings, codes and values of identifiers are never among them: http://hl7.org/fhir/R4/http.html#trules. Changes the
+ * resource in place.
  */
 export function mapLinks<T> (resource: T, map: (text: string, kind: LinkKind) => string): T {
   return mapped(resource, { name: '', type: 'Resource' }, map) as T

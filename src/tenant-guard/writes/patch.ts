@@ -13,17 +13,21 @@ import { relativizeReferences } from './own-references.js'
 import { update } from './writes.js'
 
 /**
- * A JSON Patch, applied here to the record that was read: what it makes of it is checked and stored as any update, of just
- * that version, so that no pointer into `meta` or out of the resource can do more than an update.
+ * A JSON Patch, applied here to the record that was read: what it makes of it is checked and stored as any update, of
+ * just that version, so that no pointer into `meta` or out of the resource can do more than an update.
  */
 export async function fhirPatch (context: TenantContext, request: Patch): Promise<FhirResponse> {
   const { type, id, version, trace = noTrace } = request
   const stored = await storedFor(context, request)
   const made = await trace.found(stored)
-  if (made !== undefined) return await fhirVersionRead(context, { kind: 'vread', type, id, version: made.meta.versionId! })
+  if (made !== undefined) {
+    return await fhirVersionRead(context, { kind: 'vread', type, id, version: made.meta.versionId! })
+  }
   const resource = patchedFrom(context, stored, request)
   const read = resource.meta.versionId!
-  const { record, response } = await trace.leave(resource, read, () => preconditioned(version, () => update(context, { type, id, resource, version: read, before: stored })))
+  const { record, response } = await trace.leave(resource, read, () =>
+    preconditioned(version, () => update(context, { type, id, resource, version: read, before: stored }))
+  )
   return shownRecord(context, response, record)
 }
 
@@ -31,9 +35,13 @@ const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => 
 
 /**
  * The stored record before the patch and as the patch leaves it, with the version that was read in its `meta`.
- * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
+ * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does
+ * not apply
  */
-export async function patchedResource (context: TenantContext, request: Omit<Patch, 'kind'>): Promise<{ readonly resource: StoredResource, readonly before: StoredResource }> {
+export async function patchedResource (
+  context: TenantContext,
+  request: Omit<Patch, 'kind'>
+): Promise<{ readonly resource: StoredResource; readonly before: StoredResource }> {
   const before = await storedFor(context, request)
   return { resource: patchedFrom(context, before, request), before }
 }
@@ -42,14 +50,25 @@ async function storedFor (context: TenantContext, { type, id }: Pick<Patch, 'typ
   return readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id })
 }
 
-function patchedFrom ({ fhirBase }: Pick<TenantContext, 'fhirBase'>, stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {
+function patchedFrom (
+  { fhirBase }: Pick<TenantContext, 'fhirBase'>,
+  stored: StoredResource,
+  { patch, version }: Pick<Patch, 'patch' | 'version'>
+): StoredResource {
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
   const changed = relativizeReferences(applyPatch(patch, stored), fhirBase)
-  if (!isSameRecord(changed, stored)) throw new Failure('VALIDATION_ERROR', { message: 'A patch must leave resourceType and id as they are, and meta an object.' })
+  if (!isSameRecord(changed, stored)) {
+    throw new Failure('VALIDATION_ERROR', {
+      message: 'A patch must leave resourceType and id as they are, and meta an object.'
+    })
+  }
   return { ...changed, meta: { ...changed.meta, versionId: stored.meta.versionId! } }
 }
 
-function isSameRecord (changed: unknown, { resourceType, id }: StoredResource): changed is FhirResource & { readonly id: string } {
+function isSameRecord (
+  changed: unknown,
+  { resourceType, id }: StoredResource
+): changed is FhirResource & { readonly id: string } {
   if (!isElement(changed)) return false
   const { resourceType: type, id: same, meta = {} } = changed
   return type === resourceType && same === id && isElement(meta)

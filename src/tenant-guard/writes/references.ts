@@ -21,14 +21,19 @@ export interface ReferenceSite {
 /** Why a reference is refused. A record that is unknown, deleted or another tenant's has one and the same reason. */
 const reasons = {
   unknown: 'A reference must lead to an existing record of the same organization.',
-  placeholder: 'A urn: reference can lead only to another entry of the same Bundle, by its fullUrl. No such entry is there.',
-  absolute: 'An absolute URL can lead only to another entry of the same Bundle, by its fullUrl. Refer to a record of this server as Type/id; for a record elsewhere, use identifier or display.',
+  placeholder:
+    'A urn: reference can lead only to another entry of the same Bundle, by its fullUrl. No such entry is there.',
+  absolute:
+    'An absolute URL can lead only to another entry of the same Bundle, by its fullUrl. Refer to a record of this server as Type/id; for a record elsewhere, use identifier or display.',
   criteria: 'Criteria in place of an id can be used only in a transaction, as Type?parameter=value.',
-  ambiguous: 'Another entry of the Bundle may be meant, but this reference does not lead to its fullUrl. Refer to the entry by its fullUrl.',
+  ambiguous:
+    'Another entry of the Bundle may be meant, but this reference does not lead to its fullUrl. Refer to the entry by its fullUrl.',
   batch: 'Entries of a batch cannot refer to each other. Send a transaction.',
-  conditional: 'Only a Reference can lead to an entry that is created under criteria, since its id is not known before. Leave out the link, or the criteria.',
+  conditional:
+    'Only a Reference can lead to an entry that is created under criteria, since its id is not known before. Leave out the link, or the criteria.',
   noMatch: 'No record, and no entry of the transaction, meets the criteria of this reference.',
-  severalMatch: 'Several records, or entries of the transaction, meet the criteria of this reference. Narrow them, or use an id or a fullUrl.'
+  severalMatch:
+    'Several records, or entries of the transaction, meet the criteria of this reference. Narrow them, or use an id or a fullUrl.'
 } as const
 
 export type ReferenceReason = keyof typeof reasons
@@ -36,16 +41,28 @@ export type ReferenceReason = keyof typeof reasons
 /** A reference that is refused; without a reason it is told from the form of the reference. */
 export interface RefusedLink extends Pick<ReferenceSite, 'path' | 'reference'> { readonly reason?: ReferenceReason }
 
-/** A write that refers to something which is not the tenant's, or to nothing. Unknown, deleted and foreign records are refused alike. */
+/**
+ * A write that refers to something which is not the tenant's, or to nothing. Unknown, deleted and foreign records are
+ * refused alike.
+ */
 export class ReferenceFailure extends Failure {
-  /** The first references at fault as they stand in the resource; `issues` has their paths in the same order. For no log and no message. */
+  /**
+   * The first references at fault as they stand in the resource; `issues` has their paths in the same order. For no log
+   * and no message.
+   */
   readonly references: readonly string[]
 
   constructor (links: readonly RefusedLink[], cause?: unknown) {
-    const listed = links.slice(0, maxIssues).map(({ path, reference, reason = reasonOf(reference) }) => ({ path, reference, text: reasons[reason] }))
-    const issues = listed.map(({ path, text }) => ({ severity: 'error', code: 'business-rule', diagnostics: text, expression: [path] } as const))
+    const listed = links
+      .slice(0, maxIssues)
+      .map(({ path, reference, reason = reasonOf(reference) }) => ({ path, reference, text: reasons[reason] }))
+    const issues = listed.map(
+      ({ path, text }) =>
+        ({ severity: 'error', code: 'business-rule', diagnostics: text, expression: [path] }) as const
+    )
     const texts = new Set(listed.map(({ text }) => text))
-    const message = texts.size === 1 ? [...texts][0]! : 'Several references cannot be resolved. The issues say why for each.'
+    const message =
+      texts.size === 1 ? [...texts][0]! : 'Several references cannot be resolved. The issues say why for each.'
     super('VALIDATION_ERROR', { message, issues, cause })
     this.references = listed.map(({ reference }) => reference)
   }
@@ -57,7 +74,10 @@ function reasonOf (reference: string): ReferenceReason {
   return /^[A-Za-z]+\?/.test(reference) ? 'criteria' : 'unknown'
 }
 
-/** Different records that a request, or a line of an import, may refer to: whether each is the tenant's is looked up, and the request counts once. */
+/**
+ * Different records that a request, or a line of an import, may refer to: whether each is the tenant's is looked up,
+ * and the request counts once.
+ */
 export const maxReferencedRecords = 10_000
 
 /**
@@ -68,7 +88,10 @@ export function recordsOf (links: readonly ReferenceSite[]): ReadonlySet<string>
   const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
   if (records.size <= maxReferencedRecords) return records
   const message = `Send less at once: a request can refer to at most ${maxReferencedRecords} different records.`
-  throw new Failure('VALIDATION_ERROR', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+  throw new Failure('VALIDATION_ERROR', {
+    message,
+    issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }]
+  })
 }
 
 /** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
@@ -81,24 +104,42 @@ export function referencesIn (part: FhirElement): readonly string[] {
  * canonicals that lead to a record. References inside the resource and to nothing in particular (identifier or display
  * alone) are not among them.
  * @param bases URLs under which a uri would lead to a record of the datastore
- * @param fhirBase of this gateway: a fullUrl below it names a record here, and is no name for an entry of a stored Bundle
+ * @param fhirBase of this gateway: a fullUrl below it names a record here, and is no name for an entry of a stored
+ * Bundle
  */
-export function collectReferences (resource: FhirElement, bases: readonly string[], fhirBase = ''): readonly ReferenceSite[] {
+export function collectReferences (
+  resource: FhirElement,
+  bases: readonly string[],
+  fhirBase = ''
+): readonly ReferenceSite[] {
   const links: ReferenceSite[] = []
-  gather(resource, { links, inner: container, beneath: bases.map(base => `${base}/`), fhirBase, steps: [String(resource.resourceType ?? '*')] })
+  gather(resource, {
+    links,
+    inner: container,
+    beneath: bases.map(base => `${base}/`),
+    fhirBase,
+    steps: [String(resource.resourceType ?? '*')]
+  })
   return links
 }
 
 /**
- * What is inner in a resource, and where it stands: never copied, since a Bundle may hold a hundred thousand resources that each
- * hold others. `base` is that of the server in the fullUrl of an entry, against which its relative references are resolved.
+ * What is inner in a resource, and where it stands: never copied, since a Bundle may hold a hundred thousand resources
+ * that each hold others. `base` is that of the server in the fullUrl of an entry, against which its relative references
+ * are resolved.
  */
 interface Inner { readonly own: ReadonlySet<string>, readonly around?: Inner, readonly base?: string }
 
-/** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
+/**
+ * Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems
+ * of codes are uris.
+ */
 interface Walk {
   readonly links: ReferenceSite[]
-  /** References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, a fullUrl. */
+  /**
+   * References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, a
+   * fullUrl.
+   */
   readonly inner: Inner
   /** What uris begin with that lead to a record of the datastore. */
   readonly beneath: readonly string[]
@@ -175,7 +216,10 @@ function recordOf (reference: string): string | undefined {
 
 /** A key that is no FHIR name is a value from the client, which no message repeats. */
 function pathOf ([first, ...steps]: ReadonlyArray<string | number>): string {
-  return String(first) + steps.map(step => typeof step === 'number' ? `[${step}]` : `.${/^\w{1,64}$/.test(step) ? step : '*'}`).join('')
+  return (
+    String(first) +
+    steps.map(step => (typeof step === 'number' ? `[${step}]` : `.${/^\w{1,64}$/.test(step) ? step : '*'}`)).join('')
+  )
 }
 
 function leavesOf (value: unknown): unknown[] {
@@ -185,7 +229,10 @@ function leavesOf (value: unknown): unknown[] {
 
 function isUriReference (parent: FhirElement, steps: Walk['steps']): boolean {
   const name = elementAt(steps)
-  return (name !== undefined && uriReferenceParents.has(name)) || (isResource(parent, steps) && parent.resourceType === 'DetectedIssue')
+  return (
+    (name !== undefined && uriReferenceParents.has(name)) ||
+    (isResource(parent, steps) && parent.resourceType === 'DetectedIssue')
+  )
 }
 
 /** Whether this is a whole resource: the outermost, or one where R4 has others within it. */
@@ -209,7 +256,10 @@ const container: Inner = { own: new Set(['#']) }
 
 function isInner (reference: string, { own, around, base }: Inner): boolean {
   if (own.has(reference) || own.has(withoutVersion(reference))) return true
-  return around !== undefined && (isInner(reference, around) || (base !== undefined && isInner(`${base}/${reference}`, around)))
+  return (
+    around !== undefined &&
+    (isInner(reference, around) || (base !== undefined && isInner(`${base}/${reference}`, around)))
+  )
 }
 
 /** An entry of a stored Bundle: http://hl7.org/fhir/R4/bundle.html#references */
@@ -223,7 +273,15 @@ const none: ReadonlySet<string> = new Set()
 /** What is inner in a resource, with what is inner where it stands. */
 function innerOf ({ resourceType, contained, entry }: FhirElement, { inner: around, fhirBase, beneath }: Walk): Inner {
   const ids = elementsOf(contained).map(({ id }) => id).filter(isId).map(id => `#${id}`)
-  const urls = resourceType === 'Bundle' ? elementsOf(entry).map(({ fullUrl }) => fullUrl).filter(isName).filter(url => !(fhirBase !== '' && url.startsWith(`${fhirBase}/`)) && !beneath.some(base => url.startsWith(base))) : []
+  const urls =
+    resourceType === 'Bundle'
+      ? elementsOf(entry)
+        .map(({ fullUrl }) => fullUrl)
+        .filter(isName)
+        .filter(
+          url => !(fhirBase !== '' && url.startsWith(`${fhirBase}/`)) && !beneath.some(base => url.startsWith(base))
+        )
+      : []
   return ids.length + urls.length === 0 ? around : { own: new Set([...ids, ...urls]), around }
 }
 

@@ -1,6 +1,13 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, failureCause, jsonOf, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  jsonOf,
+  verifyAndRememberOwned,
+  unexpectedResponse,
+  type TenantContext
+} from '../tenant-context.js'
 import type { Criteria } from '../fhir-interaction.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
 import { requireMutable } from '../policy.js'
@@ -11,21 +18,43 @@ import { searchsetOf, type Searchset } from '../reads/searchset.js'
 const maxMatches = 2
 
 /**
- * The one record of the tenant's that meets criteria, by its identity and version; undefined when none does. The criteria
- * go no further than this search: the write that follows names the record by its id.
+ * The one record of the tenant's that meets criteria, by its identity and version; undefined when none does. The
+ * criteria go no further than this search: the write that follows names the record by its id.
  * @throws {Failure} PRECONDITION_FAILED when several do, BAD_REQUEST for criteria that the datastore does not take
  */
-export async function findSingleMatch (context: TenantContext, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
-  const found = await searchOwn(context, { type, parameters, run: all => fewMatches(context, { type, parameters: all }), matchesIn: ({ matches }) => matches, isComplete: ({ matches }) => matches.length < maxMatches })
-  const own = found.matches.map(match => verifyAndRememberOwned(context, match, { type })).filter(record => record !== undefined)
+export async function findSingleMatch (
+  context: TenantContext,
+  { type, parameters }: Criteria
+): Promise<StoredResource | undefined> {
+  const found = await searchOwn(context, {
+    type,
+    parameters,
+    run: all => fewMatches(context, { type, parameters: all }),
+    matchesIn: ({ matches }) => matches,
+    isComplete: ({ matches }) => matches.length < maxMatches
+  })
+  const own = found.matches
+    .map(match => verifyAndRememberOwned(context, match, { type }))
+    .filter(record => record !== undefined)
   if (own.length > 1) throw multipleMatches()
   return own[0]
 }
 
 async function fewMatches (context: TenantContext, { type, parameters }: Criteria): Promise<Searchset> {
-  const search = restrict({ type, parameters, count: maxMatches, total: 'none', shape: identityElements(type) }, context.tenant)
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(maxMatches), ...strictHandling } })
-  if ([400, 405, 422].includes(response.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: failureCause(response) })
+  const search = restrict(
+    { type, parameters, count: maxMatches, total: 'none', shape: identityElements(type) },
+    context.tenant
+  )
+  const response = await sendRequest(context, {
+    ...search,
+    headers: { 'cache-control': singlePage(maxMatches), ...strictHandling }
+  })
+  if ([400, 405, 422].includes(response.status)) {
+    throw new Failure('BAD_REQUEST', {
+      message: 'The datastore does not take these criteria.',
+      cause: failureCause(response)
+    })
+  }
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search by criteria was not answered')
   return found
@@ -35,7 +64,10 @@ async function fewMatches (context: TenantContext, { type, parameters }: Criteri
  * The one record of the tenant's that meets criteria and is to be changed.
  * @throws {Failure} as {@link findSingleMatch}, and METHOD_NOT_ALLOWED for what no tenant may change
  */
-export async function findSingleMutableMatch (context: TenantContext, criteria: Criteria): Promise<StoredResource | undefined> {
+export async function findSingleMutableMatch (
+  context: TenantContext,
+  criteria: Criteria
+): Promise<StoredResource | undefined> {
   const found = await findSingleMatch(context, criteria)
   if (found === undefined) return undefined
   context.onMatch?.(found.id)
@@ -43,8 +75,14 @@ export async function findSingleMutableMatch (context: TenantContext, criteria: 
   return found
 }
 
-/** Criteria that more than one record meets. Its code tells it from a version that has changed, after which a client tries again. */
+/**
+ * Criteria that more than one record meets. Its code tells it from a version that has changed, after which a client
+ * tries again.
+ */
 function multipleMatches (): Failure {
   const message = 'Several records match the criteria. Narrow them, or use the id of the record.'
-  return new Failure('PRECONDITION_FAILED', { message, issues: [{ severity: 'error', code: 'multiple-matches', diagnostics: message }] })
+  return new Failure('PRECONDITION_FAILED', {
+    message,
+    issues: [{ severity: 'error', code: 'multiple-matches', diagnostics: message }]
+  })
 }

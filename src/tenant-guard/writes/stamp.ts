@@ -8,15 +8,20 @@ import { requireStorableBundle } from './stored-bundle.js'
 /**
  * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
  * nothing in `meta` that the datastore decides. Returns a new object.
- * @throws {Failure} VALIDATION_ERROR for what is not in the form of R4, which a lenient server could read in two ways, and for
- * a label without a system
+ * @throws {Failure} VALIDATION_ERROR for what is not in the form of R4, which a lenient server could read in two ways,
+ * and for a label without a system
  * @param before the stored record that the resource is a change of, where it is known
  */
 export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
   requireStorableBundle(resource)
   const { resourceType, id, meta = {}, ...elements } = resource
   // Tags go first: what is removed needs no form.
-  const stamped = { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta, tenant), ...withoutTag(elements, tenant) }
+  const stamped = {
+    resourceType,
+    ...(id !== undefined && { id }),
+    meta: stampedMeta(meta, tenant),
+    ...withoutTag(elements, tenant)
+  }
   const { faults, hasLongExtras } = checkStructure(stamped)
   const issues = faults.length === 0 || before === undefined ? faults : newFaults(faults, { resource, before })
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
@@ -24,10 +29,26 @@ export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: F
 }
 
 function stampedMeta (given: unknown, tenant: Tenant): Meta {
-  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(given, tenant)
+  const {
+    versionId,
+    lastUpdated,
+    source,
+    _versionId,
+    _lastUpdated,
+    _source,
+    tag = [],
+    security = [],
+    ...meta
+  } = metaWithoutTag(given, tenant)
   const labels = (security as FhirElement[]).map(label => hasSystem(label) ? withoutServerMeta(label) : refuseLabel())
-  const tags = tag.filter(hasSystem).map(coding => coding.system === idempotencyTagSystem(tenant) ? bareMark(coding) : withoutServerMeta(coding))
-  return { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] }
+  const tags = tag
+    .filter(hasSystem)
+    .map(coding => (coding.system === idempotencyTagSystem(tenant) ? bareMark(coding) : withoutServerMeta(coding)))
+  return {
+    ...meta,
+    ...(labels.length > 0 && { security: labels }),
+    tag: [...tags, { system: tenant.system, code: tenant.id }]
+  }
 }
 
 /** HAPI treats a coding without a system as any that it knows with the same code, which may be another tenant's tag. */
@@ -41,31 +62,49 @@ function refuseLabel (): never {
 }
 
 /**
- * A tag or label by its system and code. HAPI keeps the rest once for all records that ever have the code, so one tenant
- * would read, or write, the words of another.
+ * A tag or label by its system and code. HAPI keeps the rest once for all records that ever have the code, so one
+ * tenant would read, or write, the words of another.
  */
-function withoutServerMeta ({ display, _display, version, _version, userSelected, _userSelected, ...coding }: FhirElement): FhirElement {
+function withoutServerMeta ({
+  display,
+  _display,
+  version,
+  _version,
+  userSelected,
+  _userSelected,
+  ...coding
+}: FhirElement): FhirElement {
   return coding
 }
 
 /** The display of a mark is the time that {@link withIdempotencyTag} set. */
 function bareMark (coding: FhirElement): FhirElement {
   const { display } = coding
-  return { ...withoutServerMeta(coding), ...typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display } }
+  return {
+    ...withoutServerMeta(coding),
+    ...(typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display })
+  }
 }
 
 /** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
 export const idempotencyTagSystem = ({ system }: Tenant): string => `${system}:idempotency`
 
 /**
- * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be taken
- * for each other.
+ * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be
+ * taken for each other.
  */
-export function withIdempotencyTag (resource: FhirResource, tenant: Tenant, mark?: { readonly code: string, readonly seenAt: Date }): FhirResource {
+export function withIdempotencyTag (
+  resource: FhirResource,
+  tenant: Tenant,
+  mark?: { readonly code: string; readonly seenAt: Date }
+): FhirResource {
   const tags = resource.meta?.tag ?? []
   const others = tags.filter(({ system }) => system !== idempotencyTagSystem(tenant))
   if (mark === undefined && others.length === tags.length) return resource
-  const marks = mark === undefined ? [] : [{ system: idempotencyTagSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
+  const marks =
+    mark === undefined
+      ? []
+      : [{ system: idempotencyTagSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
   return { ...resource, meta: { ...resource.meta, tag: [...others, ...marks] } }
 }
 
@@ -83,13 +122,18 @@ function withoutEmptied (meta: Meta, before: unknown): Meta | undefined {
   return meta !== before && Object.keys(meta).length === 0 ? undefined : meta
 }
 
-/** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */
+/**
+ * Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs.
+ */
 const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)(?:[/:?#]|\s*$)/i
 
 function refuseServerExtension (url: unknown): void {
   if (typeof url !== 'string' || !serverExtension.test(url)) return
   const diagnostics = 'An extension here is the datastore\'s own; leave it out.'
-  throw new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'business-rule', diagnostics }] })
+  throw new Failure('VALIDATION_ERROR', {
+    message: diagnostics,
+    issues: [{ severity: 'error', code: 'business-rule', diagnostics }]
+  })
 }
 
 function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
@@ -105,7 +149,10 @@ function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
 function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | undefined {
   if (labels === undefined) return undefined
   // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
-  if (!Array.isArray(labels) || !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
+  if (
+    !Array.isArray(labels) ||
+    !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))
+  ) { throw unclear() }
   const remainingTags = labels.filter(label => !isTenantSystem(label.system, tenant))
   return remainingTags.length === labels.length ? labels : remainingTags
 }
@@ -124,5 +171,8 @@ function unclear (): Failure {
 }
 
 function invalidMeta (diagnostics: string): Failure {
-  return new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'structure', diagnostics, expression: ['meta'] }] })
+  return new Failure('VALIDATION_ERROR', {
+    message: diagnostics,
+    issues: [{ severity: 'error', code: 'structure', diagnostics, expression: ['meta'] }]
+  })
 }

@@ -14,7 +14,13 @@ const protocolTypes: ReadonlySet<unknown> = new Set([
 export function requireStorableBundle ({ resourceType, type, entry }: FhirResource): void {
   if (resourceType !== 'Bundle') return
   const issues = protocolTypes.has(type)
-    ? [fieldIssue('Bundle.type', 'send a transaction or batch to the base URL (POST /v1/fhir). A Bundle that is stored is a collection, document or message', 'business-rule')]
+    ? [
+        fieldIssue(
+          'Bundle.type',
+          'send a transaction or batch to the base URL (POST /v1/fhir). A Bundle that is stored is a collection, document or message',
+          'business-rule'
+        )
+      ]
     : (Array.isArray(entry) ? entry : []).flatMap(droppedId)
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }
@@ -23,5 +29,11 @@ export function requireStorableBundle ({ resourceType, type, entry }: FhirResour
 function droppedId (entry: unknown, at: number): Issue[] {
   const { fullUrl, resource } = isElement(entry) ? entry : {} as FhirElement
   if (!isElement(resource) || typeof resource.id !== 'string' || fullUrl !== `urn:uuid:${resource.id}`) return []
-  return [fieldIssue(`Bundle.entry[${at}].resource.id`, 'leave out the id, which fullUrl has already: the datastore would drop it', 'business-rule')]
+  return [
+    fieldIssue(
+      `Bundle.entry[${at}].resource.id`,
+      'leave out the id, which fullUrl has already: the datastore would drop it',
+      'business-rule'
+    )
+  ]
 }

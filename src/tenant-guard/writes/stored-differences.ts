@@ -13,8 +13,8 @@ interface Walk {
 
 /**
  * Where a record that a datastore stored differs from the one that it received, as expressions without values:
- * `['Patient.name[0].given']`. Empty if everything was stored as it was sent. Both lost and added content is a difference,
- * except what the server decides itself:
+ * `['Patient.name[0].given']`. Empty if everything was stored as it was sent. Both lost and added content is a
+ * difference, except what the server decides itself:
  * - `id`, `meta.versionId`, `meta.lastUpdated`, `meta.source` and further labels in `meta` of the record itself;
  * - `fullUrl` that it adds to entries of a Bundle;
  * - space, entities and self-closing tags in a narrative, and line breaks in base64, whose bytes are compared;
@@ -47,7 +47,8 @@ function compareMeta (sent: FhirElement, stored: FhirElement, walk: Walk): void 
 }
 
 const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
-const keyOfLabel = (label: unknown): string => JSON.stringify([(label as FhirElement).system, (label as FhirElement).code])
+const keyOfLabel = (label: unknown): string =>
+  JSON.stringify([(label as FhirElement).system, (label as FhirElement).code])
 
 function compare (sent: unknown, stored: unknown, walk: Walk): void {
   if (sent === stored || walk.found.size >= maxIssues) return
@@ -56,11 +57,14 @@ function compare (sent: unknown, stored: unknown, walk: Walk): void {
   if (!isSameValue(sent, stored, walk)) report(walk)
 }
 
-const isObject = (value: unknown): value is FhirElement => value !== null && typeof value === 'object' && !(value instanceof ExactNumber)
+const isObject = (value: unknown): value is FhirElement =>
+  value !== null && typeof value === 'object' && !(value instanceof ExactNumber)
 
 function compareObjects (sent: FhirElement, stored: FhirElement, walk: Walk): void {
   for (const name in sent) compareMember(name, [sent, stored], walk)
-  for (const name in stored) if (!Object.hasOwn(sent, name) && !isAddedByServer(name, walk)) compareMember(name, [sent, stored], walk)
+  for (const name in stored) {
+    if (!Object.hasOwn(sent, name) && !isAddedByServer(name, walk)) compareMember(name, [sent, stored], walk)
+  }
 }
 
 function compareMember (name: string, [sent, stored]: readonly [FhirElement, FhirElement], walk: Walk): void {
@@ -97,13 +101,17 @@ function isSameValue (sent: unknown, stored: unknown, walk: Walk): boolean {
 
 /** A decimal by its digits and the place of its point, whatever its notation: `12.0e1` has the key of `120`. */
 function numberKey (text: string): string {
-  const [, sign = '', full = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const [, sign = '', full = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
   const digits = `${full}${fraction}`.replace(/^0+(?=\d)/, '')
   const scale = fraction.length - Number(exponent)
   return scale < 0 ? `${sign}${digits}${'0'.repeat(Math.min(-scale, 400))} 0` : `${sign}${digits} ${scale}`
 }
 
-/** The R4 type of the element where the walk is; undefined where R4 has none. It is looked up only for texts that differ. */
+/**
+ * The R4 type of the element where the walk is; undefined where R4 has none. It is looked up only for texts that
+ * differ.
+ */
 function typeAt ({ sent, steps }: Walk): string | undefined {
   let [type, value]: [string | undefined, unknown] = [sent.resourceType, sent]
   for (const step of steps) {
@@ -118,7 +126,10 @@ function typeAt ({ sent, steps }: Walk): string | undefined {
   return type
 }
 
-/** Space, entities, self-closing tags and the prefix of a namespace make no difference; whether an XML printer keeps them is up to it. */
+/**
+ * Space, entities, self-closing tags and the prefix of a namespace make no difference; whether an XML printer keeps
+ * them is up to it.
+ */
 function isSameNarrative (sent: string, stored: string): boolean {
   const [one, other] = [sent, stored].map(normalizeNarrative)
   return one === other

@@ -6,16 +6,26 @@ import { isId } from '../resource-types.js'
 interface ExpectedRecord { readonly type: string, readonly id?: string | undefined }
 
 /**
- * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location, or an
- * OperationOutcome; then that version is read. If that fails, the answer stays as it is.
+ * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location,
+ * or an OperationOutcome; then that version is read. If that fails, the answer stays as it is.
  */
-export async function withStoredResource (context: TenantContext, response: BackendResponse, expected: ExpectedRecord): Promise<BackendResponse> {
+export async function withStoredResource (
+  context: TenantContext,
+  response: BackendResponse,
+  expected: ExpectedRecord
+): Promise<BackendResponse> {
   if ((response.status !== 200 && response.status !== 201) || !isWithout(response.body)) return response
   const { location, 'content-location': contentLocation } = response.headers
-  const place = parseLocation(location, expected) ?? parseLocation(contentLocation, expected) ?? (expected.id === undefined ? undefined : { id: expected.id })
+  const place =
+    parseLocation(location, expected) ??
+    parseLocation(contentLocation, expected) ??
+    (expected.id === undefined ? undefined : { id: expected.id })
   if (place === undefined) return response
   const path = `${expected.type}/${place.id}`
-  const version = place.version === undefined ? undefined : await sendRequest(context, { method: 'GET', path: `${path}/_history/${place.version}` })
+  const version =
+    place.version === undefined
+      ? undefined
+      : await sendRequest(context, { method: 'GET', path: `${path}/_history/${place.version}` })
   const read = version?.status === 200 ? version : await sendRequest(context, { method: 'GET', path })
   return read.status === 200 ? { ...response, body: read.body } : response
 }
@@ -24,9 +34,16 @@ function isWithout (body: string): boolean {
   return body === '' || /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/.test(body)
 }
 
-/** Where a record and its version are, by an address that ends in `Patient/1/_history/2`; whose address it is doesn't count. */
-export function parseLocation (address: unknown, { type, id }: ExpectedRecord): { readonly id: string, readonly version?: string } | undefined {
-  const [, found, named, version] = /(?:^|\/)([A-Za-z]+)\/([^/?#]+)(?:\/_history\/([^/?#]+))?$/.exec(String(address)) ?? []
+/**
+ * Where a record and its version are, by an address that ends in `Patient/1/_history/2`; whose address it is doesn't
+ * count.
+ */
+export function parseLocation (
+  address: unknown,
+  { type, id }: ExpectedRecord
+): { readonly id: string; readonly version?: string } | undefined {
+  const [, found, named, version] =
+    /(?:^|\/)([A-Za-z]+)\/([^/?#]+)(?:\/_history\/([^/?#]+))?$/.exec(String(address)) ?? []
   if (found !== type || !isId(named) || (id !== undefined && named !== id)) return undefined
-  return { id: named, ...isId(version) && { version } }
+  return { id: named, ...(isId(version) && { version }) }
 }

@@ -2,7 +2,18 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext, type Incident } from '../tenant-context.js'
+import {
+  sendRequest,
+  failureCause,
+  jsonOf,
+  notFound,
+  verifyAndRememberOwned,
+  ownershipScope,
+  reportIncident,
+  unexpectedResponse,
+  type TenantContext,
+  type Incident
+} from '../tenant-context.js'
 import type { Create, Delete, Update } from '../interaction.js'
 import type { FhirUpdate } from '../fhir-interaction.js'
 import { filterOwned } from '../fetch-owned.js'
@@ -22,19 +33,42 @@ export interface Written { readonly record: StoredResource, readonly response: B
 /** Stores a new record under an id that the datastore chooses. */
 export async function create (context: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
   const checked = await createRequest(context, { type, resource })
-  const response = await withStoredResource(context, await sendRequest(context, { method: 'POST', path: type, headers: preferRepresentation, body: printJson(checked.resource) }), { type })
+  const response = await withStoredResource(
+    context,
+    await sendRequest(context, {
+      method: 'POST',
+      path: type,
+      headers: preferRepresentation,
+      body: printJson(checked.resource)
+    }),
+    { type }
+  )
   if (response.status === 201) return { record: toWriteResult(context, response, { kind: 'create', type }), response }
   throw await notCreated(context, response, checked)
 }
 
-/** A resource as it goes into the datastore for the first time: without the client's id, stamped, its references checked. */
-export async function createRequest (context: TenantContext, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof withIdempotencyTag>[2]): Promise<Checked> {
+/**
+ * A resource as it goes into the datastore for the first time: without the client's id, stamped, its references
+ * checked.
+ */
+export async function createRequest (
+  context: TenantContext,
+  { type, resource }: Omit<Create, 'kind'>,
+  mark?: Parameters<typeof withIdempotencyTag>[2]
+): Promise<Checked> {
   const { id: _, ...content } = resource
-  return await requireOwnReferences(context, withIdempotencyTag(stamped(context, type, content as FhirResource), context.tenant, mark))
+  return await requireOwnReferences(
+    context,
+    withIdempotencyTag(stamped(context, type, content as FhirResource), context.tenant, mark)
+  )
 }
 
 /** Why a create was not performed. */
-export async function notCreated (context: TenantContext, response: BackendResponse, checked: Checked): Promise<Failure> {
+export async function notCreated (
+  context: TenantContext,
+  response: BackendResponse,
+  checked: Checked
+): Promise<Failure> {
   if ([400, 409, 412, 422].includes(response.status)) return await refusal(context, response, checked)
   return unexpectedResponse(response, 'a create was not answered')
 }
@@ -43,22 +77,33 @@ export async function notCreated (context: TenantContext, response: BackendRespo
 type Replacement = Omit<FhirUpdate, 'kind'> & Pick<Update, 'before'>
 
 /**
- * Replaces a record of the tenant's. HAPI would create one that does not exist, hence the look-up, which costs nothing after a
- * read. A deleted record has another version, so with a version it cannot come back.
+ * Replaces a record of the tenant's. HAPI would create one that does not exist, hence the look-up, which costs nothing
+ * after a read. A deleted record has another version, so with a version it cannot come back.
  * @throws {Failure} CONFLICT when another version is stored
  */
-export async function update (context: TenantContext, { type, id, resource, version, before }: Replacement): Promise<Written> {
+export async function update (
+  context: TenantContext,
+  { type, id, resource, version, before }: Replacement
+): Promise<Written> {
   const record = `${type}/${id}`
   if (!(await filterOwned(context, [record])).has(record)) throw notFound()
   if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
   const body = stamped(context, type, { ...resource, id }, before)
   const checked = await requireOwnReferences(context, body)
-  const headers = { ...preferRepresentation, ...version !== undefined && { 'if-match': `W/"${version}"` } }
-  const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
-  if (response.status === 200) return { record: toWriteResult(context, response, { kind: 'update', type, id }), response }
+  const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': `W/"${version}"` }) }
+  const response = await withStoredResource(
+    context,
+    await sendRequest(context, { method: 'PUT', path: record, headers, body: printJson(body) }),
+    { type, id }
+  )
+  if (response.status === 200) {
+    return { record: toWriteResult(context, response, { kind: 'update', type, id }), response }
+  }
   if (response.status === 201) return { record: broughtBack(context, response, { type, id, version }), response }
   if (response.status === 404 || response.status === 410) throw forgetAndNotFound(context, record)
-  if (response.status === 409 || response.status === 412) throw new Failure('CONFLICT', { cause: failureCause(response) })
+  if (response.status === 409 || response.status === 412) {
+    throw new Failure('CONFLICT', { cause: failureCause(response) })
+  }
   if (response.status === 400 || response.status === 422) throw await refusal(context, response, checked)
   throw unexpectedResponse(response, 'an update was not answered')
 }
@@ -67,7 +112,11 @@ export async function update (context: TenantContext, { type, id, resource, vers
  * A record of the tenant's that another gateway deleted since this one saw it, stored anew under its id. With a version
  * that can't be: then the datastore made a record that was not there.
  */
-function broughtBack (context: TenantContext, response: BackendResponse, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
+function broughtBack (
+  context: TenantContext,
+  response: BackendResponse,
+  { type, id, version }: Omit<Replacement, 'resource'>
+): StoredResource {
   if (version !== undefined) throw created(context, type)
   return toWriteResult(context, response, { kind: 'update', type, id })
 }
@@ -79,14 +128,27 @@ export async function remove (context: TenantContext, { type, id, version }: Del
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
   context.ownership.forget(ownershipScope(context), record)
   // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
-  const response = await sendRequest(context, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
+  const response = await sendRequest(context, {
+    method: 'DELETE',
+    path: record,
+    ...(version !== undefined && { headers: { 'if-match': `W/"${version}"` } })
+  })
   if (response.status === 404 || response.status === 410) throw notFound()
-  if (response.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: failureCause(response) })
+  if (response.status === 409) {
+    throw new Failure('CONFLICT', {
+      message: 'Other records still refer to this one. Delete or change them first.',
+      cause: failureCause(response)
+    })
+  }
   if (response.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: failureCause(response) })
   if (response.status >= 300) throw unexpectedResponse(response, 'a delete was not answered')
 }
 
-function stamped (context: TenantContext, type: string, ...[resource, before]: readonly [FhirResource, FhirResource?]): FhirResource {
+function stamped (
+  context: TenantContext,
+  type: string,
+  ...[resource, before]: readonly [FhirResource, FhirResource?]
+): FhirResource {
   if (resource.resourceType !== type) throw new Error('a resource is written where another type belongs')
   return tagForTenant(resource, context.tenant, before)
 }
@@ -100,7 +162,11 @@ interface Checked {
   readonly hasCriteria?: true
 }
 
-async function requireOwnReferences (context: TenantContext, resource: FhirResource, cause?: unknown): Promise<Checked> {
+async function requireOwnReferences (
+  context: TenantContext,
+  resource: FhirResource,
+  cause?: unknown
+): Promise<Checked> {
   const links = collectReferences(resource, [context.backend.baseUrl], context.fhirBase)
   const records = recordsOf(links)
   const believed = [...records].filter(record => context.ownership.isKnown(ownershipScope(context), record))
@@ -110,23 +176,42 @@ async function requireOwnReferences (context: TenantContext, resource: FhirResou
   return { resource, believed }
 }
 
-/** Why a datastore refused a write. Records that were believed to be there may have been deleted through another gateway, so they are looked up again. */
-async function refusal (context: TenantContext, response: BackendResponse, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
+/**
+ * Why a datastore refused a write. Records that were believed to be there may have been deleted through another
+ * gateway, so they are looked up again.
+ */
+async function refusal (
+  context: TenantContext,
+  response: BackendResponse,
+  { resource, believed, hasCriteria }: Checked
+): Promise<Failure> {
   for (const record of believed) context.ownership.forget(ownershipScope(context), record)
   await requireOwnReferences(context, resource, failureCause(response))
-  if (response.status === 409 || response.status === 412) return new Failure('CONFLICT', { cause: failureCause(response) })
+  if (response.status === 409 || response.status === 412) {
+    return new Failure('CONFLICT', { cause: failureCause(response) })
+  }
   return rejection(failureCause(response), { hasCriteria })
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
-export function toWriteResult (context: TenantContext, response: BackendResponse, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
+export function toWriteResult (
+  context: TenantContext,
+  response: BackendResponse,
+  { kind, type, id }: { kind: Incident['interaction']; type: string; id?: string }
+): StoredResource {
   const record = verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type, id })
   if (record !== undefined) return record
   reportIncident(context, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
-  throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { ...failureCause(response), reason: 'the answer to a write is not the tenant\'s record' } })
+  throw new Failure('INTERNAL_ERROR', {
+    message: uncertainOutcomeMessage,
+    cause: { ...failureCause(response), reason: "the answer to a write is not the tenant's record" }
+  })
 }
 
 function created (context: TenantContext, type: string): Failure {
   reportIncident(context, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
-  return new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'an update made a record that was not there' } })
+  return new Failure('INTERNAL_ERROR', {
+    message: uncertainOutcomeMessage,
+    cause: { reason: 'an update made a record that was not there' }
+  })
 }

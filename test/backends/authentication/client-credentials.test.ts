@@ -25,23 +25,45 @@ function files (t: Test, contents: Readonly<Record<string, string>>): (name: str
   return name => join(directory, name)
 }
 
-const oauth = (tokens: TokenServer, more: object = {}) => ({ type: 'oauth2', tokenUrl: tokens.tokenUrl, clientId: 'gateway', clientSecretEnv: 'SECRET', ...more })
+const oauth = (tokens: TokenServer, more: object = {}) => ({
+  type: 'oauth2',
+  tokenUrl: tokens.tokenUrl,
+  clientId: 'gateway',
+  clientSecretEnv: 'SECRET',
+  ...more
+})
 
-async function withSecret (t: Test, request: Parameters<typeof startTokenServer>[1] & { readonly now?: () => Date } = {}): Promise<{ tokens: TokenServer, guarded: Guarded }> {
+async function withSecret (
+  t: Test,
+  request: Parameters<typeof startTokenServer>[1] & { readonly now?: () => Date } = {}
+): Promise<{ tokens: TokenServer; guarded: Guarded }> {
   const tokens = await startTokenServer(t, request)
-  const guarded = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { clientAuthentication: request.method }), environment: { SECRET: 'a secret' }, now: request.now ?? clock().now })
+  const guarded = await startGuarded(t, {
+    accepts: tokens.accepts,
+    auth: oauth(tokens, { clientAuthentication: request.method }),
+    environment: { SECRET: 'a secret' },
+    now: request.now ?? clock().now
+  })
   return { tokens, guarded }
 }
 
 for (const method of ['client_secret_basic', 'client_secret_post'] as const) {
-  t.test(`a client of ${method} has its token, and asks for one whatever number of requests need it at once`, async t => {
-    const { tokens, guarded: { backend } } = await withSecret(t, { method })
-    const responses = await Promise.all(Array.from({ length: 20 }, (_, index) => backend.send(index % 2 ? read : write)))
-    t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
-    t.equal(tokens.requested.length, 1)
-    t.equal(tokens.requested[0]!.parameters.get('grant_type'), 'client_credentials')
-    t.equal(tokens.requested[0]!.authorization !== undefined, method === 'client_secret_basic')
-  })
+  t.test(
+    `a client of ${method} has its token, and asks for one whatever number of requests need it at once`,
+    async t => {
+      const {
+        tokens,
+        guarded: { backend }
+      } = await withSecret(t, { method })
+      const responses = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => backend.send(index % 2 ? read : write))
+      )
+      t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
+      t.equal(tokens.requested.length, 1)
+      t.equal(tokens.requested[0]!.parameters.get('grant_type'), 'client_credentials')
+      t.equal(tokens.requested[0]!.authorization !== undefined, method === 'client_secret_basic')
+    }
+  )
 }
 
 t.test('a client shows who it is by a signed assertion, with RSA as SMART asks for and with EC', async t => {
@@ -51,40 +73,67 @@ t.test('a client shows who it is by a signed assertion, with RSA as SMART asks f
   }
   for (const [alg, { privateKey, publicKey }] of Object.entries(keys)) {
     const file = files(t, { key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString() })
-    const tokens = await startTokenServer(t, { method: 'private_key_jwt', keys: { keys: [{ ...publicKey.export({ format: 'jwk' }), alg, kid: 'one' } as never] } })
-    const auth = oauth(tokens, { clientSecretEnv: undefined, clientAuthentication: 'private_key_jwt', keyFile: file('key'), keyId: 'one' })
+    const tokens = await startTokenServer(t, {
+      method: 'private_key_jwt',
+      keys: { keys: [{ ...publicKey.export({ format: 'jwk' }), alg, kid: 'one' } as never] }
+    })
+    const auth = oauth(tokens, {
+      clientSecretEnv: undefined,
+      clientAuthentication: 'private_key_jwt',
+      keyFile: file('key'),
+      keyId: 'one'
+    })
     const { backend } = await startGuarded(t, { accepts: tokens.accepts, auth })
     t.equal((await backend.send(read)).status, 200, alg)
   }
 })
 
-t.test('a client is known by its certificate, at a token server and a datastore whose authority the settings name', async t => {
-  const file = files(t, certificate)
-  const tokens = await startTokenServer(t, { method: 'tls_client_auth' })
-  const known: boolean[] = []
-  const guarded = await startGuarded(t, {
-    accepts: tokens.accepts,
-    auth: oauth(tokens, { clientSecretEnv: undefined, clientAuthentication: 'tls_client_auth', caFile: file('cert') }),
-    datastore: { caFile: file('cert'), clientCertFile: file('cert'), clientKeyFile: file('key') },
-    tls: { ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: true }
-  })
-  known.push((await guarded.backend.send(read)).status === 200)
-  t.same(known, [true])
-  const stranger = await startGuarded(t, {
-    accepts: tokens.accepts,
-    auth: oauth(tokens, { clientSecretEnv: undefined, clientAuthentication: 'tls_client_auth' }),
-    datastore: { caFile: file('cert'), clientCertFile: file('cert'), clientKeyFile: file('key') },
-    tls: { ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: true }
-  })
-  t.equal((await failureOf(stranger.backend.send(read))).code, 'BACKEND_UNAVAILABLE', 'a token server that no authority vouches for is not told who asks')
-  t.equal(stranger.server.seen.length, 0)
-})
+t.test(
+  'a client is known by its certificate, at a token server and a datastore whose authority the settings name',
+  async t => {
+    const file = files(t, certificate)
+    const tokens = await startTokenServer(t, { method: 'tls_client_auth' })
+    const known: boolean[] = []
+    const guarded = await startGuarded(t, {
+      accepts: tokens.accepts,
+      auth: oauth(tokens, {
+        clientSecretEnv: undefined,
+        clientAuthentication: 'tls_client_auth',
+        caFile: file('cert')
+      }),
+      datastore: { caFile: file('cert'), clientCertFile: file('cert'), clientKeyFile: file('key') },
+      tls: { ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: true }
+    })
+    known.push((await guarded.backend.send(read)).status === 200)
+    t.same(known, [true])
+    const stranger = await startGuarded(t, {
+      accepts: tokens.accepts,
+      auth: oauth(tokens, { clientSecretEnv: undefined, clientAuthentication: 'tls_client_auth' }),
+      datastore: { caFile: file('cert'), clientCertFile: file('cert'), clientKeyFile: file('key') },
+      tls: { ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: true }
+    })
+    t.equal(
+      (await failureOf(stranger.backend.send(read))).code,
+      'BACKEND_UNAVAILABLE',
+      'a token server that no authority vouches for is not told who asks'
+    )
+    t.equal(stranger.server.seen.length, 0)
+  }
+)
 
 t.test('scope, resource and audience are asked for as they are set', async t => {
   const tokens = await startTokenServer(t)
-  const { backend } = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' }), environment: { SECRET: 'a secret' } })
+  const { backend } = await startGuarded(t, {
+    accepts: tokens.accepts,
+    auth: oauth(tokens, { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' }),
+    environment: { SECRET: 'a secret' }
+  })
   t.equal((await backend.send(read)).status, 200)
-  t.match(Object.fromEntries(tokens.requested[0]!.parameters), { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' })
+  t.match(Object.fromEntries(tokens.requested[0]!.parameters), {
+    scope: 'system/*.cruds',
+    resource: 'https://fhir.example.org',
+    audience: 'fhir'
+  })
 })
 
 t.test('a token is renewed ahead of its end by one caller, and no request waits for it', async t => {
@@ -96,7 +145,13 @@ t.test('a token is renewed ahead of its end by one caller, and no request waits 
   let open = () => {}
   const opened = new Promise<void>(resolve => { open = resolve })
   // The token server takes its time; the old token is good meanwhile.
-  tokens.behave((_, response) => { opened.then(() => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ access_token: 'new', token_type: 'Bearer', expires_in: 3_600 }))) })
+  tokens.behave((_, response) => {
+    opened.then(() =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ access_token: 'new', token_type: 'Bearer', expires_in: 3_600 }))
+    )
+  })
   const responses = await Promise.all(Array.from({ length: 10 }, () => backend.send(read)))
   t.ok(responses.every(({ status }) => status === 200))
   t.same(new Set(server.seen.map(({ headers }) => headers.authorization)), new Set([old]))
@@ -110,31 +165,64 @@ t.test('a token is renewed ahead of its end by one caller, and no request waits 
   t.equal(tokens.requested.length, 2)
 })
 
-t.test('a token that a datastore refuses is dropped, and the request is done with a new one, be it a read, a write or a file', async t => {
-  for (const request of [read, write]) {
-    const { tokens, guarded: { backend, statuses } } = await withSecret(t)
-    await backend.send(request)
+t.test(
+  'a token that a datastore refuses is dropped, and the request is done with a new one, be it a read, a write or a file',
+  async t => {
+    for (const request of [read, write]) {
+      const {
+        tokens,
+        guarded: { backend, statuses }
+      } = await withSecret(t)
+      await backend.send(request)
+      tokens.revokeAll()
+      const responses = await Promise.all([backend.send(request), backend.send(request)])
+      t.same(
+        responses.map(({ status }) => status),
+        [200, 200]
+      )
+      t.equal(tokens.requested.length, 2, 'one new token for both')
+      t.equal(statuses.filter(status => status === 200).length, 3, 'each was done once')
+    }
+    const {
+      tokens,
+      guarded: { backend, statuses }
+    } = await withSecret(t)
+    t.ok(await backend.probe())
     tokens.revokeAll()
-    const responses = await Promise.all([backend.send(request), backend.send(request)])
-    t.same(responses.map(({ status }) => status), [200, 200])
-    t.equal(tokens.requested.length, 2, 'one new token for both')
-    t.equal(statuses.filter(status => status === 200).length, 3, 'each was done once')
+    t.equal(
+      (
+        await backend.stream({
+          path: 'Binary/1',
+          accept: ['application/fhir+json'],
+          signal: AbortSignal.timeout(60_000)
+        })
+      ).status,
+      200
+    )
+    tokens.revokeAll()
+    t.equal(await backend.probe(), false, 'not again at once')
+    t.same(statuses, [200, 401, 200, 401])
   }
-  const { tokens, guarded: { backend, statuses } } = await withSecret(t)
-  t.ok(await backend.probe())
-  tokens.revokeAll()
-  t.equal((await backend.stream({ path: 'Binary/1', accept: ['application/fhir+json'], signal: AbortSignal.timeout(60_000) })).status, 200)
-  tokens.revokeAll()
-  t.equal(await backend.probe(), false, 'not again at once')
-  t.same(statuses, [200, 401, 200, 401])
-})
+)
 
 t.test('a question that a proxy carries comes with the token too, and again with a new one', async t => {
   const { tokens, guarded: { backend, statuses } } = await withSecret(t)
-  const ask = () => new Promise<number>((resolve, reject) => backend.upstream.request(
-    { origin: backend.upstream.origin, path: '/fhir/CodeSystem/$lookup', method: 'POST', headers: { accept: 'application/fhir+json' }, body: '{}' },
-    (error, response) => { if (error) reject(error); else response.body.dump().then(() => resolve(response.statusCode), reject) }
-  ))
+  const ask = () =>
+    new Promise<number>((resolve, reject) =>
+      backend.upstream.request(
+        {
+          origin: backend.upstream.origin,
+          path: '/fhir/CodeSystem/$lookup',
+          method: 'POST',
+          headers: { accept: 'application/fhir+json' },
+          body: '{}'
+        },
+        (error, response) => {
+          if (error) reject(error)
+          else response.body.dump().then(() => resolve(response.statusCode), reject)
+        }
+      )
+    )
   t.equal(await ask(), 200)
   tokens.revokeAll()
   t.equal(await ask(), 200)
@@ -146,30 +234,46 @@ t.test('a question that a proxy carries comes with the token too, and again with
 
 t.test('a datastore that refuses every token does not make a caller of the token server of each request', async t => {
   const tokens = await startTokenServer(t)
-  const { backend } = await startGuarded(t, { accepts: () => false, auth: oauth(tokens), environment: { SECRET: 'a secret' }, now: clock().now })
+  const { backend } = await startGuarded(t, {
+    accepts: () => false,
+    auth: oauth(tokens),
+    environment: { SECRET: 'a secret' },
+    now: clock().now
+  })
   for (let index = 0; index < 10; index++) t.equal((await failureOf(backend.send(read))).code, 'BACKEND_ERROR')
   t.equal(tokens.requested.length, 2)
 })
 
-t.test('while no token can be had, requests are told when to come again, and the token server is left alone; then all goes on', async t => {
-  const { now, forward } = clock()
-  const { tokens, guarded: { backend, server, logged, isFailing } } = await withSecret(t, { now })
-  tokens.behave((_, response) => { response.writeHead(503, { 'retry-after': '30' }).end('down') })
-  for (let index = 0; index < 5; index++) {
-    const failure = await failureOf(backend.send(write))
-    t.equal(failure.code, 'BACKEND_UNAVAILABLE')
-    t.ok(Number(failure.headers['retry-after']) > 25)
+t.test(
+  'while no token can be had, requests are told when to come again, and the token server is left alone; then all goes on',
+  async t => {
+    const { now, forward } = clock()
+    const {
+      tokens,
+      guarded: { backend, server, logged, isFailing }
+    } = await withSecret(t, { now })
+    tokens.behave((_, response) => {
+      response.writeHead(503, { 'retry-after': '30' }).end('down')
+    })
+    for (let index = 0; index < 5; index++) {
+      const failure = await failureOf(backend.send(write))
+      t.equal(failure.code, 'BACKEND_UNAVAILABLE')
+      t.ok(Number(failure.headers['retry-after']) > 25)
+    }
+    t.equal(tokens.requested.length, 1)
+    t.equal(server.seen.length, 0)
+    t.ok(isFailing())
+    tokens.behave(undefined)
+    forward(31)
+    t.equal((await backend.send(write)).status, 200)
+    t.equal(isFailing(), false)
+    t.match(logged, [
+      { level: 'warn', datastore: 'guarded', status: 503 },
+      { level: 'info', datastore: 'guarded' }
+    ])
+    t.equal(logged.length, 2)
   }
-  t.equal(tokens.requested.length, 1)
-  t.equal(server.seen.length, 0)
-  t.ok(isFailing())
-  tokens.behave(undefined)
-  forward(31)
-  t.equal((await backend.send(write)).status, 200)
-  t.equal(isFailing(), false)
-  t.match(logged, [{ level: 'warn', datastore: 'guarded', status: 503 }, { level: 'info', datastore: 'guarded' }])
-  t.equal(logged.length, 2)
-})
+)
 
 t.test('a token that is good serves while no new one can be had, as long as it is good', async t => {
   const { now, forward } = clock()
@@ -189,9 +293,17 @@ t.test('a client secret that was replaced serves for the next token, and a wrong
   const { now, forward } = clock()
   const file = files(t, { secret: 'wrong-s3cret\n' })
   const tokens = await startTokenServer(t)
-  const { backend, logged } = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { clientSecretEnv: undefined, clientSecretFile: file('secret') }), now })
+  const { backend, logged } = await startGuarded(t, {
+    accepts: tokens.accepts,
+    auth: oauth(tokens, { clientSecretEnv: undefined, clientSecretFile: file('secret') }),
+    now
+  })
   const failure = await failureOf(backend.send(read))
-  t.match(failure.cause, { reason: 'the token server refused the gateway', code: 'invalid_client', tokenServerStatus: 401 })
+  t.match(failure.cause, {
+    reason: 'the token server refused the gateway',
+    code: 'invalid_client',
+    tokenServerStatus: 401
+  })
   t.match(logged, [{ level: 'warn', code: 'invalid_client', status: 401 }])
   t.notMatch(JSON.stringify([logged, failure, failure.cause, failure.message]), /s3cret/)
   writeFileSync(file('secret'), 'a secret\n')
@@ -200,9 +312,20 @@ t.test('a client secret that was replaced serves for the next token, and a wrong
 })
 
 t.test('what a token server says beside a token is no token', async t => {
-  for (const [body, type] of [['<html>', 'text/html'], ['{}', 'application/json'], ['{"access_token":"a\\r\\nx: y","token_type":"Bearer"}', 'application/json'], ['{"access_token":"a","token_type":"mac"}', 'application/json'], ['[', 'application/json']] as const) {
-    const { tokens, guarded: { backend, server } } = await withSecret(t)
-    tokens.behave((_, response) => { response.writeHead(200, { 'content-type': type }).end(body) })
+  for (const [body, type] of [
+    ['<html>', 'text/html'],
+    ['{}', 'application/json'],
+    ['{"access_token":"a\\r\\nx: y","token_type":"Bearer"}', 'application/json'],
+    ['{"access_token":"a","token_type":"mac"}', 'application/json'],
+    ['[', 'application/json']
+  ] as const) {
+    const {
+      tokens,
+      guarded: { backend, server }
+    } = await withSecret(t)
+    tokens.behave((_, response) => {
+      response.writeHead(200, { 'content-type': type }).end(body)
+    })
     t.equal((await failureOf(backend.send(read))).code, 'BACKEND_UNAVAILABLE', body)
     t.equal(server.seen.length, 0)
   }

@@ -25,19 +25,39 @@ interface GuardedWish {
   readonly tls?: Parameters<typeof startFaultyServer>[0]
 }
 
-export async function startGuarded (t: Test, { accepts, auth, datastore = {}, environment = {}, now = () => new Date(), tls }: GuardedWish): Promise<Guarded> {
+export async function startGuarded (
+  t: Test,
+  { accepts, auth, datastore = {}, environment = {}, now = () => new Date(), tls }: GuardedWish
+): Promise<Guarded> {
   const server = await startFaultyServer(tls)
   const statuses: number[] = []
   server.behave(async (response, request) => {
-    const status = await accepts(request.headers.authorization) ? 200 : 401
+    const status = (await accepts(request.headers.authorization)) ? 200 : 401
     statuses.push(status)
-    json(status, status === 200 ? { resourceType: 'Patient', id: '1' } : { resourceType: 'OperationOutcome' })(response, request)
+    json(status, status === 200 ? { resourceType: 'Patient', id: '1' } : { resourceType: 'OperationOutcome' })(
+      response,
+      request
+    )
   })
   const logged: Array<Record<string, unknown>> = []
-  const log = { info: (line: object) => { logged.push({ level: 'info', ...line }) }, warn: (line: object) => { logged.push({ level: 'warn', ...line }) } }
+  const log = {
+    info: (line: object) => {
+      logged.push({ level: 'info', ...line })
+    },
+    warn: (line: object) => {
+      logged.push({ level: 'warn', ...line })
+    }
+  }
   const failing: Array<{ readonly isFailing: boolean }> = []
-  const backend = await openClient('guarded', settled({ url: `${server.url}/fhir`, retryPauseMs: undefined, ...datastore, auth }), { environment, now, log: log as never, onAuthorization: one => failing.push(one) })
-  t.teardown(async () => { await backend.close(); await server.close() })
+  const backend = await openClient(
+    'guarded',
+    settled({ url: `${server.url}/fhir`, retryPauseMs: undefined, ...datastore, auth }),
+    { environment, now, log: log as never, onAuthorization: one => failing.push(one) }
+  )
+  t.teardown(async () => {
+    await backend.close()
+    await server.close()
+  })
   return { server, backend, logged, statuses, isFailing: () => failing.some(({ isFailing }) => isFailing) }
 }
 

@@ -19,7 +19,13 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
   }
   const oauth = { type: 'oauth2', tokenUrl: 'https://t/token', clientId: 'c', clientSecretEnv: 'S' }
   const azure = { type: 'azure', credential: 'client-secret', tenantId: 't', clientId: 'c', clientSecretEnv: 'S' }
-  for (const good of [{ auth: oauth }, { auth: azure }, { auth: { ...oauth, tokenUrl: 'http://127.0.0.1:1/token' } }, { auth: { type: 'azure', credential: 'managed-identity' } }, { headers: { 'x-key': { valueEnv: 'S' } } }]) t.same(mistakesOf(good), [])
+  for (const good of [
+    { auth: oauth },
+    { auth: azure },
+    { auth: { ...oauth, tokenUrl: 'http://127.0.0.1:1/token' } },
+    { auth: { type: 'azure', credential: 'managed-identity' } },
+    { headers: { 'x-key': { valueEnv: 'S' } } }
+  ]) { t.same(mistakesOf(good), []) }
   for (const auth of [
     { ...oauth, tokenUrl: 'http://t/token' },
     { ...oauth, clientId: undefined },
@@ -39,9 +45,21 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
     t.match(errors[0], /^datastores\.a\.auth: /)
     t.notMatch(errors[0], /s3cret/)
   }
-  for (const name of ['Authorization', 'host', 'Connection', 'transfer-encoding', 'content-type', 'if-match', 'X-Cascade', 'X-HTTP-Method-Override', 'a b']) {
+  for (const name of [
+    'Authorization',
+    'host',
+    'Connection',
+    'transfer-encoding',
+    'content-type',
+    'if-match',
+    'X-Cascade',
+    'X-HTTP-Method-Override',
+    'a b'
+  ]) {
     t.equal(mistakesOf({ headers: { [name]: { value: 'x' } } }).length, 1, name)
   }
-  for (const header of [{}, { value: 'x', valueEnv: 'S' }, { valueEnv: 'NONE' }]) t.equal(mistakesOf({ headers: { 'x-key': header } }).length, 1)
+  for (const header of [{}, { value: 'x', valueEnv: 'S' }, { valueEnv: 'NONE' }]) {
+    t.equal(mistakesOf({ headers: { 'x-key': header } }).length, 1)
+  }
   t.equal(mistakesOf({ clientCertFile: join(directory, 'config.json') }).length, 1)
 })

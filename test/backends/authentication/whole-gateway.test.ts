@@ -28,10 +28,17 @@ async function setScene (t: Test): Promise<Scene> {
   const tokens = await startTokenServer(t)
   const guarded = await startGuardedFhir(t, { fhirUrl: sandbox.url, accepts: tokens.accepts })
   const auth = { type: 'oauth2', tokenUrl: tokens.tokenUrl, clientId: 'gateway', clientSecretEnv: 'FHIR_CLIENT_SECRET' }
-  const configuration = { datastores: { guarded: { url: guarded.url, auth } }, routing: { test: 'guarded', live: 'guarded' } }
+  const configuration = {
+    datastores: { guarded: { url: guarded.url, auth } },
+    routing: { test: 'guarded', live: 'guarded' }
+  }
   let aheadMs = 0
   const forward = (seconds: number) => { aheadMs += seconds * 1_000 }
-  const gateway = await startGateway(t, { config: configuration, environment: { FHIR_CLIENT_SECRET: 'a secret' }, now: () => new Date(Date.now() + aheadMs) })
+  const gateway = await startGateway(t, {
+    config: configuration,
+    environment: { FHIR_CLIENT_SECRET: 'a secret' },
+    now: () => new Date(Date.now() + aheadMs)
+  })
   const endToken = () => { forward(11); tokens.revokeAll() }
   return { gateway, guarded, tokens, configuration, endToken, forward }
 }
@@ -40,9 +47,18 @@ async function setScene (t: Test): Promise<Scene> {
 function demanding ({ gateway, secret }: { readonly gateway: TestGateway, readonly secret: string }) {
   return async (method: string, path: string, body?: object): Promise<any> => {
     const type = path.startsWith('fhir') ? 'application/fhir+json' : 'application/json'
-    const response = await gateway.inject({ method: method as 'GET', url: `/v1/${path}`, headers: { 'x-api-key': secret, ...body && { 'content-type': type } }, ...body && { payload: JSON.stringify(body) } })
-    if (response.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${response.statusCode} ${response.body}`)
-    return /^application\/(?:fhir\+)?json/.test(String(response.headers['content-type'])) ? JSON.parse(response.body) : response.body
+    const response = await gateway.inject({
+      method: method as 'GET',
+      url: `/v1/${path}`,
+      headers: { 'x-api-key': secret, ...(body && { 'content-type': type }) },
+      ...(body && { payload: JSON.stringify(body) })
+    })
+    if (response.statusCode >= 300) {
+      throw new Error(`${method} ${path} was answered with ${response.statusCode} ${response.body}`)
+    }
+    return /^application\/(?:fhir\+)?json/.test(String(response.headers['content-type']))
+      ? JSON.parse(response.body)
+      : response.body
   }
 }
 
@@ -68,7 +84,10 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
     endToken()
     t.equal((await ask('GET', 'fhir/Patient?family=byron')).total, 2)
     endToken()
-    const entry = [{ resource: { resourceType: 'Patient' }, request: { method: 'POST', url: 'Patient' } }, { request: { method: 'DELETE', url: `Patient/${id}` } }]
+    const entry = [
+      { resource: { resourceType: 'Patient' }, request: { method: 'POST', url: 'Patient' } },
+      { request: { method: 'DELETE', url: `Patient/${id}` } }
+    ]
     const { entry: answers } = await ask('POST', 'fhir', { resourceType: 'Bundle', type: 'transaction', entry })
     t.same(answers.map(({ response }: any) => response.status.slice(0, 3)), ['201', '204'])
     t.equal((await ask('GET', 'fhir/Patient')).total, 2, 'each write was done once')
@@ -91,7 +110,10 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
   })
 
   await t.test('has a new token before the old one ends', async t => {
-    const before = { refusals: guarded.requested.filter(({ status }) => status === 401).length, tokens: tokens.requested.length }
+    const before = {
+      refusals: guarded.requested.filter(({ status }) => status === 401).length,
+      tokens: tokens.requested.length
+    }
     forward(3_600 - 200)
     await ask('GET', 'fhir/Patient?_summary=count')
     while (tokens.requested.length === before.tokens) await new Promise(resolve => setTimeout(resolve, 10))
@@ -108,22 +130,42 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
     const refusals = guarded.requested.filter(({ status }) => status === 401)
     t.ok(refusals.length >= 8, `${refusals.length} requests met a token that had ended`)
     t.ok(new Set(guarded.requested.map(({ authorization }) => authorization)).size >= 10)
-    t.notOk(gateway.linesSince().some(line => line.includes('a secret') || guarded.requested.some(({ authorization }) => line.includes(authorization!.slice('Bearer '.length)))), 'no secret and no token is in the log')
+    t.notOk(
+      gateway
+        .linesSince()
+        .some(
+          line =>
+            line.includes('a secret') ||
+            guarded.requested.some(({ authorization }) => line.includes(authorization!.slice('Bearer '.length)))
+        ),
+      'no secret and no token is in the log'
+    )
   })
 
-  await t.test('is examined by clinigate doctor with the same settings, though the token ends in the midst', async t => {
-    const folder = mkdtempSync(join(tmpdir(), 'clinigate-doctor-'))
-    t.teardown(() => rmSync(folder, { recursive: true }))
-    writeFileSync(join(folder, 'config.json'), JSON.stringify(scene.configuration))
-    const request = guarded.requested.length
-    const environment = { CLINIGATE_CONFIG: join(folder, 'config.json'), CLINIGATE_DATA: join(folder, 'data'), FHIR_CLIENT_SECRET: 'a secret' }
-    guarded.after(10, tokens.revokeAll)
-    const { code, out, err } = await command(environment, 'doctor', 'guarded', '--json')
-    t.strictSame([code, err], [0, ''])
-    t.match(JSON.parse(out), { datastore: 'guarded', blocks: false, records: { left: [] } })
-    const ofDoctor = guarded.requested.slice(request)
-    t.ok(ofDoctor.length > 20)
-    t.same(ofDoctor.filter(({ authorization }) => authorization === undefined).map(({ status }) => status), [401], 'one request alone tries whether strangers are let in')
-    t.ok(ofDoctor.some(({ status, authorization }) => status === 401 && authorization !== undefined))
-  })
+  await t.test(
+    'is examined by clinigate doctor with the same settings, though the token ends in the midst',
+    async t => {
+      const folder = mkdtempSync(join(tmpdir(), 'clinigate-doctor-'))
+      t.teardown(() => rmSync(folder, { recursive: true }))
+      writeFileSync(join(folder, 'config.json'), JSON.stringify(scene.configuration))
+      const request = guarded.requested.length
+      const environment = {
+        CLINIGATE_CONFIG: join(folder, 'config.json'),
+        CLINIGATE_DATA: join(folder, 'data'),
+        FHIR_CLIENT_SECRET: 'a secret'
+      }
+      guarded.after(10, tokens.revokeAll)
+      const { code, out, err } = await command(environment, 'doctor', 'guarded', '--json')
+      t.strictSame([code, err], [0, ''])
+      t.match(JSON.parse(out), { datastore: 'guarded', blocks: false, records: { left: [] } })
+      const ofDoctor = guarded.requested.slice(request)
+      t.ok(ofDoctor.length > 20)
+      t.same(
+        ofDoctor.filter(({ authorization }) => authorization === undefined).map(({ status }) => status),
+        [401],
+        'one request alone tries whether strangers are let in'
+      )
+      t.ok(ofDoctor.some(({ status, authorization }) => status === 401 && authorization !== undefined))
+    }
+  )
 })

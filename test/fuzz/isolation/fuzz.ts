@@ -17,24 +17,34 @@ const requestsOfARun = 25
 
 /**
  * Sends sequences of generated requests in the name of one organization. No answer, call or line of the log may hold
- * anything of the other's, none may be our own failure, each must be the same about the other's records as about records
- * that never were, and after each sequence the other's records are as they were.
+ * anything of the other's, none may be our own failure, each must be the same about the other's records as about
+ * records that never were, and after each sequence the other's records are as they were.
  */
 export async function fuzz (world: AttackWorld, { seed, requests, minutes }: FuzzEffort): Promise<FuzzResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const until = performance.now() + minutes * 60_000
   const sender = new Sender(withoutSent(world), agent)
   const before = await untouchableState(world)
-  const property = fc.asyncProperty(fc.array(anyRequest, { minLength: 1, maxLength: 2 * requestsOfARun, size: 'max' }), async sequence => {
-    if (sender.sent >= requests) return
-    for (const request of sequence) await sender.requireSafe(request)
-    if (await untouchableState(world) !== before) throw new Error('what is the other\'s was changed')
-  })
+  const property = fc.asyncProperty(
+    fc.array(anyRequest, { minLength: 1, maxLength: 2 * requestsOfARun, size: 'max' }),
+    async sequence => {
+      if (sender.sent >= requests) return
+      for (const request of sequence) await sender.requireSafe(request)
+      if ((await untouchableState(world)) !== before) throw new Error("what is the other's was changed")
+    }
+  )
   const runs = Math.ceil(requests / requestsOfARun)
-  const result = await fc.check(property, { seed, numRuns: runs, interruptAfterTimeLimit: Math.max(1, until - performance.now()), markInterruptAsFailure: false })
+  const result = await fc.check(property, {
+    seed,
+    numRuns: runs,
+    interruptAfterTimeLimit: Math.max(1, until - performance.now()),
+    markInterruptAsFailure: false
+  })
   agent.destroy()
   const crossed = await wrongWithOwn(world)
-  const failure = result.failed ? `${String(result.errorInstance)}\n${result.counterexample?.[0].map(request => JSON.stringify(request)).join('\n')}` : crossed.join('\n')
+  const failure = result.failed
+    ? `${String(result.errorInstance)}\n${result.counterexample?.[0].map(request => JSON.stringify(request)).join('\n')}`
+    : crossed.join('\n')
   return { sent: sender.sent, ...failure !== '' && { failure } }
 }
 
@@ -50,10 +60,23 @@ class Sender {
 
   constructor (readonly world: AttackWorld, readonly agent: Agent) {
     const { names } = world
-    const other = { other: names.theirs!, otherTwo: names.theirsTwo!, otherGone: names.theirsGone!, otherMark: names.theirMark!, otherTenant: names.theirTenant!, otherCursor: names.theirCursor!, otherPages: names.theirPages!, ownCursor: names.cursor! }
+    const other = {
+      other: names.theirs!,
+      otherTwo: names.theirsTwo!,
+      otherGone: names.theirsGone!,
+      otherMark: names.theirMark!,
+      otherTenant: names.theirTenant!,
+      otherCursor: names.theirCursor!,
+      otherPages: names.theirPages!,
+      ownCursor: names.cursor!
+    }
     this.names = { ...names, ...other }
     // Of one length each, so that the answers can be compared.
-    const nobodys = Object.fromEntries(Object.entries(other).filter(([name]) => name !== 'ownCursor').map(([name, value]) => [name, nobodysOf(value)]))
+    const nobodys = Object.fromEntries(
+      Object.entries(other)
+        .filter(([name]) => name !== 'ownCursor')
+        .map(([name, value]) => [name, nobodysOf(value)])
+    )
     this.#twin = { ...this.names, ...nobodys }
   }
 
@@ -65,27 +88,48 @@ class Sender {
     if (outcome === undefined) return
     const problems = judged(this.world, { row: 'fuzz', send: '', status: outcome.status }, outcome)
     if (outcome.status >= 500 && outcome.status !== 501) problems.push(`answered ${outcome.status}`)
-    const lines = this.world.gateway.linesSince().filter(line => !line.includes(`"tenantId":"${this.world.names.theirTenant}"`))
-    if (lines.some(line => [...this.world.secrets, this.world.names.own!, this.world.names.ownMark!].some(text => line.includes(text)))) problems.push('the log shows a record or the other organization')
+    const lines = this.world.gateway
+      .linesSince()
+      .filter(line => !line.includes(`"tenantId":"${this.world.names.theirTenant}"`))
+    if (
+      lines.some(line =>
+        [...this.world.secrets, this.world.names.own!, this.world.names.ownMark!].some(text => line.includes(text))
+      )
+    ) { problems.push('the log shows a record or the other organization') }
     if (problems.length > 0) throw new Error(`${requested.method} ${requested.target}: ${problems.join('; ')}`)
     await this.#requireAsUnknown(request, outcome)
   }
 
-  /** The same request about what never was must be answered alike; what changed something of the sender's own is not asked twice. */
+  /**
+   * The same request about what never was must be answered alike; what changed something of the sender's own is not
+   * asked twice.
+   */
   async #requireAsUnknown (request: FuzzRequest, first: Outcome): Promise<void> {
     const requested = filled(request, this.names)
     const twin = filled(request, this.#twin)
     const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(requested.method)
-    if (JSON.stringify(requested) === JSON.stringify(twin) || (isWrite && (first.status < 400 && !requested.target.includes('_search')))) return
+    if (
+      JSON.stringify(requested) === JSON.stringify(twin) ||
+      (isWrite && first.status < 400 && !requested.target.includes('_search'))
+    ) { return }
     const [unknown, again] = [await this.#send(twin), await this.#send(requested)]
     if (unknown === undefined || again === undefined) return
     const [a, b] = [this.#said(again), this.#said(unknown)]
-    if (a !== b) throw new Error(`${requested.method} ${requested.target} tells what is the other's from what never was:\n  ${a}\n  ${b}`)
+    if (a !== b) {
+      throw new Error(
+        `${requested.method} ${requested.target} tells what is the other's from what never was:\n  ${a}\n  ${b}`
+      )
+    }
   }
 
   #said (outcome: Outcome): string {
-    const others = [...Object.values(this.#twin), ...Object.values(this.names)].filter(value => value.length > 8 && !value.startsWith('http'))
-    const text = others.reduce((text, value) => text.replaceAll(value, '(named)').replaceAll(encodeURIComponent(value), '(named)'), said(outcome, ''))
+    const others = [...Object.values(this.#twin), ...Object.values(this.names)].filter(
+      value => value.length > 8 && !value.startsWith('http')
+    )
+    const text = others.reduce(
+      (text, value) => text.replaceAll(value, '(named)').replaceAll(encodeURIComponent(value), '(named)'),
+      said(outcome, '')
+    )
     // A page's cursor is sealed anew each time.
     return text.replace(/_cursor=[\w-]+/g, '_cursor=').replace(/\["content-length","\d+"\]/, '')
   }
@@ -93,14 +137,31 @@ class Sender {
   async #send ({ method, target, headers, body }: FuzzRequest): Promise<Outcome | undefined> {
     const { gateway, keys } = this.world
     const { hostname, port } = new URL(gateway.url)
-    const all = { host: 'gateway.test', 'x-api-key': keys.attacker!, 'x-request-id': `fuzz-${++this.sent}`, ...body !== undefined && { 'content-length': Buffer.byteLength(body) }, ...headers }
+    const all = {
+      host: 'gateway.test',
+      'x-api-key': keys.attacker!,
+      'x-request-id': `fuzz-${++this.sent}`,
+      ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+      ...headers
+    }
     const exchange = (): Promise<Outcome> => new Promise((resolve, reject) => {
-      const sending = httpRequest({ hostname, port, method, path: `/v1/fhir${target}`, headers: all, agent: this.agent }, answer => {
-        const chunks: Buffer[] = []
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk))
-        answer.on('error', reject)
-        answer.on('end', () => resolve({ sent: JSON.stringify([method, target, headers]) + (body ?? ''), status: answer.statusCode!, headers: answer.headers as Record<string, string>, text: Buffer.concat(chunks).toString(), calls: [] }))
-      })
+      const sending = httpRequest(
+        { hostname, port, method, path: `/v1/fhir${target}`, headers: all, agent: this.agent },
+        answer => {
+          const chunks: Buffer[] = []
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+          answer.on('error', reject)
+          answer.on('end', () =>
+            resolve({
+              sent: JSON.stringify([method, target, headers]) + (body ?? ''),
+              status: answer.statusCode!,
+              headers: answer.headers as Record<string, string>,
+              text: Buffer.concat(chunks).toString(),
+              calls: []
+            })
+          )
+        }
+      )
       sending.on('error', reject)
       sending.end(body)
     })
@@ -109,7 +170,9 @@ class Sender {
       return { ...result, calls }
     } catch (error) {
       // What no client can write is not sent.
-      if (['ERR_UNESCAPED_CHARACTERS', 'ERR_INVALID_CHAR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+      if (['ERR_UNESCAPED_CHARACTERS', 'ERR_INVALID_CHAR'].includes((error as NodeJS.ErrnoException).code ?? '')) {
+        return undefined
+      }
       throw error
     }
   }
@@ -118,5 +181,16 @@ class Sender {
 /** A text of the same length and look that nobody has. */
 function nobodysOf (text: string): string {
   const random = randomBytes(text.length).toString('hex')
-  return text.slice(0, 2) + [...text.slice(2)].map((char, i) => /[0-9a-f]/.test(char) ? random[i]! : /[g-z]/.test(char) ? 'abcdefghij'[Number.parseInt(random[i]!, 16) % 10]! : char).join('')
+  return (
+    text.slice(0, 2) +
+    [...text.slice(2)]
+      .map((char, i) =>
+        /[0-9a-f]/.test(char)
+          ? random[i]!
+          : /[g-z]/.test(char)
+            ? 'abcdefghij'[Number.parseInt(random[i]!, 16) % 10]!
+            : char
+      )
+      .join('')
+  )
 }

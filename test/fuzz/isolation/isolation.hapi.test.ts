@@ -15,9 +15,14 @@ t.test('no generated request shows or changes anything of another organization\'
   await fuzzed(t, await sandboxStores(t), { seed, requests: 50_000, minutes: 1 })
 })
 
-t.test('no generated request shows or changes anything of another organization\'s, on the real FHIR server', async t => {
+t.test("no generated request shows or changes anything of another organization's, on the real FHIR server", async t => {
   t.setTimeout(600_000)
-  const stores: Stores = { ...await sandboxStores(t), kind: 'hapi', testUrl: realBackend().url, handOver: handOverOnHapi }
+  const stores: Stores = {
+    ...(await sandboxStores(t)),
+    kind: 'hapi',
+    testUrl: realBackend().url,
+    handOver: handOverOnHapi
+  }
   await fuzzed(t, stores, { seed, requests: 5_000, minutes: 0.5 })
 })
 

@@ -1,28 +1,140 @@
 import { form, section, type Attack } from './attack.js'
 
 const refusedTags = [
-  '{theirTenant}', '|{theirTenant}', 'urn:clinigate:tenant|{theirTenant}', 'urn:clinigate:tenant|{ownTenant}', 'urn:clinigate:tenant|', 'urn:clinigate:tenant',
-  'urn:x|y,urn:clinigate:tenant|{theirTenant}', 'urn:clinigate:tenant|{ownTenant},urn:clinigate:tenant|{theirTenant}', 'URN:CLINIGATE:TENANT|{theirTenant}',
-  ' urn:clinigate:tenant|{theirTenant}', 'urn:clinigate:tenant%20|{theirTenant}', 'urn:clinigate%5C:tenant|{theirTenant}', 'urn\\:clinigate:tenant|{theirTenant}',
-  'urn:clinigate:tena%EF%BD%8Et|{theirTenant}', 'urn:clin%C5%BFgate:tenant|{theirTenant}', 'urn:clinigate:tenant%E2%80%8B|{theirTenant}', 'urn:clinigate:t%C3%A9nant|{theirTenant}', '', ',', '%20'
+  '{theirTenant}',
+  '|{theirTenant}',
+  'urn:clinigate:tenant|{theirTenant}',
+  'urn:clinigate:tenant|{ownTenant}',
+  'urn:clinigate:tenant|',
+  'urn:clinigate:tenant',
+  'urn:x|y,urn:clinigate:tenant|{theirTenant}',
+  'urn:clinigate:tenant|{ownTenant},urn:clinigate:tenant|{theirTenant}',
+  'URN:CLINIGATE:TENANT|{theirTenant}',
+  ' urn:clinigate:tenant|{theirTenant}',
+  'urn:clinigate:tenant%20|{theirTenant}',
+  'urn:clinigate%5C:tenant|{theirTenant}',
+  'urn\\:clinigate:tenant|{theirTenant}',
+  'urn:clinigate:tena%EF%BD%8Et|{theirTenant}',
+  'urn:clin%C5%BFgate:tenant|{theirTenant}',
+  'urn:clinigate:tenant%E2%80%8B|{theirTenant}',
+  'urn:clinigate:t%C3%A9nant|{theirTenant}',
+  '',
+  ',',
+  '%20'
 ].filter(tag => !tag.includes('%C5%BF'))
 
 /** Parameters that lead past the condition of the tag, or that no client may choose. */
 const refusedParameters = [
-  '_tag:not=urn:x|y', '_tag:missing=true', '_tag:text=x', '_tag:in=http://x', '_tag:above=x', '_Tag=urn:x|y', '_TAG=urn:x|y', '%20_tag=urn:x|y', '?_tag=urn:x|y', '%3F_tag=urn:x|y', '_tag[]=urn:x|y', '_tag;=urn:x|y', '_tag%00=x',
-  '_filter=family eq "x" or _id eq "{theirs}"', '_filter=family%20co%20a', '_query=all', '_list={theirs}', '_list=$current-allergies', '_text=a', '_content=a', '_contained=true', '_contained=both', '_containedType=contained',
-  '_pid=1', '_mdm=x', '_id:mdm=x', '_language=en', '_getpages={theirPages}', '_getpagesoffset=0', '_pageId=1', '_bundletype=history', '_offset=0', '_offset=10', 'ct=abc', '_type=Patient', '_expunge=true', '_cascade=delete', '_method=DELETE',
-  '_count=-1', '_count=abc', '_count=1e3', '_count=', '_count=1&_count=1000', '_total=all', '_total=accurate&_total=none', '_summary=all', '_elements=*', '_elements=', '_elements=a.b', '_elements=id&_elements=name', '_elements:exclude=meta',
-  'name:in=http://x', 'name:above=x', 'name:below=x', 'name:not-in=x', 'name:identifier:x=y', 'identifier:of-type:x=y', 'gender:mdm=x', 'nosuch=1', 'Family=x', 'family%5B%5D=x', 'family%00=x', 'family=%00', 'family=%ff', 'family=%', 'family=',
-  '_sort=nosuch', '_sort=', '_sort=general-practitioner.name', '_sort=general-practitioner:Practitioner.name', '_sort=_tag,_has:Observation:patient:code', '_sort=-', '_sort=family;_tag', '_sort:desc=family',
-  'general-practitioner=http://127.0.0.1/Practitioner/{theirs}', 'general-practitioner={backend}/Practitioner/{theirs}', '_id:missing=true', '_id:not={own}', '_lastUpdated:missing=true', '_security:not=x', '_profile:below=x', '_source:below=x', '_source:contains=x',
-  '_cursor=x&_count=1', '_cursor=x&family=y', '_cursor=', '_cursor=x', '_cursor=x&_cursor=x', '_has=x', '_pretty=true&_filter=x', '_fhirpath=Patient', '_graph=x', '_score=1', '_outputFormat=x', '_since=2020-01-01', '_at=2020', '_include=*', '_revinclude=*'
+  '_tag:not=urn:x|y',
+  '_tag:missing=true',
+  '_tag:text=x',
+  '_tag:in=http://x',
+  '_tag:above=x',
+  '_Tag=urn:x|y',
+  '_TAG=urn:x|y',
+  '%20_tag=urn:x|y',
+  '?_tag=urn:x|y',
+  '%3F_tag=urn:x|y',
+  '_tag[]=urn:x|y',
+  '_tag;=urn:x|y',
+  '_tag%00=x',
+  '_filter=family eq "x" or _id eq "{theirs}"',
+  '_filter=family%20co%20a',
+  '_query=all',
+  '_list={theirs}',
+  '_list=$current-allergies',
+  '_text=a',
+  '_content=a',
+  '_contained=true',
+  '_contained=both',
+  '_containedType=contained',
+  '_pid=1',
+  '_mdm=x',
+  '_id:mdm=x',
+  '_language=en',
+  '_getpages={theirPages}',
+  '_getpagesoffset=0',
+  '_pageId=1',
+  '_bundletype=history',
+  '_offset=0',
+  '_offset=10',
+  'ct=abc',
+  '_type=Patient',
+  '_expunge=true',
+  '_cascade=delete',
+  '_method=DELETE',
+  '_count=-1',
+  '_count=abc',
+  '_count=1e3',
+  '_count=',
+  '_count=1&_count=1000',
+  '_total=all',
+  '_total=accurate&_total=none',
+  '_summary=all',
+  '_elements=*',
+  '_elements=',
+  '_elements=a.b',
+  '_elements=id&_elements=name',
+  '_elements:exclude=meta',
+  'name:in=http://x',
+  'name:above=x',
+  'name:below=x',
+  'name:not-in=x',
+  'name:identifier:x=y',
+  'identifier:of-type:x=y',
+  'gender:mdm=x',
+  'nosuch=1',
+  'Family=x',
+  'family%5B%5D=x',
+  'family%00=x',
+  'family=%00',
+  'family=%ff',
+  'family=%',
+  'family=',
+  '_sort=nosuch',
+  '_sort=',
+  '_sort=general-practitioner.name',
+  '_sort=general-practitioner:Practitioner.name',
+  '_sort=_tag,_has:Observation:patient:code',
+  '_sort=-',
+  '_sort=family;_tag',
+  '_sort:desc=family',
+  'general-practitioner=http://127.0.0.1/Practitioner/{theirs}',
+  'general-practitioner={backend}/Practitioner/{theirs}',
+  '_id:missing=true',
+  '_id:not={own}',
+  '_lastUpdated:missing=true',
+  '_security:not=x',
+  '_profile:below=x',
+  '_source:below=x',
+  '_source:contains=x',
+  '_cursor=x&_count=1',
+  '_cursor=x&family=y',
+  '_cursor=',
+  '_cursor=x',
+  '_cursor=x&_cursor=x',
+  '_has=x',
+  '_pretty=true&_filter=x',
+  '_fhirpath=Patient',
+  '_graph=x',
+  '_score=1',
+  '_outputFormat=x',
+  '_since=2020-01-01',
+  '_at=2020',
+  '_include=*',
+  '_revinclude=*'
 ]
 
 const everyWay = (query: string, row: string, status: Attack['status']): readonly Attack[] => [
   { row, send: `GET /Patient?${query}`, status },
   { row: `${row} by POST`, send: 'POST /Patient/_search', headers: [form], body: query, status },
-  { row: `${row} by POST and URL`, send: `POST /Patient/_search?${query}`, headers: [form], body: 'active=true', status }
+  {
+    row: `${row} by POST and URL`,
+    send: `POST /Patient/_search?${query}`,
+    headers: [form],
+    body: 'active=true',
+    status
+  }
 ]
 
 /** A3: searches, their tag, their names and their values. */
@@ -42,8 +154,18 @@ export const searches = section([
   { row: 'A3 search', send: 'GET /Patient?_id={own}&_id={stranger}', status: 200, shows: ['"total":0'] },
   { row: 'A3 search', send: 'GET /Observation?subject=Patient/{stranger}', status: 200, shows: ['"total":0'] },
   { row: 'A3 search', send: 'GET /Observation?patient={stranger}', status: 200, shows: ['"total":0'] },
-  { row: 'A3 search', send: 'GET /Observation?subject=Patient/{own},Patient/{stranger}&code=lab', status: 200, shows: ['"total":1'] },
-  { row: 'A3 search', send: 'GET /Observation?subject=https://gateway.test/v1/fhir/Patient/{stranger}', status: 200, shows: ['"total":0'] },
+  {
+    row: 'A3 search',
+    send: 'GET /Observation?subject=Patient/{own},Patient/{stranger}&code=lab',
+    status: 200,
+    shows: ['"total":1']
+  },
+  {
+    row: 'A3 search',
+    send: 'GET /Observation?subject=https://gateway.test/v1/fhir/Patient/{stranger}',
+    status: 200,
+    shows: ['"total":0']
+  },
   { row: 'A3 search', send: 'GET /Observation?subject:Patient={stranger}', status: 200, shows: ['"total":0'] },
   { row: 'A3 search', send: 'GET /Observation?subject=Patient/{stranger}/_history/1', status: [200, 400], on: 'hapi' },
   { row: 'A3 search', send: 'GET /Observation?subject=Patient/{stranger}|1', status: [200, 400] },
@@ -58,7 +180,13 @@ export const searches = section([
   { row: 'A3 search', send: 'GET /Patient', as: 'live', status: 200, shows: ['{liveMark}'], hides: ['{ownMark}'] },
   { row: 'A3 search', send: 'GET /Binary', status: 200, shows: ['{ownMark}'], on: 'hapi' },
   { row: 'A3 search', send: 'GET /Bundle', status: 200, shows: ['{ownMark}'] },
-  { row: 'A3 search with two owners', send: 'GET /Flag?_total=accurate', status: 200, shows: ['{ownMark}', '"total":'], incident: true },
+  {
+    row: 'A3 search with two owners',
+    send: 'GET /Flag?_total=accurate',
+    status: 200,
+    shows: ['{ownMark}', '"total":'],
+    incident: true
+  },
   { row: 'A3 search with two owners', send: 'GET /Flag?_count=1', status: 200, incident: true },
   { row: 'A3 search with two owners', send: 'GET /Flag?_elements=status', status: 200, incident: true },
   ...refusedTags.flatMap(tag => everyWay(`_tag=${tag}`, 'A3 tag', 400)),
@@ -67,35 +195,178 @@ export const searches = section([
   ...everyWay('_tag=urn:a|b&_tag=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
   { row: 'A3 tag', send: 'GET /Patient?_tag=urn:ward|{secret}', status: 200, shows: ['"total":0'] },
   { row: 'A3 tag', send: 'GET /Patient?_tag=urn:ward|{ownMark}', status: 200, shows: ['{own}'] },
-  { row: 'A3 tag', send: 'GET /Patient?_security=urn:clinigate:tenant|{theirTenant}', status: 200, shows: ['"total":0'] },
+  {
+    row: 'A3 tag',
+    send: 'GET /Patient?_security=urn:clinigate:tenant|{theirTenant}',
+    status: 200,
+    shows: ['"total":0']
+  },
   { row: 'A3 parameters', send: 'GET /Patient?_tag%3A=urn:x|y', status: 400 },
   ...refusedParameters.flatMap(query => everyWay(query, 'A3 parameter', [400, 406])),
-  ...['nosuch=1', '_filter=x', '_TAG=urn:clinigate:tenant|{theirTenant}', '_list={theirs}'].map(query => ({ row: 'A3 lenient', send: `GET /Patient?family={secret}&${query}`, headers: ['prefer: handling=lenient'], status: [200, 400] })),
-  ...['_tag:not=urn:x|y', '_tag=urn:clinigate:tenant|{theirTenant}', '_tag='].map(query => ({ row: 'A3 lenient', send: `GET /Patient?${query}`, headers: ['prefer: handling=lenient'], status: 400 })),
+  ...['nosuch=1', '_filter=x', '_TAG=urn:clinigate:tenant|{theirTenant}', '_list={theirs}'].map(query => ({
+    row: 'A3 lenient',
+    send: `GET /Patient?family={secret}&${query}`,
+    headers: ['prefer: handling=lenient'],
+    status: [200, 400]
+  })),
+  ...['_tag:not=urn:x|y', '_tag=urn:clinigate:tenant|{theirTenant}', '_tag='].map(query => ({
+    row: 'A3 lenient',
+    send: `GET /Patient?${query}`,
+    headers: ['prefer: handling=lenient'],
+    status: 400
+  })),
   { row: 'A3 lenient', send: 'GET /Patient?nosuch=1', headers: ['prefer: handling=strict'], status: 400 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search?_tag=urn:x|y', headers: [form], body: '_tag=urn:clinigate:tenant|{theirTenant}', status: 400 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [form], body: 'family={secret}', status: 200, shows: ['"total":0'] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search?family={secret}', headers: [form], body: 'active=true', status: 200, shows: ['"total":0'] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [form], body: 'family={ownMark}', status: 200, shows: ['{own}'] },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search?_tag=urn:x|y',
+    headers: [form],
+    body: '_tag=urn:clinigate:tenant|{theirTenant}',
+    status: 400
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [form],
+    body: 'family={secret}',
+    status: 200,
+    shows: ['"total":0']
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search?family={secret}',
+    headers: [form],
+    body: 'active=true',
+    status: 200,
+    shows: ['"total":0']
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [form],
+    body: 'family={ownMark}',
+    status: 200,
+    shows: ['{own}']
+  },
   { row: 'A3 POST _search', send: 'POST /Patient/_search?family={ownMark}', status: 200, shows: ['{own}'] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: ['content-type: Application/X-WWW-Form-Urlencoded ; charset=UTF-8'], body: 'family={ownMark}', status: 200, shows: ['{own}'] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [form, 'content-encoding: identity'], body: 'family={secret}', status: [200, 415], hides: ['{ownMark}'] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [form, 'content-encoding: gzip'], body: 'family={secret}', status: 415 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [form, 'content-encoding: x'], body: 'family={secret}', status: 415 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: ['content-type: application/json'], body: '{"family":"x"}', status: [400, 415] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: ['content-type: application/json'], body: 'family={secret}', status: [400, 415] },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: ['content-type: text/plain'], body: 'family={secret}', status: 415 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: ['content-type: multipart/form-data; boundary=x'], body: '--x\r\n\r\nfamily=a\r\n--x--', status: 415 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [`${form}; charset=utf-16`], body: 'family={secret}', status: 415 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', headers: [`${form}; charset=ibm500`], body: 'family={secret}', status: 415 },
-  { row: 'A3 POST _search', send: 'POST /Patient/_search', body: 'family={secret}', headers: ['content-type:'], status: [400, 415] },
-  { row: 'A3 POST _search', send: 'PUT /Patient/_search', headers: [form], body: 'family={secret}', status: [400, 404, 405, 415] },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: ['content-type: Application/X-WWW-Form-Urlencoded ; charset=UTF-8'],
+    body: 'family={ownMark}',
+    status: 200,
+    shows: ['{own}']
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [form, 'content-encoding: identity'],
+    body: 'family={secret}',
+    status: [200, 415],
+    hides: ['{ownMark}']
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [form, 'content-encoding: gzip'],
+    body: 'family={secret}',
+    status: 415
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [form, 'content-encoding: x'],
+    body: 'family={secret}',
+    status: 415
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: ['content-type: application/json'],
+    body: '{"family":"x"}',
+    status: [400, 415]
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: ['content-type: application/json'],
+    body: 'family={secret}',
+    status: [400, 415]
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: ['content-type: text/plain'],
+    body: 'family={secret}',
+    status: 415
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: ['content-type: multipart/form-data; boundary=x'],
+    body: '--x\r\n\r\nfamily=a\r\n--x--',
+    status: 415
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [`${form}; charset=utf-16`],
+    body: 'family={secret}',
+    status: 415
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    headers: [`${form}; charset=ibm500`],
+    body: 'family={secret}',
+    status: 415
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'POST /Patient/_search',
+    body: 'family={secret}',
+    headers: ['content-type:'],
+    status: [400, 415]
+  },
+  {
+    row: 'A3 POST _search',
+    send: 'PUT /Patient/_search',
+    headers: [form],
+    body: 'family={secret}',
+    status: [400, 404, 405, 415]
+  },
   { row: 'A3 GET _search', send: 'GET /Patient/_search', status: [400, 404, 405] },
   { row: 'A3 GET _search', send: 'GET /Patient/_search?family={secret}', status: [400, 404, 405] },
-  { row: 'A3 very long', send: 'POST /Patient/_search', headers: [form], body: `family={secret}${',x'.repeat(4_000)}`, status: [200, 400] },
-  { row: 'A3 very long', send: 'POST /Patient/_search', headers: [form], body: `_id={stranger}${',x'.repeat(4_000)}`, status: 200, shows: ['"total":0'] },
-  { row: 'A3 very long', send: 'POST /Patient/_search', headers: [form], body: `_id={own}${',x'.repeat(4_000)}`, status: 200, shows: ['{ownMark}'] },
-  { row: 'A3 very long', send: 'POST /Observation/_search', headers: [form], body: `patient={own}${',x'.repeat(4_000)}&patient:Patient.family={ownMark}&_include=Observation:subject`, status: 200, shows: ['{ownMark}'] },
+  {
+    row: 'A3 very long',
+    send: 'POST /Patient/_search',
+    headers: [form],
+    body: `family={secret}${',x'.repeat(4_000)}`,
+    status: [200, 400]
+  },
+  {
+    row: 'A3 very long',
+    send: 'POST /Patient/_search',
+    headers: [form],
+    body: `_id={stranger}${',x'.repeat(4_000)}`,
+    status: 200,
+    shows: ['"total":0']
+  },
+  {
+    row: 'A3 very long',
+    send: 'POST /Patient/_search',
+    headers: [form],
+    body: `_id={own}${',x'.repeat(4_000)}`,
+    status: 200,
+    shows: ['{ownMark}']
+  },
+  {
+    row: 'A3 very long',
+    send: 'POST /Observation/_search',
+    headers: [form],
+    body: `patient={own}${',x'.repeat(4_000)}&patient:Patient.family={ownMark}&_include=Observation:subject`,
+    status: 200,
+    shows: ['{ownMark}']
+  },
   { row: 'A3 compartment', send: 'GET /Patient/{stranger}/Observation', status: [404, 405] },
   { row: 'A3 compartment', send: 'GET /Patient/{stranger}/*', status: [404, 405] },
   { row: 'A3 compartment', send: 'GET /Patient/{own}/*', status: [404, 405] }

@@ -1,5 +1,6 @@
 /**
- * One hostile or honest request, as a row that can be read. Names in braces stand for what {@link Names} has; a row with
+ * One hostile or honest request, as a row that can be read. Names in braces stand for what {@link Names} has; a row
+ * with
  * `{stranger}` or `{secret}` is sent once for each thing that is not the caller's, and all answers must be one.
  */
 export interface Attack {
@@ -30,7 +31,16 @@ export interface Attack {
 export type Names = Readonly<Record<string, string>>
 
 /** Whatever is not the caller's, each of one length so that answers can be compared byte for byte. */
-const strangers = ['unknown', 'theirs', 'theirsGone', 'ownGone', 'liveOnly', 'untagged', 'twoTags', 'lookalike'] as const
+const strangers = [
+  'unknown',
+  'theirs',
+  'theirsGone',
+  'ownGone',
+  'liveOnly',
+  'untagged',
+  'twoTags',
+  'lookalike'
+] as const
 
 /** A text that only the other tenant has stored, and one that nobody has. */
 const secrets = ['theirMark', 'nobodysMark'] as const
@@ -42,18 +52,28 @@ export const form = 'content-type: application/x-www-form-urlencoded'
 export const section = (rows: readonly Attack[]): readonly Attack[] => rows
 
 /** The requests that a row stands for, by what takes the place of `{stranger}` or `{secret}`. */
-export function variantsOf (attack: Attack, names: Names): ReadonlyArray<{ readonly variant: string, readonly attack: Attack }> {
+export function variantsOf (
+  attack: Attack,
+  names: Names
+): ReadonlyArray<{ readonly variant: string; readonly attack: Attack }> {
   const text = JSON.stringify(attack)
   const kinds: readonly string[] = text.includes('{stranger}') ? strangers : text.includes('{secret}') ? secrets : ['']
-  return kinds.map(kind => ({ variant: names[kind] ?? '', attack: filledIn(attack, { ...names, stranger: names[kind] ?? '', secret: names[kind] ?? '' }) }))
+  return kinds.map(kind => ({
+    variant: names[kind] ?? '',
+    attack: filledIn(attack, { ...names, stranger: names[kind] ?? '', secret: names[kind] ?? '' })
+  }))
 }
 
 /** The same value with every name in braces replaced; an unknown name is a mistake in the table. */
 function filledIn<T> (value: T, names: Names): T {
-  if (typeof value === 'string') return value.replace(/\{([a-z][A-Za-z]*)\}/g, (_, name: string) => named(name, names)) as T
+  if (typeof value === 'string') {
+    return value.replace(/\{([a-z][A-Za-z]*)\}/g, (_, name: string) => named(name, names)) as T
+  }
   if (Array.isArray(value)) return value.map(item => filledIn(item, names)) as T
   if (value === null || typeof value !== 'object' || value instanceof Buffer) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [filledIn(key, names), filledIn(item, names)])) as T
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [filledIn(key, names), filledIn(item, names)])
+  ) as T
 }
 
 function named (name: string, names: Names): string {

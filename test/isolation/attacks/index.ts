@@ -17,4 +17,21 @@ import { http } from './a12-http.js'
 import { cursors } from './e5-cursors.js'
 
 /** All attacks, section by section as the isolation rules have them. */
-export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, 'form searches': formSearches, joins, cursors, references, operations, questions, shared, binaries, http, headers, conditions, bundles, writes }
+export const attacks: Readonly<Record<string, readonly Attack[]>> = {
+  reads,
+  paths,
+  searches,
+  'form searches': formSearches,
+  joins,
+  cursors,
+  references,
+  operations,
+  questions,
+  shared,
+  binaries,
+  http,
+  headers,
+  conditions,
+  bundles,
+  writes
+}

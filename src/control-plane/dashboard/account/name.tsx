@@ -16,8 +16,17 @@ interface NameForm {
 export function NamePage (form: NameForm) {
   return (
     <>
-      <Heading title='Change your name' about='The others in the dashboard see it. You go on signing in with your email address.' />
-      {form.member.isFromProvider ? <p>Your name comes from your organization’s sign-in. Change it there.</p> : <ChangeForm {...form} />}
+      <Heading
+        title='Change your name'
+        about='The others in the dashboard see it. You go on signing in with your email address.'
+      />
+      {form.member.isFromProvider
+        ? (
+          <p>Your name comes from your organization’s sign-in. Change it there.</p>
+          )
+        : (
+          <ChangeForm {...form} />
+          )}
     </>
   )
 }

@@ -18,21 +18,37 @@ interface AccountProps {
 export function AccountPage ({ member, organization, sessions, own, csrf }: AccountProps) {
   return (
     <>
-      <Heading title='Your account'>
-        {member.isFromProvider ? '' : <OwnLinks />}
-      </Heading>
+      <Heading title='Your account'>{member.isFromProvider ? '' : <OwnLinks />}</Heading>
       <dl class='facts'>
-        <DescriptionItem name='Name'><span safe>{member.name}</span></DescriptionItem>
-        <DescriptionItem name='Email'><span safe>{member.email}</span></DescriptionItem>
-        <DescriptionItem name='Role'><span>{member.role}</span></DescriptionItem>
-        {organization === undefined ? '' : <DescriptionItem name='Organization'><span safe>{organization}</span></DescriptionItem>}
-        <DescriptionItem name='Signs in'><span>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span></DescriptionItem>
+        <DescriptionItem name='Name'>
+          <span safe>{member.name}</span>
+        </DescriptionItem>
+        <DescriptionItem name='Email'>
+          <span safe>{member.email}</span>
+        </DescriptionItem>
+        <DescriptionItem name='Role'>
+          <span>{member.role}</span>
+        </DescriptionItem>
+        {organization === undefined
+          ? (
+              ''
+            )
+          : (
+            <DescriptionItem name='Organization'>
+              <span safe>{organization}</span>
+            </DescriptionItem>
+            )}
+        <DescriptionItem name='Signs in'>
+          <span>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span>
+        </DescriptionItem>
       </dl>
       <section>
         <h2>Sessions</h2>
         <p class='quiet'>Where you are signed in. If you do not recognize one, end it and change your password.</p>
         <Table label='Sessions' columns={['Browser', 'Signed in', 'Last active', 'Actions']}>
-          {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
+          {sessions.map(session => (
+            <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />
+          ))}
         </Table>
         {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
       </section>
@@ -50,13 +66,35 @@ function OwnLinks () {
   )
 }
 
-function SessionRow ({ session: { idHash, createdAt, seenAt, browser }, isOwn, csrf }: { readonly session: ListedSession, readonly isOwn: boolean, readonly csrf: string }) {
+function SessionRow ({
+  session: { idHash, createdAt, seenAt, browser },
+  isOwn,
+  csrf
+}: {
+  readonly session: ListedSession
+  readonly isOwn: boolean
+  readonly csrf: string
+}) {
   return (
     <Row>
-      <Cell of='Browser'><span safe>{browser ?? 'unknown'}</span></Cell>
-      <Cell of='Signed in'><Time at={createdAt} /></Cell>
-      <Cell of='Last active'><Time at={seenAt} /></Cell>
-      <Cell of='Actions'>{isOwn ? <Badge tone='good' text='This browser' /> : <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />}</Cell>
+      <Cell of='Browser'>
+        <span safe>{browser ?? 'unknown'}</span>
+      </Cell>
+      <Cell of='Signed in'>
+        <Time at={createdAt} />
+      </Cell>
+      <Cell of='Last active'>
+        <Time at={seenAt} />
+      </Cell>
+      <Cell of='Actions'>
+        {isOwn
+          ? (
+            <Badge tone='good' text='This browser' />
+            )
+          : (
+            <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />
+            )}
+      </Cell>
     </Row>
   )
 }
@@ -69,11 +107,17 @@ function EndOthers ({ csrf }: { readonly csrf: string }) {
   )
 }
 
-function EndForm ({ idHash, createdAt, csrf }: Pick<ListedSession, 'idHash' | 'createdAt'> & { readonly csrf: string }) {
+function EndForm ({
+  idHash,
+  createdAt,
+  csrf
+}: Pick<ListedSession, 'idHash' | 'createdAt'> & { readonly csrf: string }) {
   return (
     <PostForm action={accountPath('sessions/end')} csrf={csrf} inline>
       <input type='hidden' name='session' value={idHash} />
-      <button type='submit' class='link' aria-label={`End the session of ${momentText(createdAt)}`}>End</button>
+      <button type='submit' class='link' aria-label={`End the session of ${momentText(createdAt)}`}>
+        End
+      </button>
     </PostForm>
   )
 }

@@ -13,10 +13,19 @@ export async function accountRoutes (scope: FastifyInstance, parts: DashboardCon
   scope.get('/account', async ({ member, session }, reply) => {
     const sessions = await control.sessions.listOf(member.memberId)
     const organization = member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId)
-    const facts = { member, organization: organization?.name, sessions, own: hashSecret(session.sessionId), csrf: reply.generateCsrf() }
+    const facts = {
+      member,
+      organization: organization?.name,
+      sessions,
+      own: hashSecret(session.sessionId),
+      csrf: reply.generateCsrf()
+    }
     return await reply.page('Your account', <AccountPage {...facts} />)
   })
-  scope.get('/account/name', async ({ member }, reply) => await reply.page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} />))
+  scope.get(
+    '/account/name',
+    async ({ member }, reply) => await reply.page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} />)
+  )
   scope.post('/account/name', async (request, reply) => await changeName(request, reply, parts))
   scope.post('/account/sessions/end', async ({ member, body }, reply) => {
     await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
@@ -34,10 +43,23 @@ export async function accountRoutes (scope: FastifyInstance, parts: DashboardCon
 
 const nameTitle = 'Change your name'
 
-async function changeName ({ member, body }: FastifyRequest, reply: FastifyReply, { control }: DashboardContext): Promise<FastifyReply> {
+async function changeName (
+  { member, body }: FastifyRequest,
+  reply: FastifyReply,
+  { control }: DashboardContext
+): Promise<FastifyReply> {
   const name = field(body, 'name')
-  return await redisplayOnError(async () => {
-    await control.members.changeName(member.memberId, name)
-    return reply.done(accountPath(), 'Name changed.')
-  }, async refusal => await reply.code(statusOf(refusal)).page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} name={name} error={toFormError(refusal)} />))
+  return await redisplayOnError(
+    async () => {
+      await control.members.changeName(member.memberId, name)
+      return reply.done(accountPath(), 'Name changed.')
+    },
+    async refusal =>
+      await reply
+        .code(statusOf(refusal))
+        .page(
+          nameTitle,
+        <NamePage csrf={reply.generateCsrf()} member={member} name={name} error={toFormError(refusal)} />
+        )
+  )
 }

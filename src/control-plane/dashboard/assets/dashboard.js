@@ -1,6 +1,6 @@
 /**
- * Everything works without this file: it shows times in the reader's zone, lets one press copy a text and a second press send
- * nothing, and keeps what was typed into a form until it is saved.
+ * Everything works without this file: it shows times in the reader's zone, lets one press copy a text and a second
+ * press send nothing, and keeps what was typed into a form until it is saved.
  */
 
 // In the language of the page, and with the zone, so that nobody takes it for another one.

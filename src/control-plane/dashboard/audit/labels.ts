@@ -27,13 +27,21 @@ export function actionLabel (action: string): string {
   return Object.hasOwn(deeds, action) ? deeds[action]! : action
 }
 
-/** Who did it: `member:ann@example.org (mem-a)` is `ann@example.org` with the id `mem-a`, which members in older lines do not have. */
+/**
+ * Who did it: `member:ann@example.org (mem-a)` is `ann@example.org` with the id `mem-a`, which members in older lines
+ * do not have.
+ */
 export function personOf (actor: string): { readonly text: string, readonly memberId?: string } {
   const [, email, memberId] = /^member:(\S+) \((mem-[^)]+)\)$/.exec(actor) ?? []
   if (email !== undefined) return { text: email, memberId }
   const [, kind, name] = /^(member|token|cli|provider):(.*)$/s.exec(actor) ?? []
   if (kind === undefined || name === undefined) return { text: actor }
-  return { text: { member: name, token: `token ${name}`, cli: `${name} at the command line`, provider: `the provider ${name}` }[kind] ?? actor }
+  return {
+    text:
+      { member: name, token: `token ${name}`, cli: `${name} at the command line`, provider: `the provider ${name}` }[
+        kind
+      ] ?? actor
+  }
 }
 
 /** A word or two on what exactly was done: `name: clinic, plan: pro`. */

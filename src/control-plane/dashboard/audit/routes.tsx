@@ -9,7 +9,10 @@ import type { PageFacts } from '../page.js'
 const pageLength = 50
 
 /** A request about the trail of the organization in the path, or of everything when it names none. */
-interface AuditRequest { Params: { readonly tenantId?: string }, Querystring: Readonly<Record<string, string | string[] | undefined>> }
+interface AuditRequest {
+  Params: { readonly tenantId?: string }
+  Querystring: Readonly<Record<string, string | string[] | undefined>>
+}
 
 /** The pages of the audit trail. */
 export async function auditRoutes (scope: FastifyInstance): Promise<void> {
@@ -17,18 +20,39 @@ export async function auditRoutes (scope: FastifyInstance): Promise<void> {
   scope.get<AuditRequest>('/audit', { onRequest: operatorsOnly }, async (request, reply) => await show(request, reply))
 }
 
-async function show ({ controlService, query, params: { tenantId } }: FastifyRequest<AuditRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const facts: PageFacts = tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }
+async function show (
+  { controlService, query, params: { tenantId } }: FastifyRequest<AuditRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
+  const facts: PageFacts =
+    tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }
   const entity = queryParameter(query.entity)
   const before = numberOf(queryParameter(query.before))
   const found = await controlService.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
   const entries = found.slice(0, pageLength)
   const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
-  return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} names={await namesFor(controlService, tenantId)} before={older} isFirst={before === undefined} />, facts)
+  return await reply.page(
+    'Audit trail',
+    <AuditPage
+      tenantId={tenantId}
+      entity={entity}
+      entries={entries}
+      names={await namesFor(controlService, tenantId)}
+      before={older}
+      isFirst={before === undefined}
+    />,
+    facts
+  )
 }
 
-/** What the things that lines are about are called, by id: keys, people and tokens, and where lines are about several organizations, these. */
-async function namesFor (controlService: ControlService, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
+/**
+ * What the things that lines are about are called, by id: keys, people and tokens, and where lines are about several
+ * organizations, these.
+ */
+async function namesFor (
+  controlService: ControlService,
+  tenantId: string | undefined
+): Promise<ReadonlyMap<string, string>> {
   const [organizations, keys, members, tokens] = await Promise.all([
     tenantId === undefined ? controlService.listOrganizations() : [],
     tenantId === undefined ? [] : controlService.listKeys(tenantId),

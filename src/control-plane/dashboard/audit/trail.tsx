@@ -21,13 +21,32 @@ interface AuditPageContent {
 /** Who did what and when, newest first. */
 export function AuditPage (content: AuditPageContent) {
   const { tenantId, entity, entries, names } = content
-  const about = entity === undefined ? 'Every change, by whom and when. Nothing is ever removed from it.' : `What was done with ${nameOf(entity, names)}.`
+  const about =
+    entity === undefined
+      ? 'Every change, by whom and when. Nothing is ever removed from it.'
+      : `What was done with ${nameOf(entity, names)}.`
   return (
     <>
       <Heading title='Audit trail' about={about}>
-        {entity === undefined ? '' : <a class='button' href={auditPath(tenantId)}>Show everything</a>}
+        {entity === undefined
+          ? (
+              ''
+            )
+          : (
+            <a class='button' href={auditPath(tenantId)}>
+              Show everything
+            </a>
+            )}
       </Heading>
-      {entries.length === 0 ? <Empty title='Nothing here'><p>Changes of organizations, keys, people and tokens appear here as they are made.</p></Empty> : <Entries {...content} />}
+      {entries.length === 0
+        ? (
+          <Empty title='Nothing here'>
+            <p>Changes of organizations, keys, people and tokens appear here as they are made.</p>
+          </Empty>
+          )
+        : (
+          <Entries {...content} />
+          )}
       <Pages {...content} />
     </>
   )
@@ -39,10 +58,24 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
     <Table label='Audit trail' columns={columns}>
       {entries.map(entry => (
         <Row>
-          <Cell of='When'><Time at={entry.at} /></Cell>
-          <Cell of='Who' kind='long'><ActorName actor={entry.actor} /></Cell>
-          <Cell of='What' kind='long'><Deed tenantId={tenantId} entry={entry} names={names} /></Cell>
-          {tenantId === undefined ? <Cell of='Organization' kind='long'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
+          <Cell of='When'>
+            <Time at={entry.at} />
+          </Cell>
+          <Cell of='Who' kind='long'>
+            <ActorName actor={entry.actor} />
+          </Cell>
+          <Cell of='What' kind='long'>
+            <Deed tenantId={tenantId} entry={entry} names={names} />
+          </Cell>
+          {tenantId === undefined
+            ? (
+              <Cell of='Organization' kind='long'>
+                <OrganizationLink tenantId={entry.tenantId} names={names} />
+              </Cell>
+              )
+            : (
+                ''
+              )}
         </Row>
       ))}
     </Table>
@@ -50,13 +83,27 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
 }
 
 /** What was done, as a link to all that was done with the same thing. */
-function Deed ({ tenantId, entry, names }: Pick<AuditPageContent, 'tenantId' | 'names'> & { readonly entry: AuditEntry }) {
+function Deed ({
+  tenantId,
+  entry,
+  names
+}: Pick<AuditPageContent, 'tenantId' | 'names'> & { readonly entry: AuditEntry }) {
   const { action, entity } = entry
   const exactly = exactText(entry, names)
   return (
     <div>
-      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>{actionLabel(action)}</a>
-      {exactly === '' ? '' : <span class='beneath' safe>{exactly}</span>}
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>
+        {actionLabel(action)}
+      </a>
+      {exactly === ''
+        ? (
+            ''
+          )
+        : (
+          <span class='beneath' safe>
+            {exactly}
+          </span>
+          )}
     </div>
   )
 }
@@ -72,12 +119,24 @@ function exactText ({ actor, entity, tenantId, detail }: AuditEntry, names: Read
   const name = names.get(entity) ?? entity
   const { text, memberId } = personOf(actor)
   const isOwn = memberId === undefined ? name === text : entity === memberId
-  return entity === tenantId || isOwn || /^(name|email): /.test(exactly) ? exactly : [name, exactly].filter(text => text !== '').join(', ')
+  return entity === tenantId || isOwn || /^(name|email): /.test(exactly)
+    ? exactly
+    : [name, exactly].filter(text => text !== '').join(', ')
 }
 
-function OrganizationLink ({ tenantId, names }: { readonly tenantId: string | undefined, readonly names: ReadonlyMap<string, string> }) {
+function OrganizationLink ({
+  tenantId,
+  names
+}: {
+  readonly tenantId: string | undefined
+  readonly names: ReadonlyMap<string, string>
+}) {
   if (tenantId === undefined) return <span class='quiet'>none</span>
-  return <a href={organizationPath(tenantId)} safe>{names.get(tenantId) ?? tenantId}</a>
+  return (
+    <a href={organizationPath(tenantId)} safe>
+      {names.get(tenantId) ?? tenantId}
+    </a>
+  )
 }
 
 function Pages ({ tenantId, entity, before, isFirst }: AuditPageContent) {

@@ -4,10 +4,19 @@ import { countOf } from '../format.js'
 import { tokensPath } from '../paths.js'
 
 /** The gateways that follow this control plane, for operators. */
-export function GatewaysPage ({ gateways, controlUrl }: { readonly gateways: readonly Gateway[], readonly controlUrl: string }) {
+export function GatewaysPage ({
+  gateways,
+  controlUrl
+}: {
+  readonly gateways: readonly Gateway[]
+  readonly controlUrl: string
+}) {
   return (
     <>
-      <Heading title='Gateways' about='Each gateway keeps a copy of the keys, and keeps serving applications while this control plane is down.' />
+      <Heading
+        title='Gateways'
+        about='Each gateway keeps a copy of the keys, and keeps serving applications while this control plane is down.'
+      />
       {gateways.length === 0 ? <NoGateway controlUrl={controlUrl} /> : <Gateways gateways={gateways} />}
     </>
   )
@@ -17,10 +26,17 @@ function NoGateway ({ controlUrl }: { readonly controlUrl: string }) {
   return (
     <Empty title='No gateway has connected yet'>
       <ol>
-        <li><a href={tokensPath(undefined)}>Create a token</a> with the role gateway.</li>
+        <li>
+          <a href={tokensPath(undefined)}>Create a token</a> with the role gateway.
+        </li>
         <li>
           Start a gateway with it, on any machine that reaches this one:
-          <pre><code safe>{`CONTROL_URL=${controlUrl} CLINIGATE_GATEWAY_TOKEN=cg_gateway_… npx clinigate start --role gateway`}</code></pre>
+          <pre>
+            <code
+              safe
+            >{`CONTROL_URL=${controlUrl} CLINIGATE_GATEWAY_TOKEN=cg_gateway_… npx clinigate start --role gateway`}
+            </code>
+          </pre>
         </li>
         <li>It appears here within seconds.</li>
       </ol>
@@ -35,13 +51,27 @@ function Gateways ({ gateways }: { readonly gateways: readonly Gateway[] }) {
     <Table label='Gateways' columns={columns}>
       {gateways.map(gateway => (
         <Row>
-          <Cell of='Gateway'><span safe>{gateway.name}</span></Cell>
-          <Cell of='State'>{gateway.isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='disconnected' />}</Cell>
-          <Cell of='Last seen'><Time at={gateway.seenAt} /></Cell>
-          <Cell of='Changes behind'><Behind changes={gateway.changesBehind} /></Cell>
-          <Cell of='Version'><span safe>{gateway.version}</span></Cell>
-          <Cell of='Started'><Time at={gateway.startedAt} /></Cell>
-          <Cell of='Health'><Checks checks={gateway.checks} /></Cell>
+          <Cell of='Gateway'>
+            <span safe>{gateway.name}</span>
+          </Cell>
+          <Cell of='State'>
+            {gateway.isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='disconnected' />}
+          </Cell>
+          <Cell of='Last seen'>
+            <Time at={gateway.seenAt} />
+          </Cell>
+          <Cell of='Changes behind'>
+            <Behind changes={gateway.changesBehind} />
+          </Cell>
+          <Cell of='Version'>
+            <span safe>{gateway.version}</span>
+          </Cell>
+          <Cell of='Started'>
+            <Time at={gateway.startedAt} />
+          </Cell>
+          <Cell of='Health'>
+            <Checks checks={gateway.checks} />
+          </Cell>
         </Row>
       ))}
     </Table>
@@ -56,7 +86,11 @@ function Behind ({ changes }: { readonly changes: number | undefined }) {
 function Checks ({ checks }: Pick<Gateway, 'checks'>) {
   return (
     <ul class='checks'>
-      {Object.entries(checks).map(([name, state]) => <li><span safe>{name}</span> <Badge tone={state === 'ok' ? 'good' : 'bad'} text={state} /></li>)}
+      {Object.entries(checks).map(([name, state]) => (
+        <li>
+          <span safe>{name}</span> <Badge tone={state === 'ok' ? 'good' : 'bad'} text={state} />
+        </li>
+      ))}
     </ul>
   )
 }

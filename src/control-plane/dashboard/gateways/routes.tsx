@@ -5,5 +5,10 @@ import type { DashboardContext } from '../options.js'
 
 /** The page of the gateways. */
 export async function gatewayRoutes (scope: FastifyInstance, { url }: DashboardContext): Promise<void> {
-  scope.get('/gateways', { onRequest: operatorsOnly }, async ({ controlService }, reply) => await reply.page('Gateways', <GatewaysPage gateways={await controlService.listGateways()} controlUrl={url} />))
+  scope.get(
+    '/gateways',
+    { onRequest: operatorsOnly },
+    async ({ controlService }, reply) =>
+      await reply.page('Gateways', <GatewaysPage gateways={await controlService.listGateways()} controlUrl={url} />)
+  )
 }

@@ -17,9 +17,17 @@ interface KeyList {
 }
 
 /** The page of an organization's keys that a query asks for. @param keys newest first */
-export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<JudgedKey> {
+export function keyListing (
+  keys: readonly Key[],
+  now: Date,
+  query: OrganizationRequest['Querystring']
+): ListOptions<JudgedKey> {
   const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
-  return listingOf(activeFirst(judged, ({ condition }) => isActive(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
+  return listingOf(
+    activeFirst(judged, ({ condition }) => isActive(condition)),
+    ({ key: { name, keyId, hint } }) => [name, keyId, hint],
+    query
+  )
 }
 
 /** The keys of an organization; those that open nothing any more come last. */
@@ -30,11 +38,30 @@ export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
   return (
     <>
       <Heading title='Keys' about='Applications send a key with each request.'>
-        {mayChange ? <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>New key</a> : ''}
+        {mayChange
+          ? (
+            <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>
+              New key
+            </a>
+            )
+          : (
+              ''
+            )}
       </Heading>
-      <PaginatedList listing={listing} path={path} what='Name, key id or last characters' empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}>
+      <PaginatedList
+        listing={listing}
+        path={path}
+        what='Name, key id or last characters'
+        empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}
+      >
         {activeKeys.length > 0 ? <KeyTable label='Keys' judged={activeKeys} /> : ''}
-        {listing.search === '' && listing.page === 1 && activeKeys.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
+        {listing.search === '' && listing.page === 1 && activeKeys.length === 0
+          ? (
+            <NoKey tenantId={tenantId} mayChange={mayChange} />
+            )
+          : (
+              ''
+            )}
         {ended.length === 0 ? '' : <Ended judged={ended} />}
       </PaginatedList>
     </>
@@ -68,13 +95,32 @@ function KeyTable ({ label, judged }: { readonly label: string, readonly judged:
     <Table label={label} columns={columns}>
       {judged.map(({ key, condition }) => (
         <Row>
-          <Cell of='Name'><div><a href={keyPath(key.keyId)} safe>{key.name}</a><code class='beneath' safe>{`…${key.hint}`}</code></div></Cell>
-          <Cell of='State'><KeyStatusBadge condition={condition} /></Cell>
-          <Cell of='Mode'><Badge tone={key.mode} text={key.mode} /></Cell>
-          <Cell of='Scopes'><span safe>{scopesText(key.scopes)}</span></Cell>
-          <Cell of='Created'><Time at={key.createdAt} /></Cell>
-          <Cell of='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></Cell>
-          <Cell of='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></Cell>
+          <Cell of='Name'>
+            <div>
+              <a href={keyPath(key.keyId)} safe>
+                {key.name}
+              </a>
+              <code class='beneath' safe>{`…${key.hint}`}</code>
+            </div>
+          </Cell>
+          <Cell of='State'>
+            <KeyStatusBadge condition={condition} />
+          </Cell>
+          <Cell of='Mode'>
+            <Badge tone={key.mode} text={key.mode} />
+          </Cell>
+          <Cell of='Scopes'>
+            <span safe>{scopesText(key.scopes)}</span>
+          </Cell>
+          <Cell of='Created'>
+            <Time at={key.createdAt} />
+          </Cell>
+          <Cell of='Last used'>
+            <OptionalTime at={key.lastUsedAt} otherwise='never' />
+          </Cell>
+          <Cell of='Expires'>
+            <OptionalTime at={key.expiresAt} otherwise='never' />
+          </Cell>
         </Row>
       ))}
     </Table>

@@ -34,10 +34,26 @@ export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: cho
       <Heading title='New key' />
       <ErrorNotice error={error} />
       <PostForm action={organizationPath(tenantId, 'keys/new')} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' error={error} />
+        <TextField
+          label='Name'
+          name='name'
+          value={name}
+          isRequired
+          maxLength={200}
+          hint='The application that will use it, such as “intake form”. Give each application its own key.'
+          error={error}
+        />
         <RadioField label='Mode' name='mode' choices={modes} value={mode} error={error} />
         <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} error={error} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' error={error} />
+        <TextField
+          label='Last day (optional)'
+          name='lastDay'
+          type='date'
+          value={lastDay}
+          min={now.toISOString().slice(0, 10)}
+          hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.'
+          error={error}
+        />
         <SubmitButton label='Create key' cancel={organizationPath(tenantId, 'keys')} />
       </PostForm>
     </>

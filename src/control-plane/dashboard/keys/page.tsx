@@ -45,26 +45,73 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
     <dl class='facts'>
       <DescriptionItem name='State'>
         <KeyStatusBadge condition={conditionOf(key, now)} />
-        {key.revokedAt === undefined ? '' : <span>{' '}<Time at={key.revokedAt} /></span>}
-        {key.successor === undefined ? '' : <span>{' '}replaced by <a href={keyPath(key.successor)}>a new key</a></span>}
+        {key.revokedAt === undefined
+          ? (
+              ''
+            )
+          : (
+            <span>
+              {' '}
+              <Time at={key.revokedAt} />
+            </span>
+            )}
+        {key.successor === undefined
+          ? (
+              ''
+            )
+          : (
+            <span>
+              {' '}
+              replaced by <a href={keyPath(key.successor)}>a new key</a>
+            </span>
+            )}
       </DescriptionItem>
-      <DescriptionItem name='Mode'><Badge tone={key.mode} text={key.mode} /></DescriptionItem>
-      <DescriptionItem name='Scopes'><span safe>{scopesText(key.scopes)}</span></DescriptionItem>
-      <DescriptionItem name='Secret'><code safe>{`svc_${key.mode}_…${key.hint}`}</code></DescriptionItem>
-      <DescriptionItem name='Created'><Time at={key.createdAt} /> by <ActorName actor={key.createdBy} /></DescriptionItem>
-      <DescriptionItem name='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></DescriptionItem>
-      <DescriptionItem name='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></DescriptionItem>
-      <DescriptionItem name='Key id'><Copyable text={key.keyId} label='the key id' /></DescriptionItem>
+      <DescriptionItem name='Mode'>
+        <Badge tone={key.mode} text={key.mode} />
+      </DescriptionItem>
+      <DescriptionItem name='Scopes'>
+        <span safe>{scopesText(key.scopes)}</span>
+      </DescriptionItem>
+      <DescriptionItem name='Secret'>
+        <code safe>{`svc_${key.mode}_…${key.hint}`}</code>
+      </DescriptionItem>
+      <DescriptionItem name='Created'>
+        <Time at={key.createdAt} /> by <ActorName actor={key.createdBy} />
+      </DescriptionItem>
+      <DescriptionItem name='Last used'>
+        <OptionalTime at={key.lastUsedAt} otherwise='never' />
+      </DescriptionItem>
+      <DescriptionItem name='Expires'>
+        <OptionalTime at={key.expiresAt} otherwise='never' />
+      </DescriptionItem>
+      <DescriptionItem name='Key id'>
+        <Copyable text={key.keyId} label='the key id' />
+      </DescriptionItem>
     </dl>
   )
 }
 
-function ExpiryForm ({ csrf, keyId, now, lastDay, error }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'error'> & { readonly keyId: string }) {
+function ExpiryForm ({
+  csrf,
+  keyId,
+  now,
+  lastDay,
+  error
+}: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'error'> & { readonly keyId: string }) {
   return (
     <section>
       <h2>Set a last day</h2>
       <PostForm action={keyPath(keyId)} csrf={csrf}>
-        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' error={error} />
+        <TextField
+          label='Last day'
+          name='lastDay'
+          type='date'
+          value={lastDay}
+          isRequired
+          min={now.toISOString().slice(0, 10)}
+          hint='It works until the end of this day (UTC).'
+          error={error}
+        />
         <SubmitButton label='Set last day' />
       </PostForm>
     </section>

@@ -38,16 +38,31 @@ function Gateways ({ gateways }: Pick<KeyPropagation, 'gateways'>) {
     <Table label='Gateways' columns={['Gateway', 'State', 'In force after']}>
       {gateways.map(({ name, isConnected, isReached, afterMs }) => (
         <Row>
-          <Cell of='Gateway'><span safe>{name}</span></Cell>
-          <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
-          <Cell of='In force after'><span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span></Cell>
+          <Cell of='Gateway'>
+            <span safe>{name}</span>
+          </Cell>
+          <Cell of='State'>
+            <ReachBadge isConnected={isConnected} isReached={isReached} />
+          </Cell>
+          <Cell of='In force after'>
+            <span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span>
+          </Cell>
         </Row>
       ))}
     </Table>
   )
 }
 
-function ReachBadge ({ isConnected, isReached }: Pick<KeyPropagation['gateways'][number], 'isConnected' | 'isReached'>) {
+function ReachBadge ({
+  isConnected,
+  isReached
+}: Pick<KeyPropagation['gateways'][number], 'isConnected' | 'isReached'>) {
   if (isReached) return <Badge tone='good' text='in force' />
-  return isConnected ? <Badge tone='warning' text='not yet in force' /> : <Badge tone='bad' text='disconnected, not yet in force' />
+  return isConnected
+    ? (
+      <Badge tone='warning' text='not yet in force' />
+      )
+    : (
+      <Badge tone='bad' text='disconnected, not yet in force' />
+      )
 }

@@ -24,7 +24,9 @@ export function SecretPage (shown: ShownSecret) {
     <>
       <Heading title={`Key “${name}” created`} />
       <section class='notice notice-warning'>
-        <p><strong>Copy the secret now.</strong> It is shown only here, only once. Anyone who has it can use the key.</p>
+        <p>
+          <strong>Copy the secret now.</strong> It is shown only here, only once. Anyone who has it can use the key.
+        </p>
       </section>
       <section>
         <h2>Secret</h2>
@@ -32,7 +34,11 @@ export function SecretPage (shown: ShownSecret) {
       </section>
       {hasScope(scopes, 'read') ? <FirstRequest {...shown} /> : ''}
       {previous === undefined ? '' : <Previous {...previous} />}
-      <p><a class='button' href={keyPath(keyId)}>I have copied it</a></p>
+      <p>
+        <a class='button' href={keyPath(keyId)}>
+          I have copied it
+        </a>
+      </p>
     </>
   )
 }
@@ -41,7 +47,11 @@ function FirstRequest ({ mode, secret, gatewayUrl }: ShownSecret) {
   return (
     <section>
       <h2>A first request</h2>
-      <p>{mode === 'test' ? 'It lists the patients that this key can read. At first there are none.' : 'It lists the patients that this key can read. They are real people.'}</p>
+      <p>
+        {mode === 'test'
+          ? 'It lists the patients that this key can read. At first there are none.'
+          : 'It lists the patients that this key can read. They are real people.'}
+      </p>
       <Secret text={`curl -s ${gatewayUrl}/v1/patients -H 'x-api-key: ${secret}'`} label='the command' />
     </section>
   )

@@ -8,10 +8,21 @@ export function InvitationPage ({ invitation, link }: { readonly invitation: Inv
   return (
     <>
       <Heading title='Invitation created' />
-      <p>Send this link to <strong safe>{email}</strong>, who will join as <strong>{role}</strong>. It works once, until <Time at={expiresAt} />.</p>
-      <section class='notice notice-warning'><p><strong>Copy the link now.</strong> It is shown only here, only once.</p></section>
+      <p>
+        Send this link to <strong safe>{email}</strong>, who will join as <strong>{role}</strong>. It works once, until{' '}
+        <Time at={expiresAt} />.
+      </p>
+      <section class='notice notice-warning'>
+        <p>
+          <strong>Copy the link now.</strong> It is shown only here, only once.
+        </p>
+      </section>
       <Secret text={link} label='the link' />
-      <p><a class='button' href={membersPath(tenantId)}>I have copied it</a></p>
+      <p>
+        <a class='button' href={membersPath(tenantId)}>
+          I have copied it
+        </a>
+      </p>
     </>
   )
 }

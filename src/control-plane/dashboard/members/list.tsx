@@ -28,12 +28,30 @@ interface MemberList {
 export function MembersPage (list: MemberList) {
   const { tenantId, listing, invitations, mayInvite, error } = list
   const path = membersPath(tenantId)
-  const about = tenantId === undefined ? 'Operators manage all organizations.' : 'People who may sign in for this organization.'
+  const about =
+    tenantId === undefined ? 'Operators manage all organizations.' : 'People who may sign in for this organization.'
   return (
     <>
-      <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
+      <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>
+        {mayInvite && listing.found > 0
+          ? (
+            <a class='button button-primary' href='#invite'>
+              Invite
+            </a>
+            )
+          : (
+              ''
+            )}
+      </Heading>
       <ErrorNotice error={error} />
-      <PaginatedList listing={listing} path={path} what='Name or email address' empty={<NoMembers mayInvite={mayInvite} />}><Members {...list} /></PaginatedList>
+      <PaginatedList
+        listing={listing}
+        path={path}
+        what='Name or email address'
+        empty={<NoMembers mayInvite={mayInvite} />}
+      >
+        <Members {...list} />
+      </PaginatedList>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
     </>
@@ -41,7 +59,15 @@ export function MembersPage (list: MemberList) {
 }
 
 function NoMembers ({ mayInvite }: Pick<MemberList, 'mayInvite'>) {
-  return <Empty title='No members yet'><p>{mayInvite ? 'Invite the first person below. You get a link to send to them.' : 'People appear here after they first signed in.'}</p></Empty>
+  return (
+    <Empty title='No members yet'>
+      <p>
+        {mayInvite
+          ? 'Invite the first person below. You get a link to send to them.'
+          : 'People appear here after they first signed in.'}
+      </p>
+    </Empty>
+  )
 }
 
 /** What a role may do, in a word for each. */
@@ -75,10 +101,24 @@ function MemberActions ({ tenantId, member }: { readonly tenantId: string | unde
   return (
     <Links>
       {tenantId === undefined || isFromProvider
-        ? ''
-        : <a href={memberPath(memberId, 'role')} aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</a>}
-      {isFromProvider ? '' : <a href={memberPath(memberId, 'password')} aria-label={`Reset password of ${name}`}>Reset password</a>}
-      <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>Remove</a>
+        ? (
+            ''
+          )
+        : (
+          <a href={memberPath(memberId, 'role')} aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</a>
+          )}
+      {isFromProvider
+        ? (
+            ''
+          )
+        : (
+          <a href={memberPath(memberId, 'password')} aria-label={`Reset password of ${name}`}>
+            Reset password
+          </a>
+          )}
+      <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>
+        Remove
+      </a>
     </Links>
   )
 }
@@ -91,19 +131,31 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
       <Table label='Invitations' columns={columns}>
         {invitations.map(({ invitationId, email, role, createdAt, expiresAt }) => (
           <Row>
-            <Cell of='Email' kind='long'><span safe>{email}</span></Cell>
-            <Cell of='Role'><Badge tone='neutral' text={role} /></Cell>
-            <Cell of='Invited'><Time at={createdAt} /></Cell>
-            <Cell of='Expires'><Time at={expiresAt} /></Cell>
+            <Cell of='Email' kind='long'>
+              <span safe>{email}</span>
+            </Cell>
+            <Cell of='Role'>
+              <Badge tone='neutral' text={role} />
+            </Cell>
+            <Cell of='Invited'>
+              <Time at={createdAt} />
+            </Cell>
+            <Cell of='Expires'>
+              <Time at={expiresAt} />
+            </Cell>
             {mayChange
               ? (
                 <Cell of='Actions'>
                   <PostForm action={invitationPath(invitationId, 'withdraw')} csrf={csrf} inline>
-                    <button type='submit' class='link' aria-label={`Withdraw the invitation of ${email}`}>Withdraw</button>
+                    <button type='submit' class='link' aria-label={`Withdraw the invitation of ${email}`}>
+                      Withdraw
+                    </button>
                   </PostForm>
                 </Cell>
                 )
-              : ''}
+              : (
+                  ''
+                )}
           </Row>
         ))}
       </Table>
@@ -112,13 +164,32 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
 }
 
 function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', error }: MemberList) {
-  const choices: readonly RadioOption[] = (['admin', 'viewer'] as const).map(one => ({ value: one, label: one, hint: roleTexts[one] }))
+  const choices: readonly RadioOption[] = (['admin', 'viewer'] as const).map(one => ({
+    value: one,
+    label: one,
+    hint: roleTexts[one]
+  }))
   return (
     <section id='invite'>
       <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
       <PostForm action={membersPath(tenantId)} csrf={csrf} once={once}>
-        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' error={error} />
-        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} error={error} />}
+        <TextField
+          label='Email'
+          name='email'
+          type='email'
+          value={email}
+          isRequired
+          maxLength={254}
+          hint='You get a link to send to them. It works once, for 7 days.'
+          error={error}
+        />
+        {tenantId === undefined
+          ? (
+            <input type='hidden' name='role' value='operator' />
+            )
+          : (
+            <RadioField label='Role' name='role' choices={choices} value={role} error={error} />
+            )}
         <SubmitButton label='Create invitation' />
       </PostForm>
     </section>

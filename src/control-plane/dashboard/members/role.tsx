@@ -11,7 +11,10 @@ export interface MemberView {
   readonly isOwn: boolean
 }
 
-const wills = { admin: 'will manage keys, people and tokens', viewer: 'will see everything and change nothing' } as const
+const wills = {
+  admin: 'will manage keys, people and tokens',
+  viewer: 'will see everything and change nothing'
+} as const
 
 /** The role that a member of an organization can be given. */
 export function otherRole ({ role }: Member): 'admin' | 'viewer' {
@@ -24,8 +27,14 @@ export function RolePage ({ csrf, member, isOwn }: MemberView) {
   return (
     <>
       <Heading title={`Make ${member.name} ${role}?`} />
-      <p><span safe>{member.email}</span> {wills[role]}.</p>
-      <p>{isOwn ? 'This is you. You are signed out everywhere at once. You cannot make yourself admin again: another admin must, or an operator of the service.' : 'They are signed out everywhere at once and must sign in again.'}</p>
+      <p>
+        <span safe>{member.email}</span> {wills[role]}.
+      </p>
+      <p>
+        {isOwn
+          ? 'This is you. You are signed out everywhere at once. You cannot make yourself admin again: another admin must, or an operator of the service.'
+          : 'They are signed out everywhere at once and must sign in again.'}
+      </p>
       <PostForm action={memberPath(member.memberId, 'role')} csrf={csrf}>
         <input type='hidden' name='role' value={role} />
         <SubmitButton label={`Make ${role}`} cancel={membersPath(member.tenantId)} isDangerous={isOwn} />

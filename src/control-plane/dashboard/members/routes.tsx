@@ -24,18 +24,37 @@ interface PeopleRequest { Params: { readonly tenantId?: string }, Querystring: O
 
 /** The pages of members and operators, and of who is invited. */
 export async function memberRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
-  for (const people of [{ path: '/organizations/:tenantId/members', guard: {} }, { path: '/operators', guard: { onRequest: operatorsOnly } }]) {
+  for (const people of [
+    { path: '/organizations/:tenantId/members', guard: {} },
+    { path: '/operators', guard: { onRequest: operatorsOnly } }
+  ]) {
     scope.get<PeopleRequest>(people.path, people.guard, async (request, reply) => await showAll(request, reply, parts))
     // Where people sign in at a provider alone, it decides who may, and the link of an invitation would lead nowhere.
     if (parts.settings.localAccounts) invitationRoute(scope, parts, people)
   }
-  scope.post<InvitationRequest>('/invitations/:invitationId/withdraw', async (request, reply) => await withdraw(request, reply))
-  scope.get<MemberRequest>('/members/:memberId/role', async (request, reply) => await renderConfirmation(request, reply, { title: 'Change role', page: RolePage }))
+  scope.post<InvitationRequest>(
+    '/invitations/:invitationId/withdraw',
+    async (request, reply) => await withdraw(request, reply)
+  )
+  scope.get<MemberRequest>(
+    '/members/:memberId/role',
+    async (request, reply) => await renderConfirmation(request, reply, { title: 'Change role', page: RolePage })
+  )
   scope.post<MemberRequest>('/members/:memberId/role', async (request, reply) => await changeRole(request, reply))
-  scope.get<MemberRequest>('/members/:memberId/remove', async (request, reply) => await renderConfirmation(request, reply, { title: 'Remove member', page: RemovePage }))
+  scope.get<MemberRequest>(
+    '/members/:memberId/remove',
+    async (request, reply) => await renderConfirmation(request, reply, { title: 'Remove member', page: RemovePage })
+  )
   scope.post<MemberRequest>('/members/:memberId/remove', async (request, reply) => await remove(request, reply))
-  scope.get<MemberRequest>('/members/:memberId/password', async (request, reply) => await renderConfirmation(request, reply, { title: 'Reset password', page: ResetPasswordPage }))
-  scope.post<MemberRequest>('/members/:memberId/password', async (request, reply) => await resetPassword(request, reply))
+  scope.get<MemberRequest>(
+    '/members/:memberId/password',
+    async (request, reply) =>
+      await renderConfirmation(request, reply, { title: 'Reset password', page: ResetPasswordPage })
+  )
+  scope.post<MemberRequest>(
+    '/members/:memberId/password',
+    async (request, reply) => await resetPassword(request, reply)
+  )
 }
 
 interface People { readonly path: string, readonly guard: { readonly onRequest?: typeof operatorsOnly } }
@@ -44,37 +63,93 @@ function invitationRoute (scope: FastifyInstance, parts: DashboardContext, { pat
   scope.post<PeopleRequest>(path, guard, async (request, reply) => {
     await factsOf(request, request.params.tenantId)
     requireAdmin(request.controlService.actor)
-    return await redisplayOnError(() => invite(request, reply, parts), refusal => showAll(request, reply, { ...parts, refusal }))
+    return await redisplayOnError(
+      () => invite(request, reply, parts),
+      refusal => showAll(request, reply, { ...parts, refusal })
+    )
   })
 }
 
 /** What the frame of a page about these people shows; refused where the person who asks may not see them. */
-async function factsOf ({ controlService }: Pick<FastifyRequest, 'controlService'>, tenantId: string | undefined): Promise<PageFacts> {
-  return { under: membersPath(tenantId), ...(tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }) }
+async function factsOf (
+  { controlService }: Pick<FastifyRequest, 'controlService'>,
+  tenantId: string | undefined
+): Promise<PageFacts> {
+  return {
+    under: membersPath(tenantId),
+    ...(tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) })
+  }
 }
 
-async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, { settings, refusal }: Pick<DashboardContext, 'settings'> & { readonly refusal?: ControlError }): Promise<FastifyReply> {
-  const { controlService, body, query, params: { tenantId } } = request
+async function showAll (
+  request: FastifyRequest<PeopleRequest>,
+  reply: FastifyReply,
+  { settings, refusal }: Pick<DashboardContext, 'settings'> & { readonly refusal?: ControlError }
+): Promise<FastifyReply> {
+  const {
+    controlService,
+    body,
+    query,
+    params: { tenantId }
+  } = request
   const facts = await factsOf(request, tenantId)
-  const [members, invitations] = await Promise.all([controlService.listMembers(tenantId), controlService.listInvitations(tenantId)])
-  const list = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, error: refusal && toFormError(refusal) }
+  const [members, invitations] = await Promise.all([
+    controlService.listMembers(tenantId),
+    controlService.listInvitations(tenantId)
+  ])
+  const list = {
+    csrf: reply.generateCsrf(),
+    once: newIdempotencyToken(),
+    tenantId,
+    listing: listingOf(members, ({ name, email }) => [name, email], query),
+    invitations,
+    mayChange: mayChange(request),
+    mayInvite: mayChange(request) && settings.localAccounts,
+    email: field(body, 'email'),
+    role: field(body, 'role') || undefined,
+    error: refusal && toFormError(refusal)
+  }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(tenantId === undefined ? 'Operators' : 'Members', <MembersPage {...list} />, facts)
 }
 
-async function invite ({ controlService, body, params: { tenantId } }: FastifyRequest<PeopleRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
-  const { token, ...invitation } = await controlService.invite({ tenantId, email: field(body, 'email'), role: field(body, 'role') as Role, once: field(body, 'once') })
+async function invite (
+  { controlService, body, params: { tenantId } }: FastifyRequest<PeopleRequest>,
+  reply: FastifyReply,
+  { url }: DashboardContext
+): Promise<FastifyReply> {
+  const { token, ...invitation } = await controlService.invite({
+    tenantId,
+    email: field(body, 'email'),
+    role: field(body, 'role') as Role,
+    once: field(body, 'once')
+  })
   const link = `${url}${home}/invitations/${token}`
-  return await reply.code(201).page('Invitation created', <InvitationPage invitation={invitation} link={link} />, await factsOf({ controlService }, tenantId))
+  return await reply
+    .code(201)
+    .page(
+      'Invitation created',
+    <InvitationPage invitation={invitation} link={link} />,
+    await factsOf({ controlService }, tenantId)
+    )
 }
 
-async function withdraw ({ controlService, params }: FastifyRequest<InvitationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+async function withdraw (
+  { controlService, params }: FastifyRequest<InvitationRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const { tenantId, email }: Invitation = await controlService.withdrawInvitation(params.invitationId)
   return reply.done(membersPath(tenantId), `Invitation of ${email} withdrawn.`)
 }
 
-async function changeRole ({ controlService, params, body, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name, role, memberId } = await controlService.changeMemberRole(params.memberId, field(body, 'role') as Role)
+async function changeRole (
+  { controlService, params, body, member: self }: FastifyRequest<MemberRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
+  const { tenantId, name, role, memberId } = await controlService.changeMemberRole(
+    params.memberId,
+    field(body, 'role') as Role
+  )
   if (memberId === self.memberId) return reply.done(signInPath, `You are now ${role}. Sign in again.`)
   return reply.done(membersPath(tenantId), `${name} is now ${role}.`)
 }
@@ -82,18 +157,34 @@ async function changeRole ({ controlService, params, body, member: self }: Fasti
 interface Question { readonly title: string, readonly page: (request: MemberView) => JSX.Element }
 
 /** Asks before something is done with a member. */
-async function renderConfirmation ({ controlService, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+async function renderConfirmation (
+  { controlService, params, member: self }: FastifyRequest<MemberRequest>,
+  reply: FastifyReply,
+  { title, page: Page }: Question
+): Promise<FastifyReply> {
   const member = await controlService.findMember(params.memberId)
   requireAdmin(controlService.actor)
-  return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />, await factsOf({ controlService }, member.tenantId))
+  return await reply.page(
+    title,
+    <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />,
+    await factsOf({ controlService }, member.tenantId)
+  )
 }
 
-async function remove ({ controlService, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+async function remove (
+  { controlService, params, member: self }: FastifyRequest<MemberRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const { tenantId, name, memberId } = await controlService.removeMember(params.memberId)
-  return memberId === self.memberId ? reply.done(signInPath, 'You are no longer a member.') : reply.done(membersPath(tenantId), `${name} removed.`)
+  return memberId === self.memberId
+    ? reply.done(signInPath, 'You are no longer a member.')
+    : reply.done(membersPath(tenantId), `${name} removed.`)
 }
 
-async function resetPassword ({ controlService, params }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+async function resetPassword (
+  { controlService, params }: FastifyRequest<MemberRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const member = await controlService.findMember(params.memberId)
   const facts = await factsOf({ controlService }, member.tenantId)
   const { password } = await controlService.resetPassword(params.memberId)

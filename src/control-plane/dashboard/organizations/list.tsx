@@ -23,9 +23,13 @@ export function OrganizationsPage (options: OrganizationsPageOptions) {
   return (
     <>
       <Heading title='Organizations' about='The customers of this service. None can read another one’s records.'>
-        <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
+        <a class='button button-primary' href={`${home}/organizations/new`}>
+          New organization
+        </a>
       </Heading>
-      <PaginatedList listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}><Organizations {...options} /></PaginatedList>
+      <PaginatedList listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}>
+        <Organizations {...options} />
+      </PaginatedList>
     </>
   )
 }
@@ -33,8 +37,15 @@ export function OrganizationsPage (options: OrganizationsPageOptions) {
 function NoOrganization () {
   return (
     <Empty title='No organization yet'>
-      <p>An organization is a customer with its plan, its keys and its people. Make the first one, then make a key for it.</p>
-      <p><a class='button' href={`${home}/organizations/new`}>Make an organization</a></p>
+      <p>
+        An organization is a customer with its plan, its keys and its people. Make the first one, then make a key for
+        it.
+      </p>
+      <p>
+        <a class='button' href={`${home}/organizations/new`}>
+          Make an organization
+        </a>
+      </p>
     </Empty>
   )
 }

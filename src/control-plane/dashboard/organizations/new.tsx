@@ -22,7 +22,15 @@ export function NewOrganizationPage ({ csrf, once, plans, name, plan, error }: N
       <Heading title='New organization' />
       <ErrorNotice error={error} />
       <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' error={error} />
+        <TextField
+          label='Name'
+          name='name'
+          value={name}
+          isRequired
+          maxLength={200}
+          hint='The customer’s name. You can change it later.'
+          error={error}
+        />
         <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} error={error} />
         <SubmitButton label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>

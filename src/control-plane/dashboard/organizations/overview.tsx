@@ -84,8 +84,22 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
         <Figure label='Today' total={today} />
         <Figure label='This month' total={month} />
       </div>
-      {allowance === undefined ? '' : <QuotaMeter counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
-      <p><a href={organizationPath(organization.tenantId, 'usage')}>Usage by day, key and resource</a></p>
+      {allowance === undefined
+        ? (
+            ''
+          )
+        : (
+          <QuotaMeter
+            counted={month.counted}
+            overage={month.overage}
+            allowance={allowance}
+            isServedPast={plan!.overage && organization.overage}
+            now={now}
+          />
+          )}
+      <p>
+        <a href={organizationPath(organization.tenantId, 'usage')}>Usage by day, key and resource</a>
+      </p>
     </section>
   )
 }
@@ -107,16 +121,30 @@ function Facts ({ organization, plan, datastores }: Overview) {
     <section>
       <h2>Organization</h2>
       <dl class='facts'>
-        <DescriptionItem name='Tenant id'><Copyable text={tenantId} label='the tenant id' /></DescriptionItem>
+        <DescriptionItem name='Tenant id'>
+          <Copyable text={tenantId} label='the tenant id' />
+        </DescriptionItem>
         <DescriptionItem name='Plan'>
           <span safe>{organization.plan}</span>
-          <span class='hint' safe>{plan === undefined ? 'This plan is no longer configured, so requests are refused.' : planText(plan)}</span>
+          <span class='hint' safe>
+            {plan === undefined ? 'This plan is no longer configured, so requests are refused.' : planText(plan)}
+          </span>
         </DescriptionItem>
-        <DescriptionItem name='Datastore of test keys'><span safe>{datastores.test}</span></DescriptionItem>
+        <DescriptionItem name='Datastore of test keys'>
+          <span safe>{datastores.test}</span>
+        </DescriptionItem>
         <DescriptionItem name='Datastore of live keys'>
-          {datastores.live === undefined ? <Badge tone='bad' text='none is configured: live requests are refused' /> : <span safe>{datastores.live}</span>}
+          {datastores.live === undefined
+            ? (
+              <Badge tone='bad' text='none is configured: live requests are refused' />
+              )
+            : (
+              <span safe>{datastores.live}</span>
+              )}
         </DescriptionItem>
-        <DescriptionItem name='Created'><Time at={createdAt} /></DescriptionItem>
+        <DescriptionItem name='Created'>
+          <Time at={createdAt} />
+        </DescriptionItem>
       </dl>
     </section>
   )
@@ -127,31 +155,58 @@ function Overage ({ csrf, organization, plan, mayChange }: Overview) {
   const { overage, tenantId } = organization
   return (
     <section>
-      <h2>Overage <Badge tone={overage ? 'good' : 'neutral'} text={overage ? 'on' : 'off'} /></h2>
-      <p>{overage ? 'Live requests beyond the month’s allowance are served and billed.' : 'Live requests beyond the month’s allowance are refused until the next month.'}</p>
+      <h2>
+        Overage <Badge tone={overage ? 'good' : 'neutral'} text={overage ? 'on' : 'off'} />
+      </h2>
+      <p>
+        {overage
+          ? 'Live requests beyond the month’s allowance are served and billed.'
+          : 'Live requests beyond the month’s allowance are refused until the next month.'}
+      </p>
       {mayChange
         ? (
           <PostForm action={organizationPath(tenantId, 'overage')} csrf={csrf} inline>
             <input type='hidden' name='overage' value={overage ? 'off' : 'on'} />
-            <button type='submit' class='button'>{overage ? 'Switch overage off' : 'Switch overage on'}</button>
+            <button type='submit' class='button'>
+              {overage ? 'Switch overage off' : 'Switch overage on'}
+            </button>
           </PostForm>
           )
-        : ''}
+        : (
+            ''
+          )}
     </section>
   )
 }
 
 function ChangeForm ({ csrf, organization, plans, typed, before, error }: Overview) {
   // Without a choice for it, the browser would choose the first of the others.
-  const lost = Object.hasOwn(plans, typed.plan) ? [] : [{ value: typed.plan, label: `${typed.plan} (no longer configured)` }]
+  const lost = Object.hasOwn(plans, typed.plan)
+    ? []
+    : [{ value: typed.plan, label: `${typed.plan} (no longer configured)` }]
   return (
     <section>
       <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
-        {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />)}
+        {(['name', 'plan', 'datastore'] as const).map(name => (
+          <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />
+        ))}
         <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} error={error} />
-        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} error={error} />
-        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} error={error} />
+        <SelectField
+          label='Plan'
+          name='plan'
+          choices={[...lost, ...planChoices(plans)]}
+          value={typed.plan}
+          error={error}
+        />
+        <TextField
+          label='Dedicated datastore'
+          name='datastore'
+          value={typed.datastore}
+          hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.'
+          maxLength={64}
+          error={error}
+        />
         <SubmitButton label='Save' />
       </PostForm>
     </section>

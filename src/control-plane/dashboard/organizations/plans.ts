@@ -14,8 +14,10 @@ export function mayHaveOverage (plan: Plan | undefined): boolean {
 
 /** What a plan allows. */
 export function planText ({ requestsPerMinute, requestsPerMonth, overage }: Plan): string {
-  const perMinute = requestsPerMinute === null ? 'any number of requests a minute' : `${countText(requestsPerMinute)} requests a minute`
+  const perMinute =
+    requestsPerMinute === null ? 'any number of requests a minute' : `${countText(requestsPerMinute)} requests a minute`
   const perMonth = requestsPerMonth === null ? 'any number a month' : `${countText(requestsPerMonth)} a month`
-  const beyond = requestsPerMonth === null ? '' : overage ? '; more is served and billed unless overage is off' : '; more is refused'
+  const beyond =
+    requestsPerMonth === null ? '' : overage ? '; more is served and billed unless overage is off' : '; more is refused'
   return `${perMinute}, ${perMonth}${beyond}`
 }

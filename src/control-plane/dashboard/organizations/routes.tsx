@@ -18,33 +18,93 @@ import type { DashboardContext } from '../options.js'
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export async function organizationRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   const { plans } = parts
-  scope.get<Pick<OrganizationRequest, 'Querystring'>>('/organizations', async (request, reply) => await showAll(request, reply, parts))
-  scope.get('/organizations/new', { onRequest: operatorsOnly }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newIdempotencyToken()} plans={plans} />))
-  scope.post('/organizations/new', async (request, reply) => await redisplayOnError(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
-  scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, { parts }))
-  scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await redisplayOnError(() => change(request, reply), refusal => showOne(request, reply, { parts, refusal })))
-  scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))
+  scope.get<Pick<OrganizationRequest, 'Querystring'>>(
+    '/organizations',
+    async (request, reply) => await showAll(request, reply, parts)
+  )
+  scope.get(
+    '/organizations/new',
+    { onRequest: operatorsOnly },
+    async (_, reply) =>
+      await reply.page(
+        'New organization',
+        <NewOrganizationPage csrf={reply.generateCsrf()} once={newIdempotencyToken()} plans={plans} />
+      )
+  )
+  scope.post(
+    '/organizations/new',
+    async (request, reply) =>
+      await redisplayOnError(
+        () => create(request, reply),
+        refusal => createAgain(request, reply, { refusal, parts })
+      )
+  )
+  scope.get<OrganizationRequest>(
+    '/organizations/:tenantId',
+    async (request, reply) => await showOne(request, reply, { parts })
+  )
+  scope.post<OrganizationRequest>(
+    '/organizations/:tenantId',
+    async (request, reply) =>
+      await redisplayOnError(
+        () => change(request, reply),
+        refusal => showOne(request, reply, { parts, refusal })
+      )
+  )
+  scope.post<OrganizationRequest>(
+    '/organizations/:tenantId/overage',
+    async (request, reply) => await switchOverage(request, reply)
+  )
 }
 
-async function showAll ({ controlService, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardContext): Promise<FastifyReply> {
+async function showAll (
+  { controlService, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>,
+  reply: FastifyReply,
+  { plans }: DashboardContext
+): Promise<FastifyReply> {
   if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
-  const [organizations, counts] = await Promise.all([controlService.listOrganizations(), controlService.countActiveKeys()])
+  const [organizations, counts] = await Promise.all([
+    controlService.listOrganizations(),
+    controlService.countActiveKeys()
+  ])
   const listed = organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))
-  return await reply.page('Organizations', <OrganizationsPage plans={plans} listing={listingOf(listed, ({ name, tenantId }) => [name, tenantId], query)} />)
+  return await reply.page(
+    'Organizations',
+    <OrganizationsPage plans={plans} listing={listingOf(listed, ({ name, tenantId }) => [name, tenantId], query)} />
+  )
 }
 
 async function create ({ controlService, body }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name } = await controlService.createOrganization({ name: field(body, 'name'), plan: field(body, 'plan'), once: field(body, 'once') })
+  const { tenantId, name } = await controlService.createOrganization({
+    name: field(body, 'name'),
+    plan: field(body, 'plan'),
+    once: field(body, 'once')
+  })
   return reply.done(organizationPath(tenantId), `Organization “${name}” created.`)
 }
 
-async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlError, readonly parts: DashboardContext }): Promise<FastifyReply> {
+async function createAgain (
+  { body }: FastifyRequest,
+  reply: FastifyReply,
+  { refusal, parts }: { readonly refusal: ControlError; readonly parts: DashboardContext }
+): Promise<FastifyReply> {
   if (refusal.reason === 'conflict') throw refusal
-  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), error: toFormError(refusal) }
+  const form = {
+    csrf: reply.generateCsrf(),
+    once: newIdempotencyToken(),
+    plans: parts.plans,
+    name: field(body, 'name'),
+    plan: field(body, 'plan'),
+    error: toFormError(refusal)
+  }
   return await reply.code(statusOf(refusal)).page('New organization', <NewOrganizationPage {...form} />)
 }
 
-async function showOne (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
+async function showOne (
+  request: FastifyRequest<OrganizationRequest>,
+  reply: FastifyReply,
+  { parts, refusal }: { readonly parts: DashboardContext; readonly refusal?: ControlError }
+): Promise<FastifyReply> {
   const organization = await organizationOf(request)
   const { tenantId, plan } = organization
   const { plans, now, routing } = parts
@@ -60,7 +120,9 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     hasKeys: keys.length > 0,
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator',
-    ...refusal === undefined ? { typed: organization, before: organization } : { typed: typedIn(request), before: typedIn(request, previousValueField) },
+    ...(refusal === undefined
+      ? { typed: organization, before: organization }
+      : { typed: typedIn(request), before: typedIn(request, previousValueField) }),
     error: refusal && toFormError(refusal)
   }
   if (refusal !== undefined) reply.code(statusOf(refusal))
@@ -68,31 +130,54 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
 }
 
 /** What live keys were used for today and in this month, in UTC. */
-async function useUntil ({ controlService }: FastifyRequest, tenantId: string, now: Date): Promise<{ readonly today: UsageTotal, readonly month: UsageTotal }> {
+async function useUntil (
+  { controlService }: FastifyRequest,
+  tenantId: string,
+  now: Date
+): Promise<{ readonly today: UsageTotal; readonly month: UsageTotal }> {
   const day = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`)
   const to = new Date(now.getTime() + 1)
-  const [today, month] = await Promise.all([day, startOfMonth(monthOf(now.toISOString()))].map(async from => (await controlService.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
+  const [today, month] = await Promise.all(
+    [day, startOfMonth(monthOf(now.toISOString()))].map(
+      async from => (await controlService.usage({ tenantId, mode: 'live', from, to })).totals[0]!
+    )
+  )
   return { today: today!, month: month! }
 }
 
 /** What was written into the form, or by the other names what it began with. */
-function typedIn ({ body }: Pick<FastifyRequest, 'body'>, nameOf = (name: string): string => name): { readonly name: string, readonly plan: string, readonly datastore: string } {
+function typedIn (
+  { body }: Pick<FastifyRequest, 'body'>,
+  nameOf = (name: string): string => name
+): { readonly name: string; readonly plan: string; readonly datastore: string } {
   const read = (name: string) => field(body, nameOf(name))
   return { name: read('name'), plan: read('plan'), datastore: read('datastore').trim() }
 }
 
-/** Changes what differs from what the form began with: all else may have been changed meanwhile, by somebody who is not to be overruled. */
+/**
+ * Changes what differs from what the form began with: all else may have been changed meanwhile, by somebody who is not
+ * to be overruled.
+ */
 async function change (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId } = await organizationOf(request)
   requireOperator(request.controlService.actor)
   const before = typedIn(request, previousValueField)
-  const differing = Object.entries(typedIn(request)).filter(([name, value]) => value !== before[name as keyof typeof before])
-  const changes = Object.fromEntries(differing.map(([name, value]) => [name, name === 'datastore' && value === '' ? null : value]))
+  const differing = Object.entries(typedIn(request)).filter(
+    ([name, value]) => value !== before[name as keyof typeof before]
+  )
+  const changes = Object.fromEntries(
+    differing.map(([name, value]) => [name, name === 'datastore' && value === '' ? null : value])
+  )
   if (differing.length > 0) await request.controlService.changeOrganization(tenantId, changes)
   return reply.done(organizationPath(tenantId), 'Saved.')
 }
 
-async function switchOverage ({ controlService, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, overage }: Organization = await controlService.changeOrganization(params.tenantId, { overage: field(body, 'overage') === 'on' })
+async function switchOverage (
+  { controlService, body, params }: FastifyRequest<OrganizationRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
+  const { tenantId, overage }: Organization = await controlService.changeOrganization(params.tenantId, {
+    overage: field(body, 'overage') === 'on'
+  })
   return reply.done(organizationPath(tenantId), overage ? 'Overage is on.' : 'Overage is off.')
 }

@@ -16,8 +16,18 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
   const { control } = parts
   const show = async (reply: FastifyReply, token: string, typed: Typed = {}): Promise<FastifyReply> => {
     const invitation = await find(control, token)
-    const organization = invitation.tenantId === undefined ? undefined : (await control.organizations.find(invitation.tenantId)).name
-    return await reply.page(title, <InvitationPage action={`/dashboard/invitations/${token}`} invitation={invitation} organization={organization} csrf={reply.generateCsrf()} {...typed} />)
+    const organization =
+      invitation.tenantId === undefined ? undefined : (await control.organizations.find(invitation.tenantId)).name
+    return await reply.page(
+      title,
+      <InvitationPage
+        action={`/dashboard/invitations/${token}`}
+        invitation={invitation}
+        organization={organization}
+        csrf={reply.generateCsrf()}
+        {...typed}
+      />
+    )
   }
   scope.get<{ Params: Link }>('/invitations/:token', async ({ params: { token } }, reply) => await show(reply, token))
   scope.post<{ Params: Link }>('/invitations/:token', async (request, reply) => {
@@ -48,18 +58,35 @@ interface InvitationPageProps extends Typed {
   readonly csrf: string
 }
 
-function InvitationPage ({ action, invitation: { email, role }, organization, csrf, name = '', error }: InvitationPageProps) {
+function InvitationPage ({
+  action,
+  invitation: { email, role },
+  organization,
+  csrf,
+  name = '',
+  error
+}: InvitationPageProps) {
   return (
     <>
       <h1>{title}</h1>
-      <p>You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong>{role}</strong>.</p>
+      <p>
+        You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong>{role}</strong>.
+      </p>
       <ErrorNotice error={error} />
       <PostForm action={action} csrf={csrf}>
         <div class='field'>
           <label for='email'>Email</label>
           <input id='email' type='email' value={email} autocomplete='username' readonly />
         </div>
-        <TextField label='Your name' name='name' value={name} isRequired maxLength={200} autocomplete='name' error={error} />
+        <TextField
+          label='Your name'
+          name='name'
+          value={name}
+          isRequired
+          maxLength={200}
+          autocomplete='name'
+          error={error}
+        />
         <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} error={error} />
         <SubmitButton label='Accept' />
       </PostForm>

@@ -28,9 +28,14 @@ export interface AttemptLimits {
 export async function signInRateLimit (scope: FastifyInstance): Promise<AttemptLimits> {
   await scope.register(rateLimit, { global: false })
   scope.decorateRequest('attempt', undefined)
-  const limit = (options: CreateRateLimitOptions) => scope.createRateLimit({ timeWindow: windowMs, cache: counted, ...options } as CreateRateLimitOptions)
+  const limit = (options: CreateRateLimitOptions) =>
+    scope.createRateLimit({ timeWindow: windowMs, cache: counted, ...options } as CreateRateLimitOptions)
   const keyGenerator = ({ attempt }: FastifyRequest) => attempt!
-  const [byAddress, byAccount, byBrowser] = [limit({ max: perAddress }), limit({ max: perAccount, keyGenerator }), limit({ max: perBrowser, keyGenerator })]
+  const [byAddress, byAccount, byBrowser] = [
+    limit({ max: perAddress }),
+    limit({ max: perAccount, keyGenerator }),
+    limit({ max: perBrowser, keyGenerator })
+  ]
   const countWith = (limits: ReadonlyArray<typeof byAddress>): CountAttempt => async (request, whose) => {
     request.attempt = whose
     for (const limit of limits) {

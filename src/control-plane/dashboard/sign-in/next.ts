@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify'
 
 const nowhere = 'http://dashboard.invalid'
 
-/** Where a sign-in leads: the page that was asked for, when it is one of the dashboard's own, and else its beginning. */
+/**
+ * Where a sign-in leads: the page that was asked for, when it is one of the dashboard's own, and else its beginning.
+ */
 export function nextPath (requested: string): string {
   if (!URL.canParse(requested, nowhere)) return '/dashboard'
   const { origin, pathname, search } = new URL(requested, nowhere)

@@ -11,11 +11,20 @@ export type Claims = Readonly<Record<string, unknown>>
 /** Why somebody whom the provider knows gets no account; the person may read it. */
 interface NotAdmitted { readonly reason: string }
 
-/** Who somebody is here by the word of the provider: the mightiest of the roles that the claims name, and for all but operators the organization. */
-export function identityOf (claims: Claims, settings: ProviderSettings, issuer: string): ProviderIdentity | NotAdmitted {
+/**
+ * Who somebody is here by the word of the provider: the mightiest of the roles that the claims name, and for all but
+ * operators the organization.
+ */
+export function identityOf (
+  claims: Claims,
+  settings: ProviderSettings,
+  issuer: string
+): ProviderIdentity | NotAdmitted {
   const { sub: subject, email, name, email_verified: isVerified } = claims
-  if (typeof subject !== 'string' || typeof email !== 'string') return { reason: 'Your organization\'s sign-in did not say your email address.' }
-  if (isVerified === false) return { reason: 'Your organization\'s sign-in has not verified your email address.' }
+  if (typeof subject !== 'string' || typeof email !== 'string') {
+    return { reason: "Your organization's sign-in did not say your email address." }
+  }
+  if (isVerified === false) return { reason: "Your organization's sign-in has not verified your email address." }
   const role = mightiest(textsOf(claims, settings.roleClaim), settings.roles)
   if (role === undefined) return { reason: 'You were not given a role here.' }
   const person = { issuer, subject, email, name: typeof name === 'string' && name.trim() !== '' ? name : email, role }

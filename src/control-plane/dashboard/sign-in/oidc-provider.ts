@@ -21,8 +21,8 @@ interface ProviderOptions {
 const timeoutSeconds = 10
 
 /**
- * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is asked for when somebody first signs in, and again
- * after a failure, so that a provider that is down stops neither the start nor other ways in.
+ * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is asked for when somebody first signs
+ * in, and again after a failure, so that a provider that is down stops neither the start nor other ways in.
  */
 export class Provider {
   readonly #options: ProviderOptions
@@ -35,7 +35,12 @@ export class Provider {
   /** Where to send a browser, and what it must keep. */
   async begin (next: string): Promise<{ readonly url: URL, readonly journey: AuthorizationRequest }> {
     const configuration = await this.#configuration()
-    const journey = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier(), next }
+    const journey = {
+      state: oidc.randomState(),
+      nonce: oidc.randomNonce(),
+      verifier: oidc.randomPKCECodeVerifier(),
+      next
+    }
     const url = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#options.callbackUrl,
       scope: this.#options.settings.scope,
@@ -47,12 +52,20 @@ export class Provider {
     return { url, journey }
   }
 
-  /** What the provider says of the person with whom a browser came back; `query` is what it brought. Throws where anything of it is not as it must be. */
+  /**
+   * What the provider says of the person with whom a browser came back; `query` is what it brought. Throws where
+   * anything of it is not as it must be.
+   */
   async finish (query: string, { state, nonce, verifier }: AuthorizationRequest): Promise<Claims> {
     const configuration = await this.#configuration()
     const url = new URL(this.#options.callbackUrl)
     url.search = query
-    const tokens = await oidc.authorizationCodeGrant(configuration, url, { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true })
+    const tokens = await oidc.authorizationCodeGrant(configuration, url, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true
+    })
     const claims = tokens.claims()!
     if (configuration.serverMetadata().userinfo_endpoint === undefined || this.#hasAllClaims(claims)) return claims
     return { ...await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub), ...claims }
@@ -75,7 +88,10 @@ export class Provider {
     const { settings: { issuer, clientId }, clientSecret } = this.#options
     const server = new URL(issuer)
     const execute = [oidc.enableNonRepudiationChecks, ...(isLoopback(server) ? [oidc.allowInsecureRequests] : [])]
-    return await oidc.discovery(server, clientId, undefined, authenticationWith(clientSecret), { execute, timeout: timeoutSeconds })
+    return await oidc.discovery(server, clientId, undefined, authenticationWith(clientSecret), {
+      execute,
+      timeout: timeoutSeconds
+    })
   }
 }
 
@@ -91,5 +107,7 @@ function authenticationWith (secret: string | undefined): oidc.ClientAuth {
 
 /** Without TLS nobody else can listen or answer there, so that trying out needs no certificate. */
 function isLoopback ({ protocol, hostname }: URL): boolean {
-  return protocol === 'http:' && (hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname))
+  return (
+    protocol === 'http:' && (hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname))
+  )
 }

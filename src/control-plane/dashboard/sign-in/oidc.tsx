@@ -10,11 +10,21 @@ import { nextPath } from './next.js'
 const journeySeconds = 600
 
 /** The way to an OpenID provider and back. */
-export async function oidcRoutes (scope: FastifyInstance, parts: DashboardContext & { readonly provider: ProviderSettings }): Promise<void> {
-  const { provider: settings, clientSecret, url, cookies: { provider: name, flags } } = parts
+export async function oidcRoutes (
+  scope: FastifyInstance,
+  parts: DashboardContext & { readonly provider: ProviderSettings }
+): Promise<void> {
+  const {
+    provider: settings,
+    clientSecret,
+    url,
+    cookies: { provider: name, flags }
+  } = parts
   const provider = new Provider({ settings, clientSecret, callbackUrl: `${url}/dashboard/oidc/callback` })
   scope.get('/oidc/start', async (request, reply) => {
-    const begun = await provider.begin(nextPath((request.query as { next?: string }).next ?? '')).catch(error => failure(request, error, 'the OpenID provider does not answer'))
+    const begun = await provider
+      .begin(nextPath((request.query as { next?: string }).next ?? ''))
+      .catch(error => failure(request, error, 'the OpenID provider does not answer'))
     if (begun === undefined) return await reply.code(503).page('No answer', <ProviderDown />)
     reply.setCookie(name, encode(begun.journey), { ...flags, maxAge: journeySeconds })
     return reply.redirect(begun.url.href, 303)
@@ -23,7 +33,11 @@ export async function oidcRoutes (scope: FastifyInstance, parts: DashboardContex
     const journey = decode(request.cookies[name])
     // It serves once, whatever comes of it.
     reply.clearCookie(name, flags)
-    const claims = journey && await provider.finish(queryOf(request), journey).catch(error => failure(request, error, 'a sign-in at the OpenID provider failed'))
+    const claims =
+      journey &&
+      (await provider
+        .finish(queryOf(request), journey)
+        .catch(error => failure(request, error, 'a sign-in at the OpenID provider failed')))
     if (journey === undefined || claims === undefined) return await reply.code(400).page('Sign-in failed', <Failed />)
     return await enter(request, reply, { parts, settings, claims, next: journey.next })
   })
@@ -36,7 +50,11 @@ interface Arrival {
   readonly next: string
 }
 
-async function enter (request: FastifyRequest, reply: FastifyReply, { parts, settings, claims, next }: Arrival): Promise<FastifyReply> {
+async function enter (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { parts, settings, claims, next }: Arrival
+): Promise<FastifyReply> {
   const identity = identityOf(claims, settings, settings.issuer)
   if ('reason' in identity) return await refuse(request, reply, identity.reason)
   try {
@@ -45,7 +63,11 @@ async function enter (request: FastifyRequest, reply: FastifyReply, { parts, set
     return reply.redirect(next, 303)
   } catch (error) {
     if (!(error instanceof ControlError)) throw error
-    return await refuse(request, reply, error.reason === 'missing' ? 'The organization that you were given to does not exist here.' : error.message)
+    return await refuse(
+      request,
+      reply,
+      error.reason === 'missing' ? 'The organization that you were given to does not exist here.' : error.message
+    )
   }
 }
 
@@ -68,7 +90,9 @@ const encode = (journey: AuthorizationRequest): string => Buffer.from(JSON.strin
 function decode (text: string | undefined): AuthorizationRequest | undefined {
   try {
     const { state, nonce, verifier, next } = JSON.parse(Buffer.from(text ?? '', 'base64url').toString())
-    return [state, nonce, verifier, next].every(part => typeof part === 'string') ? { state, nonce, verifier, next: nextPath(next) } : undefined
+    return [state, nonce, verifier, next].every(part => typeof part === 'string')
+      ? { state, nonce, verifier, next: nextPath(next) }
+      : undefined
   } catch {
     return undefined
   }

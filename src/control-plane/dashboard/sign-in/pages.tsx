@@ -22,8 +22,26 @@ export function SignInPage ({ csrf, next, hasPasswords, provider, email = '', er
       <h1>Sign in</h1>
       <ErrorNotice error={error} />
       {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} error={error} /> : ''}
-      {hasPasswords && provider !== undefined ? <p class='or'><span>or</span></p> : ''}
-      {provider === undefined ? '' : <p><a class='button button-wide' href={`/dashboard/oidc/start?${new URLSearchParams({ next })}`} safe>{provider}</a></p>}
+      {hasPasswords && provider !== undefined
+        ? (
+          <p class='or'>
+            <span>or</span>
+          </p>
+          )
+        : (
+            ''
+          )}
+      {provider === undefined
+        ? (
+            ''
+          )
+        : (
+          <p>
+            <a class='button button-wide' href={`/dashboard/oidc/start?${new URLSearchParams({ next })}`} safe>
+              {provider}
+            </a>
+          </p>
+          )}
     </>
   )
 }
@@ -32,10 +50,22 @@ function PasswordForm ({ csrf, next, email, error }: Pick<SignInForm, 'csrf' | '
   return (
     <PostForm action='/dashboard/sign-in' csrf={csrf}>
       <input type='hidden' name='next' value={next} />
-      <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' error={error} />
+      <TextField
+        label='Email'
+        name='email'
+        type='email'
+        value={email}
+        isRequired
+        maxLength={254}
+        autocomplete='username'
+        error={error}
+      />
       <PasswordField label='Password' name='password' kind='current-password' error={error} />
       <SubmitButton label='Sign in' />
-      <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with <code>clinigate operators reset-password</code>.</p>
+      <p class='hint'>
+        Lost your password? An admin of your organization can give you a new one; operators get one with{' '}
+        <code>clinigate operators reset-password</code>.
+      </p>
     </PostForm>
   )
 }
@@ -44,7 +74,15 @@ function PasswordForm ({ csrf, next, email, error }: Pick<SignInForm, 'csrf' | '
 export interface AccountChoice { readonly member: Member, readonly organization: Organization | undefined }
 
 /** The page on which a person of several organizations says which one. */
-export function ChoicePage ({ csrf, next, offers }: { readonly csrf: string, readonly next: string, readonly offers: readonly AccountChoice[] }) {
+export function ChoicePage ({
+  csrf,
+  next,
+  offers
+}: {
+  readonly csrf: string
+  readonly next: string
+  readonly offers: readonly AccountChoice[]
+}) {
   return (
     <>
       <h1>Choose an organization</h1>
@@ -52,7 +90,9 @@ export function ChoicePage ({ csrf, next, offers }: { readonly csrf: string, rea
       <PostForm action='/dashboard/choose-organization' csrf={csrf}>
         <input type='hidden' name='next' value={next} />
         {offers.map(({ member, organization }) => (
-          <button type='submit' name='member' value={member.memberId} class='button button-wide' safe>{organization?.name ?? 'Operators of the service'}</button>
+          <button type='submit' name='member' value={member.memberId} class='button button-wide' safe>
+            {organization?.name ?? 'Operators of the service'}
+          </button>
         ))}
       </PostForm>
     </>
@@ -65,8 +105,14 @@ export function WaitPage ({ minutes }: { readonly minutes: number }) {
     <>
       <h1>Too many attempts</h1>
       <p role='alert' safe>{`Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`}</p>
-      <p>This stops people who guess passwords. A browser in which you have signed in before has attempts of its own.</p>
-      <p><a class='button' href='/dashboard/sign-in'>Back to the sign-in</a></p>
+      <p>
+        This stops people who guess passwords. A browser in which you have signed in before has attempts of its own.
+      </p>
+      <p>
+        <a class='button' href='/dashboard/sign-in'>
+          Back to the sign-in
+        </a>
+      </p>
     </>
   )
 }

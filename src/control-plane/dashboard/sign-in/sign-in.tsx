@@ -31,11 +31,27 @@ export async function signInRoutes (scope: FastifyInstance, parts: SignInParts):
   scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
 }
 
-async function showForm (reply: FastifyReply, { settings }: DashboardContext, typed: { readonly next: string, readonly email?: string, readonly error?: FormError }): Promise<FastifyReply> {
-  return await reply.page('Sign in', <SignInPage csrf={reply.generateCsrf()} hasPasswords={settings.localAccounts} provider={settings.oidc?.label} {...typed} />)
+async function showForm (
+  reply: FastifyReply,
+  { settings }: DashboardContext,
+  typed: { readonly next: string; readonly email?: string; readonly error?: FormError }
+): Promise<FastifyReply> {
+  return await reply.page(
+    'Sign in',
+    <SignInPage
+      csrf={reply.generateCsrf()}
+      hasPasswords={settings.localAccounts}
+      provider={settings.oidc?.label}
+      {...typed}
+    />
+  )
 }
 
-async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, parts: SignInParts): Promise<FastifyReply> {
+async function passwordSignIn (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: SignInParts
+): Promise<FastifyReply> {
   const email = field(request.body, 'email').trim().toLowerCase()
   const password = field(request.body, 'password')
   const next = nextPath(field(request.body, 'next'))
@@ -48,7 +64,7 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
     await offerAccounts(request, found)
     return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
   }
-  const member = found[0] && await signInByPassword(request, parts, found[0])
+  const member = found[0] && (await signInByPassword(request, parts, found[0]))
   if (member === undefined) {
     request.log.info({ reason: 'password' }, 'sign-in refused')
     return await showForm(reply.code(422), parts, { next, email, error: failed })
@@ -58,45 +74,74 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
 }
 
 /**
- * Whom a password opens, or the seconds to wait before it is looked at. With the attempts at the account used up, a browser that
- * is known still has its own, and they open the members alone for whom it is known: everybody can get known for an own password.
+ * Whom a password opens, or the seconds to wait before it is looked at. With the attempts at the account used up, a
+ * browser that is known still has its own, and they open the members alone for whom it is known: everybody can get
+ * known for an own password.
  */
-async function whoShows (request: FastifyRequest, { email, password }: { readonly email: string, readonly password: string }, { control: { members }, attempts, cookies: { device } }: SignInParts): Promise<OpenedMember[] | number> {
+async function whoShows (
+  request: FastifyRequest,
+  { email, password }: { readonly email: string; readonly password: string },
+  { control: { members }, attempts, cookies: { device } }: SignInParts
+): Promise<OpenedMember[] | number> {
   const wait = await attempts.atAccount(request, email)
   if (wait === undefined) return await members.whoHas(email, password)
   const known = await members.knownDevice(email, request.cookies[device] ?? '')
-  if (known === undefined || await attempts.ofBrowser(request, known.name) !== undefined) return wait
+  if (known === undefined || (await attempts.ofBrowser(request, known.name)) !== undefined) return wait
   return await members.whoHas(email, password, known.memberIds)
 }
 
 /** Answers somebody who tried too often. */
 export async function tooMany (reply: FastifyReply, seconds: number): Promise<FastifyReply> {
-  return await reply.code(429).header('retry-after', seconds).page('Too many attempts', <WaitPage minutes={Math.ceil(seconds / 60)} />)
+  return await reply
+    .code(429)
+    .header('retry-after', seconds)
+    .page('Too many attempts', <WaitPage minutes={Math.ceil(seconds / 60)} />)
 }
 
 /** Lets the browser show, the next time, that these members signed in with it. */
-export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardContext, members: readonly Member[]): Promise<void> {
-  reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), { ...flags, maxAge: deviceSeconds })
+export async function rememberDevice (
+  reply: FastifyReply,
+  { control, cookies: { device, flags } }: DashboardContext,
+  members: readonly Member[]
+): Promise<void> {
+  reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), {
+    ...flags,
+    maxAge: deviceSeconds
+  })
 }
 
 function lead (reply: FastifyReply, { mustChangePassword }: Member, next: string): FastifyReply {
   return reply.redirect(mustChangePassword ? '/dashboard/password' : next, 303)
 }
 
-async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardContext): Promise<FastifyReply> {
+async function showChoices (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { control }: DashboardContext
+): Promise<FastifyReply> {
   const next = nextPath((request.query as { next?: string }).next ?? '')
   const members = await Promise.all((request.session.opened ?? []).map(opened => control.members.findOpened(opened)))
   const offers: AccountChoice[] = []
   for (const member of members) {
-    if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId) })
+    if (member !== undefined) {
+      offers.push({
+        member,
+        organization: member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId)
+      })
+    }
   }
   if (offers.length === 0) return reply.redirect('/dashboard/sign-in', 303)
-  return await reply.page('Choose an organization', <ChoicePage csrf={reply.generateCsrf()} next={next} offers={offers} />)
+  return await reply.page(
+    'Choose an organization',
+    <ChoicePage csrf={reply.generateCsrf()} next={next} offers={offers} />
+  )
 }
 
 async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardContext): Promise<FastifyReply> {
   const chosen = field(request.body, 'member')
   const opened = request.session.opened?.find(({ memberId }) => memberId === chosen)
   const member = opened && await signInByPassword(request, parts, opened)
-  return member === undefined ? reply.redirect('/dashboard/sign-in', 303) : lead(reply, member, nextPath(field(request.body, 'next')))
+  return member === undefined
+    ? reply.redirect('/dashboard/sign-in', 303)
+    : lead(reply, member, nextPath(field(request.body, 'next')))
 }

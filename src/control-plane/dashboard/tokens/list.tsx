@@ -24,11 +24,22 @@ interface TokenList {
 }
 
 /** The page of tokens that a query asks for. @param tokens newest first */
-export function tokenListing (tokens: readonly Token[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<Token> {
-  return listingOf(activeFirst(tokens, token => !hasEnded(token, now)), ({ name, tokenId, hint }) => [name, tokenId, hint], query)
+export function tokenListing (
+  tokens: readonly Token[],
+  now: Date,
+  query: OrganizationRequest['Querystring']
+): ListOptions<Token> {
+  return listingOf(
+    activeFirst(tokens, token => !hasEnded(token, now)),
+    ({ name, tokenId, hint }) => [name, tokenId, hint],
+    query
+  )
 }
 
-/** The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing any more come last. */
+/**
+ * The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing
+ * any more come last.
+ */
 export function TokensPage (list: TokenList) {
   const { tenantId, listing, now, mayChange, error } = list
   const activeTokens = listing.rows.filter(token => !hasEnded(token, now))
@@ -39,11 +50,38 @@ export function TokensPage (list: TokenList) {
     : 'Programs that manage this organization over /control/v1 send a token. It opens no records; use a key for those.'
   return (
     <>
-      <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
+      <Heading title='Tokens' about={about}>
+        {mayChange && listing.found > 0
+          ? (
+            <a class='button button-primary' href='#new-token'>
+              New token
+            </a>
+            )
+          : (
+              ''
+            )}
+      </Heading>
       <ErrorNotice error={error} />
-      <PaginatedList listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
-        {activeTokens.length > 0 ? <Tokens label='Tokens' tokens={activeTokens} now={now} mayRevoke={mayChange} /> : ''}
-        {listing.search === '' && listing.page === 1 && activeTokens.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
+      <PaginatedList
+        listing={listing}
+        path={path}
+        what='Name, token id or last characters'
+        empty={<NoToken tenantId={tenantId} />}
+      >
+        {activeTokens.length > 0
+          ? (
+            <Tokens label='Tokens' tokens={activeTokens} now={now} mayRevoke={mayChange} />
+            )
+          : (
+              ''
+            )}
+        {listing.search === '' && listing.page === 1 && activeTokens.length === 0
+          ? (
+            <NoToken tenantId={tenantId} />
+            )
+          : (
+              ''
+            )}
         {ended.length === 0 ? '' : <Ended tokens={ended} now={now} />}
       </PaginatedList>
       {mayChange ? <TokenForm {...list} /> : ''}
@@ -54,7 +92,11 @@ export function TokensPage (list: TokenList) {
 function NoToken ({ tenantId }: { readonly tenantId: string | undefined }) {
   return (
     <Empty title='No active tokens'>
-      <p>{tenantId === undefined ? 'Create one for each gateway that runs in a process of its own, and for programs that manage all organizations.' : 'Create one for a program that creates or revokes keys, such as a deployment.'}</p>
+      <p>
+        {tenantId === undefined
+          ? 'Create one for each gateway that runs in a process of its own, and for programs that manage all organizations.'
+          : 'Create one for a program that creates or revokes keys, such as a deployment.'}
+      </p>
     </Empty>
   )
 }
@@ -81,14 +123,38 @@ function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
     <Table label={label} columns={columns}>
       {tokens.map(token => (
         <Row>
-          <Cell of='Name'><span safe>{token.name}</span></Cell>
-          <Cell of='Role'><Badge tone='neutral' text={token.role} /></Cell>
-          <Cell of='State'><TokenState token={token} now={now} /></Cell>
-          <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
-          <Cell of='Created'><Time at={token.createdAt} /></Cell>
-          <Cell of='By' kind='long'><ActorName actor={token.createdBy} /></Cell>
-          <Cell of='Expires'><OptionalTime at={token.expiresAt} otherwise='never' /></Cell>
-          {mayRevoke ? <Cell of='Actions'><a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a></Cell> : ''}
+          <Cell of='Name'>
+            <span safe>{token.name}</span>
+          </Cell>
+          <Cell of='Role'>
+            <Badge tone='neutral' text={token.role} />
+          </Cell>
+          <Cell of='State'>
+            <TokenState token={token} now={now} />
+          </Cell>
+          <Cell of='Secret'>
+            <code safe>{`…${token.hint}`}</code>
+          </Cell>
+          <Cell of='Created'>
+            <Time at={token.createdAt} />
+          </Cell>
+          <Cell of='By' kind='long'>
+            <ActorName actor={token.createdBy} />
+          </Cell>
+          <Cell of='Expires'>
+            <OptionalTime at={token.expiresAt} otherwise='never' />
+          </Cell>
+          {mayRevoke
+            ? (
+              <Cell of='Actions'>
+                <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>
+                  Revoke
+                </a>
+              </Cell>
+              )
+            : (
+                ''
+              )}
         </Row>
       ))}
     </Table>
@@ -118,9 +184,25 @@ function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, error }: T
     <section id='new-token'>
       <h2>New token</h2>
       <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' error={error} />
+        <TextField
+          label='Name'
+          name='name'
+          value={name}
+          isRequired
+          maxLength={200}
+          hint='The program that will use it.'
+          error={error}
+        />
         <RadioField label='Role' name='role' choices={choices} value={role} error={error} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' error={error} />
+        <TextField
+          label='Last day (optional)'
+          name='lastDay'
+          type='date'
+          value={lastDay}
+          min={now.toISOString().slice(0, 10)}
+          hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.'
+          error={error}
+        />
         <SubmitButton label='Create token' />
       </PostForm>
     </section>

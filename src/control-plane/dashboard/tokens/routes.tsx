@@ -15,17 +15,26 @@ import { TokenSecretPage } from './secret.js'
 
 interface TokenRequest { Params: { readonly tokenId: string } }
 
-/** A request about the tokens of the organization in the path, or about those of operators and gateways when it names none. */
+/**
+ * A request about the tokens of the organization in the path, or about those of operators and gateways when it names
+ * none.
+ */
 interface TokensRequest { Params: { readonly tenantId?: string }, Querystring: OrganizationRequest['Querystring'] }
 
 /** The pages of tokens. */
 export async function tokenRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
-  for (const [path, guard] of [['/organizations/:tenantId/tokens', {}], ['/tokens', { onRequest: operatorsOnly }]] as const) {
+  for (const [path, guard] of [
+    ['/organizations/:tenantId/tokens', {}],
+    ['/tokens', { onRequest: operatorsOnly }]
+  ] as const) {
     scope.get<TokensRequest>(path, guard, async (request, reply) => await showAll(request, reply, { parts }))
     scope.post<TokensRequest>(path, guard, async (request, reply) => {
       await factsOf(request, request.params.tenantId)
       requireAdmin(request.controlService.actor)
-      return await redisplayOnError(() => create(request, reply, parts), refusal => showAll(request, reply, { parts, refusal }))
+      return await redisplayOnError(
+        () => create(request, reply, parts),
+        refusal => showAll(request, reply, { parts, refusal })
+      )
     })
   }
   scope.get<TokenRequest>('/tokens/:tokenId/revoke', async (request, reply) => await renderRevocation(request, reply))
@@ -33,34 +42,92 @@ export async function tokenRoutes (scope: FastifyInstance, parts: DashboardConte
 }
 
 /** What the frame of a page about these tokens shows; refused where the person who asks may not see them. */
-async function factsOf ({ controlService }: Pick<FastifyRequest, 'controlService'>, tenantId: string | undefined): Promise<PageFacts> {
-  return { under: tokensPath(tenantId), ...(tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }) }
+async function factsOf (
+  { controlService }: Pick<FastifyRequest, 'controlService'>,
+  tenantId: string | undefined
+): Promise<PageFacts> {
+  return {
+    under: tokensPath(tenantId),
+    ...(tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) })
+  }
 }
 
-async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
+async function showAll (
+  request: FastifyRequest<TokensRequest>,
+  reply: FastifyReply,
+  { parts, refusal }: { readonly parts: DashboardContext; readonly refusal?: ControlError }
+): Promise<FastifyReply> {
   if (refusal?.reason === 'conflict') throw refusal
-  const { controlService, body, query, params: { tenantId } } = request
+  const {
+    controlService,
+    body,
+    query,
+    params: { tenantId }
+  } = request
   const facts = await factsOf(request, tenantId)
   const tokens = await controlService.listTokens(tenantId)
   const now = parts.now()
-  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), error: refusal && toFormError(refusal) }
+  const form = {
+    csrf: reply.generateCsrf(),
+    once: newIdempotencyToken(),
+    name: field(body, 'name'),
+    role: field(body, 'role') || undefined,
+    lastDay: field(body, 'lastDay'),
+    error: refusal && toFormError(refusal)
+  }
   if (refusal !== undefined) reply.code(statusOf(refusal))
-  return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={tokenListing(tokens.reverse(), now, query)} now={now} mayChange={mayChange(request)} />, facts)
+  return await reply.page(
+    'Tokens',
+    <TokensPage
+      {...form}
+      tenantId={tenantId}
+      listing={tokenListing(tokens.reverse(), now, query)}
+      now={now}
+      mayChange={mayChange(request)}
+    />,
+    facts
+  )
 }
 
-async function create ({ controlService, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
-  const draft = { tenantId, name: field(body, 'name'), role: field(body, 'role') as TokenRole, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') }
+async function create (
+  { controlService, body, params: { tenantId } }: FastifyRequest<TokensRequest>,
+  reply: FastifyReply,
+  { url }: DashboardContext
+): Promise<FastifyReply> {
+  const draft = {
+    tenantId,
+    name: field(body, 'name'),
+    role: field(body, 'role') as TokenRole,
+    expiresAt: endOfLastDay(field(body, 'lastDay')),
+    once: field(body, 'once')
+  }
   const { secret, ...token } = await controlService.createToken(draft)
-  return await reply.code(201).page('Token created', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ controlService }, tenantId))
+  return await reply
+    .code(201)
+    .page(
+      'Token created',
+    <TokenSecretPage token={token} secret={secret} controlUrl={url} />,
+    await factsOf({ controlService }, tenantId)
+    )
 }
 
-async function renderRevocation ({ controlService, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
+async function renderRevocation (
+  { controlService, params }: FastifyRequest<TokenRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const token = await controlService.findToken(params.tokenId)
   requireAdmin(controlService.actor)
-  return await reply.page('Revoke token', <RevokeTokenPage csrf={reply.generateCsrf()} token={token} />, await factsOf({ controlService }, token.tenantId))
+  return await reply.page(
+    'Revoke token',
+    <RevokeTokenPage csrf={reply.generateCsrf()} token={token} />,
+    await factsOf({ controlService }, token.tenantId)
+  )
 }
 
-async function revoke ({ controlService, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
+async function revoke (
+  { controlService, params }: FastifyRequest<TokenRequest>,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const { tenantId, name } = await controlService.revokeToken(params.tokenId)
   return reply.done(tokensPath(tenantId), `Token “${name}” revoked.`)
 }

@@ -28,16 +28,41 @@ export function Chart ({ id, title, description, parts, bars, marks }: BarChart)
   return (
     <figure class='chart'>
       <figcaption>
-        <span class='chart-top' safe>{new Intl.NumberFormat('en-US').format(top)}</span>
-        <span class='chart-legend'>{parts.map((part, at) => <span class={`chart-key chart-part-${at + 1}`} safe>{part}</span>)}</span>
+        <span class='chart-top' safe>
+          {new Intl.NumberFormat('en-US').format(top)}
+        </span>
+        <span class='chart-legend'>
+          {parts.map((part, at) => (
+            <span class={`chart-key chart-part-${at + 1}`} safe>
+              {part}
+            </span>
+          ))}
+        </span>
       </figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio='none' role='img' aria-labelledby={`${id}-title ${id}-description`}>
-        <title id={`${id}-title`} safe>{title}</title>
-        <desc id={`${id}-description`} safe>{description}</desc>
-        {[0, 0.5, 1].map(share => <line class='chart-line' x1='0' x2={String(width)} y1={String(height * share)} y2={String(height * share)} />)}
-        {bars.map((bar, at) => <Column bar={bar} top={top} slot={{ at, of: bars.length }} />)}
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        preserveAspectRatio='none'
+        role='img'
+        aria-labelledby={`${id}-title ${id}-description`}
+      >
+        <title id={`${id}-title`} safe>
+          {title}
+        </title>
+        <desc id={`${id}-description`} safe>
+          {description}
+        </desc>
+        {[0, 0.5, 1].map(share => (
+          <line class='chart-line' x1='0' x2={String(width)} y1={String(height * share)} y2={String(height * share)} />
+        ))}
+        {bars.map((bar, at) => (
+          <Column bar={bar} top={top} slot={{ at, of: bars.length }} />
+        ))}
       </svg>
-      <div class='chart-marks'>{marks.map(mark => <span safe>{mark}</span>)}</div>
+      <div class='chart-marks'>
+        {marks.map(mark => (
+          <span safe>{mark}</span>
+        ))}
+      </div>
     </figure>
   )
 }
@@ -51,9 +76,21 @@ function Column ({ bar, top, slot }: { readonly bar: Bar, readonly top: number, 
     <g>
       <title safe>{bar.label}</title>
       <rect class='chart-slot' x={text(slot.at * slotWidth)} y='0' width={text(slotWidth)} height={String(height)} />
-      {heights.map((part, at) => part === 0
-        ? ''
-        : <rect class={`chart-part-${at + 1}`} x={text((slot.at + 0.15) * slotWidth)} y={text(height - sum(heights.slice(0, at + 1)))} width={text(0.7 * slotWidth)} height={text(part)} />)}
+      {heights.map((part, at) =>
+        part === 0
+          ? (
+              ''
+            )
+          : (
+            <rect
+              class={`chart-part-${at + 1}`}
+              x={text((slot.at + 0.15) * slotWidth)}
+              y={text(height - sum(heights.slice(0, at + 1)))}
+              width={text(0.7 * slotWidth)}
+              height={text(part)}
+            />
+            )
+      )}
     </g>
   )
 }

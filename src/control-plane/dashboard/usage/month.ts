@@ -2,7 +2,9 @@ import { startOfMonth, isMonth, monthOf, type Month } from '../../../limits/mont
 
 /** The month that a query names, if usage can be of it; else the one of the moment. */
 export function monthIn (requested: string | undefined, now: Date): Month {
-  return requested !== undefined && isMonth(requested) && requested.startsWith('20') ? requested : monthOf(now.toISOString())
+  return requested !== undefined && isMonth(requested) && requested.startsWith('20')
+    ? requested
+    : monthOf(now.toISOString())
 }
 
 const monthNames = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })

@@ -28,7 +28,10 @@ export function UsagePage (usage: UsageOfMonth) {
   const isEmpty = usage.days.every(({ requests }) => requests === 0)
   return (
     <>
-      <Heading title='Usage' about='Requests sent with keys of this organization. Days begin at midnight UTC. The latest requests appear within seconds.' />
+      <Heading
+        title='Usage'
+        about='Requests sent with keys of this organization. Days begin at midnight UTC. The latest requests appear within seconds.'
+      />
       <Choices {...usage} />
       {isEmpty ? <NoUse {...usage} /> : <Use {...usage} />}
       {usage.mode === 'live' && !isEmpty ? <Bill {...usage} /> : ''}
@@ -37,27 +40,48 @@ export function UsagePage (usage: UsageOfMonth) {
 }
 
 function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
-  const path = (requested: { readonly month?: Month, readonly mode?: Mode }) => `${organizationPath(tenantId, 'usage')}?${new URLSearchParams({ month, mode, ...requested })}`
+  const path = (requested: { readonly month?: Month; readonly mode?: Mode }) =>
+    `${organizationPath(tenantId, 'usage')}?${new URLSearchParams({ month, mode, ...requested })}`
   return (
     <div class='choices'>
       <nav class='segmented' aria-label='Mode'>
-        {(['live', 'test'] as const).map(one => <a href={path({ mode: one })} aria-current={one === mode ? 'page' : undefined} safe>{`${one} keys`}</a>)}
+        {(['live', 'test'] as const).map(one => (
+          <a href={path({ mode: one })} aria-current={one === mode ? 'page' : undefined} safe>{`${one} keys`}</a>
+        ))}
       </nav>
       <nav class='segmented' aria-label='Month'>
-        <a href={path({ month: addMonths(month, -1) })} aria-label={`Earlier: ${monthText(addMonths(month, -1))}`}>‹</a>
-        <span class='segment' safe>{monthText(month)}</span>
-        {month < thisMonth ? <a href={path({ month: addMonths(month, 1) })} aria-label={`Later: ${monthText(addMonths(month, 1))}`}>›</a> : <span class='segment quiet' aria-hidden='true'>›</span>}
+        <a href={path({ month: addMonths(month, -1) })} aria-label={`Earlier: ${monthText(addMonths(month, -1))}`}>
+          ‹
+        </a>
+        <span class='segment' safe>
+          {monthText(month)}
+        </span>
+        {month < thisMonth
+          ? (
+            <a href={path({ month: addMonths(month, 1) })} aria-label={`Later: ${monthText(addMonths(month, 1))}`}>
+              ›
+            </a>
+            )
+          : (
+            <span class='segment quiet' aria-hidden='true'>
+              ›
+            </span>
+            )}
       </nav>
     </div>
   )
 }
 
 function Bill ({ tenantId, month }: UsageOfMonth) {
-  const path = (format: 'csv' | 'json') => `${organizationPath(tenantId, 'bill')}?${new URLSearchParams({ month, format })}`
+  const path = (format: 'csv' | 'json') =>
+    `${organizationPath(tenantId, 'bill')}?${new URLSearchParams({ month, format })}`
   return (
     <section>
       <h2>Bill</h2>
-      <p>What live requests of this month cost, down to the hour: <a href={path('csv')}>CSV</a>, <a href={path('json')}>JSON</a>.</p>
+      <p>
+        What live requests of this month cost, down to the hour: <a href={path('csv')}>CSV</a>,{' '}
+        <a href={path('json')}>JSON</a>.
+      </p>
     </section>
   )
 }
@@ -72,46 +96,102 @@ function NoUse ({ tenantId, month, mode }: UsageOfMonth) {
 
 function Use (usage: UsageOfMonth) {
   const { mode, month, days, keys, resources, known } = usage
-  const total = days.reduce((sum, day) => ({ requests: sum.requests + day.requests, errors: sum.errors + FormErrors(day), refused: sum.refused + day.refused }), { requests: 0, errors: 0, refused: 0 })
+  const total = days.reduce(
+    (sum, day) => ({
+      requests: sum.requests + day.requests,
+      errors: sum.errors + countErrors(day),
+      refused: sum.refused + day.refused
+    }),
+    { requests: 0, errors: 0, refused: 0 }
+  )
   const sentence = `${countOf(total.requests, 'request')} with ${mode} keys in ${monthText(month)}: ${countOf(total.errors, 'error')}, ${countText(total.refused)} refused.`
   return (
     <>
-      <p class='summary' safe>{sentence}</p>
+      <p class='summary' safe>
+        {sentence}
+      </p>
       <DayChart days={days} title={`Requests by day, ${monthText(month)}`} description={sentence} />
       <section>
         <h2>By day</h2>
-        <CountTable label='Requests by day' first='Day' rows={days.filter(({ requests }) => requests > 0).map(day => ({ name: dayText(day.from), total: day }))} />
-        <p class='hint'>Days without requests are left out. Errors are answers with 400 or more; refused are those by scope, limit or quota.</p>
+        <CountTable
+          label='Requests by day'
+          first='Day'
+          rows={days.filter(({ requests }) => requests > 0).map(day => ({ name: dayText(day.from), total: day }))}
+        />
+        <p class='hint'>
+          Days without requests are left out. Errors are answers with 400 or more; refused are those by scope, limit or
+          quota.
+        </p>
       </section>
+      <UseBySubject keys={keys} resources={resources} known={known} />
+    </>
+  )
+}
+
+function UseBySubject ({ keys, resources, known }: Pick<UsageOfMonth, 'keys' | 'resources' | 'known'>) {
+  return (
+    <>
       <section>
         <h2>By key</h2>
-        <CountTable label='Requests by key' first='Key' rows={keys.map(one => ({ ...known.get(one.of!) ?? { name: one.of! }, href: keyPath(one.of!), total: one }))} />
+        <CountTable
+          label='Requests by key'
+          first='Key'
+          rows={keys.map(one => ({
+            ...(known.get(one.of!) ?? { name: one.of! }),
+            href: keyPath(one.of!),
+            total: one
+          }))}
+        />
       </section>
       <section>
         <h2>By resource</h2>
-        <p class='hint'>Names such as patients are those of simple JSON, names such as Patient those of raw FHIR and of the records of imports.</p>
-        <CountTable label='Requests by resource' first='Resource' rows={resources.map(one => ({ name: one.of!, total: one }))} />
+        <p class='hint'>
+          Names such as patients are those of simple JSON, names such as Patient those of raw FHIR and of the records
+          of imports.
+        </p>
+        <CountTable
+          label='Requests by resource'
+          first='Resource'
+          rows={resources.map(one => ({ name: one.of!, total: one }))}
+        />
       </section>
     </>
   )
 }
 
 /** Errors of the client and failures of the service together. */
-function FormErrors ({ errors, failed }: UsageTotal): number {
+function countErrors ({ errors, failed }: UsageTotal): number {
   return errors + failed
 }
 
-function DayChart ({ days, title, description }: { readonly days: readonly UsageTotal[], readonly title: string, readonly description: string }) {
+function DayChart ({
+  days,
+  title,
+  description
+}: {
+  readonly days: readonly UsageTotal[]
+  readonly title: string
+  readonly description: string
+}) {
   const middle = Math.floor((days.length - 1) / 2)
   const bars = days.map(day => ({
     label: `${dayText(day.from)}: ${countsText(day)}`,
-    parts: [day.ok, FormErrors(day), day.refused]
+    parts: [day.ok, countErrors(day), day.refused]
   }))
-  return <Chart id='by-day' title={title} description={description} parts={['answered', 'errors', 'refused']} bars={bars} marks={[days[0]!, days[middle]!, days.at(-1)!].map(({ from }) => dayText(from))} />
+  return (
+    <Chart
+      id='by-day'
+      title={title}
+      description={description}
+      parts={['answered', 'errors', 'refused']}
+      bars={bars}
+      marks={[days[0]!, days[middle]!, days.at(-1)!].map(({ from }) => dayText(from))}
+    />
+  )
 }
 
 function countsText (total: UsageTotal): string {
-  return `${countOf(total.requests, 'request')}, ${countOf(FormErrors(total), 'error')}, ${countText(total.refused)} refused`
+  return `${countOf(total.requests, 'request')}, ${countOf(countErrors(total), 'error')}, ${countText(total.refused)} refused`
 }
 
 interface CountRow {
@@ -122,21 +202,60 @@ interface CountRow {
   readonly total: UsageTotal
 }
 
-function CountTable ({ label, first, rows }: { readonly label: string, readonly first: string, readonly rows: readonly CountRow[] }) {
+function CountTable ({
+  label,
+  first,
+  rows
+}: {
+  readonly label: string
+  readonly first: string
+  readonly rows: readonly CountRow[]
+}) {
   return (
     <table class='counts' aria-label={label}>
-      <thead><tr>{[first, 'Requests', 'Errors', 'Refused'].map(column => <th scope='col' safe>{column}</th>)}</tr></thead>
-      <tbody>
-        {rows.map(({ name, hint, href, total }) => (
-          <tr>
-            <th scope='row'>
-              {href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}
-              {hint === undefined ? '' : <>{' '}<code class='beneath' safe>{`…${hint}`}</code></>}
+      <thead>
+        <tr>
+          {[first, 'Requests', 'Errors', 'Refused'].map(column => (
+            <th scope='col' safe>
+              {column}
             </th>
-            {[total.requests, FormErrors(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
-          </tr>
-        ))}
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(row => <CountCells {...row} />)}
       </tbody>
     </table>
+  )
+}
+
+function CountCells ({ name, hint, href, total }: CountRow) {
+  return (
+    <tr>
+      <th scope='row'>
+        {href === undefined
+          ? (
+            <span safe>{name}</span>
+            )
+          : (
+            <a href={href} safe>
+              {name}
+            </a>
+            )}
+        {hint === undefined
+          ? (
+              ''
+            )
+          : (
+            <>
+              {' '}
+              <code class='beneath' safe>{`…${hint}`}</code>
+            </>
+            )}
+      </th>
+      {[total.requests, countErrors(total), total.refused].map(count => (
+        <td safe>{countText(count)}</td>
+      ))}
+    </tr>
   )
 }

@@ -23,7 +23,13 @@ export function QuotaMeter (soFar: AllowanceSoFar) {
     <>
       <Warning {...soFar} />
       <p class='allowance'>
-        <meter min='0' max={String(allowance)} high={String(allowance * warnedFrom)} value={String(Math.min(counted, allowance))} aria-label={text} />
+        <meter
+          min='0'
+          max={String(allowance)}
+          high={String(allowance * warnedFrom)}
+          value={String(Math.min(counted, allowance))}
+          aria-label={text}
+        />
         <span safe>{[text, ...outlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
       </p>
     </>
@@ -46,16 +52,37 @@ function outlook (soFar: AllowanceSoFar): string[] {
   const atTheEnd = projected(soFar)
   const { overage } = soFar
   return [
-    ...(atTheEnd === undefined || atTheEnd === 0 ? [] : [`At this pace about ${countText(atTheEnd)} by the end of the month`]),
-    ...(overage === 0 ? [] : [`${countText(overage)} came past the allowance and cost ${overageAmount(overage)} USD so far`])
+    ...(atTheEnd === undefined || atTheEnd === 0
+      ? []
+      : [`At this pace about ${countText(atTheEnd)} by the end of the month`]),
+    ...(overage === 0
+      ? []
+      : [`${countText(overage)} came past the allowance and cost ${overageAmount(overage)} USD so far`])
   ]
 }
 
 function Warning ({ counted, allowance, isServedPast, now }: AllowanceSoFar) {
   if (counted < allowance * warnedFrom) return ''
-  if (counted < allowance) return <p class='notice notice-warning' role='status'>More than 80 % of the month’s allowance is used.</p>
+  if (counted < allowance) {
+    return (
+      <p class='notice notice-warning' role='status'>
+        More than 80 % of the month’s allowance is used.
+      </p>
+    )
+  }
   const nextMonth = dayText(startOfMonth(monthOf(now.toISOString()), 1).toISOString())
   return isServedPast
-    ? <p class='notice notice-warning' role='status'>The month’s allowance is used up. Further live requests are served and billed.</p>
-    : <p class='notice notice-bad' role='alert' safe>{`The month’s allowance is used up. Live requests are refused until ${nextMonth}.`}</p>
+    ? (
+      <p class='notice notice-warning' role='status'>
+        The month’s allowance is used up. Further live requests are served and billed.
+      </p>
+      )
+    : (
+      <p
+        class='notice notice-bad'
+        role='alert'
+        safe
+      >{`The month’s allowance is used up. Live requests are refused until ${nextMonth}.`}
+      </p>
+      )
 }

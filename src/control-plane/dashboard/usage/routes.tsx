@@ -9,20 +9,38 @@ import { UsagePage } from './page.js'
 
 /** The page of an organization's usage. */
 export async function usageRoutes (scope: FastifyInstance, { now }: DashboardContext): Promise<void> {
-  scope.get<OrganizationRequest>('/organizations/:tenantId/usage', async (request, reply) => await show(request, reply, now()))
-  scope.get<OrganizationRequest>('/organizations/:tenantId/bill', async (request, reply) => await download(request, reply, now()))
+  scope.get<OrganizationRequest>(
+    '/organizations/:tenantId/usage',
+    async (request, reply) => await show(request, reply, now())
+  )
+  scope.get<OrganizationRequest>(
+    '/organizations/:tenantId/bill',
+    async (request, reply) => await download(request, reply, now())
+  )
 }
 
 /** The bill of a month as a file: for a spreadsheet, or as JSON. */
-async function download ({ controlService, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
+async function download (
+  { controlService, params, query }: FastifyRequest<OrganizationRequest>,
+  reply: FastifyReply,
+  now: Date
+): Promise<FastifyReply> {
   const month = monthIn(queryParameter(query.month), now)
   const bill = await controlService.bill(params.tenantId, month)
-  const [type, text] = query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
+  const [type, text] =
+    query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
   const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
-  return await reply.type(`${type}; charset=utf-8`).header('content-disposition', `attachment; filename="${name}"`).send(text)
+  return await reply
+    .type(`${type}; charset=utf-8`)
+    .header('content-disposition', `attachment; filename="${name}"`)
+    .send(text)
 }
 
-async function show (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
+async function show (
+  request: FastifyRequest<OrganizationRequest>,
+  reply: FastifyReply,
+  now: Date
+): Promise<FastifyReply> {
   const organization = await organizationOf(request)
   const { controlService, query } = request
   const { tenantId } = organization
@@ -35,14 +53,29 @@ async function show (request: FastifyRequest<OrganizationRequest>, reply: Fastif
     controlService.usage({ ...time, mode, per: 'resource' }),
     controlService.listKeys(tenantId)
   ])
-  const usage = { tenantId, month, thisMonth: monthOf(now.toISOString()), mode, days: days.totals, keys: keys.totals, resources: resources.totals }
-  return await reply.page('Usage', <UsagePage {...usage} known={new Map(named.map(key => [key.keyId, key]))} />, { organization })
+  const usage = {
+    tenantId,
+    month,
+    thisMonth: monthOf(now.toISOString()),
+    mode,
+    days: days.totals,
+    keys: keys.totals,
+    resources: resources.totals
+  }
+  return await reply.page('Usage', <UsagePage {...usage} known={new Map(named.map(key => [key.keyId, key]))} />, {
+    organization
+  })
 }
 
 /** The mode that is wished; without a wish the live one, unless only test keys were used. */
-async function modeOf ({ controlService, query }: FastifyRequest<OrganizationRequest>, time: { readonly tenantId: string, readonly from: Date, readonly to: Date }): Promise<Mode> {
+async function modeOf (
+  { controlService, query }: FastifyRequest<OrganizationRequest>,
+  time: { readonly tenantId: string; readonly from: Date; readonly to: Date }
+): Promise<Mode> {
   const requested = modes.find(mode => mode === query.mode)
   if (requested !== undefined) return requested
-  const [test, live] = await Promise.all(modes.map(async mode => (await controlService.usage({ ...time, mode })).totals[0]?.requests ?? 0))
+  const [test, live] = await Promise.all(
+    modes.map(async mode => (await controlService.usage({ ...time, mode })).totals[0]?.requests ?? 0)
+  )
   return live === 0 && test !== 0 ? 'test' : 'live'
 }

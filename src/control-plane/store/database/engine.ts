@@ -12,8 +12,15 @@ export interface Engine {
 /** Migrates the tables to the present version. */
 export async function migrate (db: Kysely<any>): Promise<void> {
   const { error } = await new Migrator({ db, provider: migrations }).migrateToLatest()
-  if (/^corrupted migrations: previously executed migration .* is missing/.test((error as Error | undefined)?.message ?? '')) {
-    throw new Error('a newer version of clinigate created or upgraded the control database; start that version, or restore the backup from before the upgrade', { cause: error })
+  if (
+    /^corrupted migrations: previously executed migration .* is missing/.test(
+      (error as Error | undefined)?.message ?? ''
+    )
+  ) {
+    throw new Error(
+      'a newer version of clinigate created or upgraded the control database; start that version, or restore the backup from before the upgrade',
+      { cause: error }
+    )
   }
   if (error !== undefined) throw error
 }

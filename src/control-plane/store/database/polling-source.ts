@@ -9,7 +9,10 @@ export class PollingChangeSource implements ChangeSource {
   readonly #stopping = new AbortController()
   #running = Promise.resolve()
 
-  /** @param readPosition returns a different text after each change; returns undefined or throws if the database can't answer */
+  /**
+   * @param readPosition returns a different text after each change; returns undefined or throws if the database can't
+   * answer
+   */
   constructor (readPosition: () => string | undefined) {
     this.#readPosition = readPosition
   }

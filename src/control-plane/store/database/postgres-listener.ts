@@ -10,8 +10,9 @@ const triedEveryMs = 5_000
 const responseTimeoutMs = 2_000
 
 /**
- * Listens to the notifications of other processes on a connection of its own, which it reopens whenever it breaks. It then notifies
- * of a change, since one may have been missed and listeners should learn that the server is gone. See https://www.postgresql.org/docs/current/sql-listen.html
+ * Listens to the notifications of other processes on a connection of its own, which it reopens whenever it breaks. It
+ * then notifies of a change, since one may have been missed and listeners should learn that the server is gone. See
+ * https://www.postgresql.org/docs/current/sql-listen.html
  */
 export class PostgresListener implements ChangeSource {
   readonly #settings: pg.ClientConfig

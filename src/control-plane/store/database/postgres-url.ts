@@ -19,7 +19,9 @@ export function verifyingUrl (url: string): string {
   if (requested === null && !parameters.has('ssl') && !parameters.has('uselibpqcompat')) return url
   const mode = modes[requested ?? '']
   if (mode === undefined || parameters.has('ssl') || parameters.has('uselibpqcompat')) {
-    throw new DatabaseUnavailable('In CONTROL_DATABASE_URL, use only sslmode to set whether the connection uses TLS: verify-full, or disable within a trusted network.')
+    throw new DatabaseUnavailable(
+      'In CONTROL_DATABASE_URL, use only sslmode to set whether the connection uses TLS: verify-full, or disable within a trusted network.'
+    )
   }
   parameters.set('sslmode', mode)
   return parsed.href

@@ -20,7 +20,11 @@ const idleInTransactionMs = 10_000
 export async function openPostgres (url: string): Promise<Engine> {
   const settings = settingsOf(url)
   await migrateAlone(settings)
-  const limits = { statement_timeout: statementMs, query_timeout: responseTimeoutMs, idle_in_transaction_session_timeout: idleInTransactionMs }
+  const limits = {
+    statement_timeout: statementMs,
+    query_timeout: responseTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs
+  }
   return { db: kyselyOn({ ...settings, ...limits, max: maxConnections }), changes: new PostgresListener(settings) }
 }
 
@@ -53,7 +57,10 @@ const getTypeParser: typeof pg.types.getTypeParser = (id: number, format?: any) 
 }
 
 function kyselyOn (config: pg.PoolConfig): Kysely<Tables> {
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: steadyPool(config) }), plugins: [new CamelCasePlugin()] })
+  return new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: steadyPool(config) }),
+    plugins: [new CamelCasePlugin()]
+  })
 }
 
 /** A pool that survives the loss of its server, and whose errors are safe to show. */
@@ -82,7 +89,9 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
   const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (failure !== undefined) throw failure
     // PostgreSQL can't store it, and would report an error in the query.
-    if (values.some(value => typeof value === 'string' && value.includes('\0'))) throw new ControlError('invalid', 'Send text without NUL characters.')
+    if (values.some(value => typeof value === 'string' && value.includes('\0'))) {
+      throw new ControlError('invalid', 'Send text without NUL characters.')
+    }
     try {
       return await client.query(text, [...values])
     } catch (error) {

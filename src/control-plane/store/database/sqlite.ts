@@ -22,7 +22,10 @@ export async function openSqlite (file: string): Promise<Engine> {
     sqlite.pragma('journal_mode = WAL')
     // A confirmed revocation must survive a power failure.
     sqlite.pragma('synchronous = FULL')
-    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: safeErrors(sqlite) }), plugins: [new CamelCasePlugin()] })
+    const db = new Kysely<Tables>({
+      dialect: new SqliteDialect({ database: safeErrors(sqlite) }),
+      plugins: [new CamelCasePlugin()]
+    })
     await migrateAlone(sqlite, db)
     return { db, changes: new PollingChangeSource(latestIn(sqlite)) }
   } catch (error) {
@@ -44,15 +47,24 @@ async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promi
   }
 }
 
-/** The number of the latest change. It bypasses Kysely, which builds and prepares each query again, since this runs all the time. */
+/**
+ * The number of the latest change. It bypasses Kysely, which builds and prepares each query again, since this runs all
+ * the time.
+ */
 function latestIn (sqlite: SQLite.Database): () => string | undefined {
   const latest = sqlite.prepare<[], readonly unknown[]>('SELECT feed_id, seq FROM feed').raw()
   return () => latest.get()?.join(':')
 }
 
-/** The same database, which keeps its statements prepared and reports a full or failing disk as an error after which clients can try again. */
+/**
+ * The same database, which keeps its statements prepared and reports a full or failing disk as an error after which
+ * clients can try again.
+ */
 function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
-  const statements = new LRUCache<string, SQLite.Statement>({ max: maxStatements, memoMethod: sql => sqlite.prepare(sql) })
+  const statements = new LRUCache<string, SQLite.Statement>({
+    max: maxStatements,
+    memoMethod: sql => sqlite.prepare(sql)
+  })
   return {
     close: () => { sqlite.close() },
     prepare: sql => {
@@ -61,7 +73,10 @@ function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
         reader: statement.reader,
         all: parameters => safeError(() => statement.all(...parameters)),
         // A full disk has already rolled back the transaction. The error that there is none would hide the cause.
-        run: parameters => sql === 'rollback' && !sqlite.inTransaction ? { changes: 0, lastInsertRowid: 0 } : safeError(() => statement.run(...parameters)),
+        run: parameters =>
+          sql === 'rollback' && !sqlite.inTransaction
+            ? { changes: 0, lastInsertRowid: 0 }
+            : safeError(() => statement.run(...parameters)),
         // A statement that is being iterated can't be used a second time.
         iterate: parameters => sqlite.prepare(sql).iterate(...parameters)
       }
@@ -75,6 +90,10 @@ function safeError<T> (run: () => T): T {
     return run()
   } catch (error) {
     const { code = '' } = error as { code?: string }
-    throw /^SQLITE_(FULL|IOERR)/.test(code) ? new DatabaseUnavailable(`The disk of the control database is full or failing. Free space in the data directory. (${code})`) : error
+    throw /^SQLITE_(FULL|IOERR)/.test(code)
+      ? new DatabaseUnavailable(
+          `The disk of the control database is full or failing. Free space in the data directory. (${code})`
+      )
+      : error
   }
 }

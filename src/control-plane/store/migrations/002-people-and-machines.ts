@@ -1,16 +1,24 @@
 import { sql, type Kysely } from 'kysely'
 
-/** People with their sessions and invitations, tokens of programs and gateways, and the audit trail by organization. */
+/**
+ * People with their sessions and invitations, tokens of programs and gateways, and the audit trail by organization.
+ */
 export async function up (db: Kysely<any>): Promise<void> {
   await createPeople(db)
   await createMachines(db)
   await db.schema.alterTable('organizations').addColumn('datastore', 'text').execute()
   await db.schema.alterTable('keys').addColumn('lastUsedAt', 'text').execute()
-  // Lines of the audit trail have their own numbers: with those of the feed, replicas would seem to be behind after a change that gateways need not know of.
-  await db.schema.alterTable('feed').addColumn('auditSeq', 'integer', column => column.notNull().defaultTo(0)).execute()
+  // Lines of the audit trail have their own numbers: with those of the feed, replicas would seem to be behind after a
+  // change that gateways need not know of.
+  await db.schema
+    .alterTable('feed')
+    .addColumn('auditSeq', 'integer', column => column.notNull().defaultTo(0))
+    .execute()
   await db.updateTable('feed').set(eb => ({ auditSeq: eb.ref('seq') })).execute()
   await db.schema.alterTable('auditTrail').addColumn('tenantId', 'text').execute()
-  await sql`UPDATE audit_trail SET tenant_id = COALESCE((SELECT k.tenant_id FROM keys k WHERE k.key_id = audit_trail.entity), entity)`.execute(db)
+  await sql`UPDATE audit_trail SET tenant_id = COALESCE((SELECT k.tenant_id FROM keys k WHERE k.key_id = audit_trail.entity), entity)`.execute(
+    db
+  )
   await db.schema.createIndex('auditTrailOfTenant').on('auditTrail').columns(['tenantId', 'seq']).execute()
   await db.schema.createIndex('auditTrailOfEntity').on('auditTrail').columns(['entity', 'seq']).execute()
 }

@@ -10,7 +10,8 @@ export async function up (db: Kysely<any>): Promise<void> {
     .addColumn('appliedAt', 'text', column => column.notNull())
     .execute()
   // The primary key starts with the columns of every query, so it is also the index.
-  await db.schema.createTable('usageHours')
+  await db.schema
+    .createTable('usageHours')
     .addColumn('tenantId', 'text', column => column.notNull())
     .addColumn('hour', 'text', column => column.notNull())
     .addColumn('mode', 'text', column => column.notNull())
@@ -21,7 +22,17 @@ export async function up (db: Kysely<any>): Promise<void> {
     .addColumn('isCounted', 'integer', column => column.notNull())
     .addColumn('isOverage', 'integer', column => column.notNull())
     .addColumn('count', 'bigint', column => column.notNull())
-    .addPrimaryKeyConstraint('usageHoursPkey', ['tenantId', 'hour', 'mode', 'keyId', 'resource', 'interaction', 'outcome', 'isCounted', 'isOverage'])
+    .addPrimaryKeyConstraint('usageHoursPkey', [
+      'tenantId',
+      'hour',
+      'mode',
+      'keyId',
+      'resource',
+      'interaction',
+      'outcome',
+      'isCounted',
+      'isOverage'
+    ])
     .execute()
   // For the gateways to learn each other's counts without summing a month each time.
   await db.schema.createTable('usageMonths')

@@ -22,7 +22,10 @@ interface Open { readonly files: OfferedFiles, readonly credentials: Buffer, rea
 const prefix = '/bulk-import'
 const secretBytes = 32
 
-/** The lines that datastores fetch from this gateway: each import has URLs and credentials of its own, which lead to nothing else and nowhere once it has ended. */
+/**
+ * The lines that datastores fetch from this gateway: each import has URLs and credentials of its own, which lead to
+ * nothing else and nowhere once it has ended.
+ */
 export class ImportFileServer {
   readonly #url: string
   readonly #open = new Map<string, Open>()
@@ -36,7 +39,9 @@ export class ImportFileServer {
     const [token, password] = [secret(), secret()]
     const credentials = `clinigate:${password}`
     let resolve: (isOpen: boolean) => void = () => {}
-    const isOpen = new Promise<boolean>(_resolve => { resolve = _resolve })
+    const isOpen = new Promise<boolean>(_resolve => {
+      resolve = _resolve
+    })
     const path = digest(token).toString('hex')
     this.#open.set(path, { files, credentials: digest(credentials), isOpen })
     return {
@@ -51,12 +56,20 @@ export class ImportFileServer {
   }
 
   /** The file that a request may have; undefined for every other one, whatever is wrong with it. */
-  async find ({ token, name, authorization = '' }: { readonly token: string, readonly name: string, readonly authorization?: string | undefined }): Promise<(() => Readable) | undefined> {
+  async find ({
+    token,
+    name,
+    authorization = ''
+  }: {
+    readonly token: string
+    readonly name: string
+    readonly authorization?: string | undefined
+  }): Promise<(() => Readable) | undefined> {
     const path = digest(token).toString('hex')
     const open = this.#open.get(path)
     const [, given = ''] = /^basic ([A-Za-z0-9+/=]{1,400})$/i.exec(authorization) ?? []
     const isOk = timingSafeEqual(digest(Buffer.from(given, 'base64')), open?.credentials ?? digest(''))
-    if (open === undefined || !isOk || !await open.isOpen || !this.#open.has(path)) return undefined
+    if (open === undefined || !isOk || !(await open.isOpen) || !this.#open.has(path)) return undefined
     return open.files.get(name.replace(/\.ndjson$/, ''))
   }
 }

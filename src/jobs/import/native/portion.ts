@@ -23,8 +23,13 @@ export class NativeBatch {
     return this.#bytes
   }
 
-  async add (line: { readonly line: number, readonly type: string, readonly text: string, readonly reservation: QuotaReservation | undefined }): Promise<void> {
-    const writer = this.#writers.get(line.type) ?? await this.#begin(line.type)
+  async add (line: {
+    readonly line: number
+    readonly type: string
+    readonly text: string
+    readonly reservation: QuotaReservation | undefined
+  }): Promise<void> {
+    const writer = this.#writers.get(line.type) ?? (await this.#begin(line.type))
     const bytes = Buffer.from(`${line.text}\n`)
     await writer.write(bytes)
     this.#bytes += bytes.length

@@ -26,19 +26,25 @@ const maxLine = 262_144
 /** Lines that are looked at together. */
 const together = 200
 
-/** The file of a job with the status URL of the native import that was begun last. Jobs that began under an older version have it under this name. */
+/**
+ * The file of a job with the status URL of the native import that was begun last. Jobs that began under an older
+ * version have it under this name.
+ */
 const begunFile = 'own-begun'
 
 const minPauseMs = 100
 const maxPauseMs = 10_000
-/** A datastore is asked once more when its import has taken a twentieth longer; so long, and it is not waited for any more. */
+/**
+ * A datastore is asked once more when its import has taken a twentieth longer; so long, and it is not waited for any
+ * more.
+ */
 const partOfTheTime = 1 / 20
 const maxMs = 2 * 3_600_000
 
 /**
- * Has the datastore import new lines by itself, those first that refer to no other, then those that refer to them. Each portion
- * is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles, long lines
- * and small rests. So a line's result never rests on what the datastore says of its import.
+ * Has the datastore import new lines by itself, those first that refer to no other, then those that refer to them. Each
+ * portion is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles,
+ * long lines and small rests. So a line's result never rests on what the datastore says of its import.
  */
 export async function writeNatively (context: ImportContext, parts: NativeParts): Promise<void> {
   if (context.request.dryRun) return
@@ -124,7 +130,13 @@ class NativeRun {
     const others: IndexedLine[] = []
     try {
       recordOutcomes(context, refused)
-      const entries = await withRetry(context, this.#pace, () => prepareAll(context, lines.filter(({ line }) => reservations.has(line)), reservations))
+      const entries = await withRetry(context, this.#pace, () =>
+        prepareAll(
+          context,
+          lines.filter(({ line }) => reservations.has(line)),
+          reservations
+        )
+      )
       const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
       recordOutcomes(context, ends)
       for (const { reservation } of ends) held.delete(reservation)
@@ -147,13 +159,15 @@ class NativeRun {
 
   /** What is to be stored of new lines, by their numbers; of those that can't be, nothing. */
   async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
-    const refused = await withRetry(this.#context, this.#pace, () => this.#context.store.refused(entries.map(({ record }) => record)))
+    const refused = await withRetry(this.#context, this.#pace, () =>
+      this.#context.store.refused(entries.map(({ record }) => record))
+    )
     return new Map(entries.flatMap(({ line, record }, at) => refused.has(at) ? [] : [[line.line, record.text]]))
   }
 
   /**
-   * Hands a portion over, and waits for its end. Before the datastore can have a byte of it, it is noted where it tells of its
-   * import and which lines are in it: whoever takes the job up later knows both.
+   * Hands a portion over, and waits for its end. Before the datastore can have a byte of it, it is noted where it tells
+   * of its import and which lines are in it: whoever takes the job up later knows both.
    */
   async #handOver (chunk: NativeBatch): Promise<boolean> {
     const { index } = this.#context
@@ -190,12 +204,17 @@ class NativeRun {
     for (;;) {
       if (await withRetry(this.#context, this.#pace, () => this.#parts.store.hasEnded(job))) return
       const passed = performance.now() - begunAt
-      if (passed > maxMs) return log.warn('a datastore\'s native import did not finish; its lines are written with transactions')
+      if (passed > maxMs) {
+        return log.warn("a datastore's native import did not finish; its lines are written with transactions")
+      }
       await pause(Math.min(Math.max(passed * partOfTheTime, minPauseMs), maxPauseMs), undefined, { signal })
     }
   }
 
-  /** Looks which of the lines that were handed over are stored, and writes the others. @param reservations what their records took of the month */
+  /**
+   * Looks which of the lines that were handed over are stored, and writes the others. @param reservations what their
+   * records took of the month
+   */
   async #readBack (reservations: RecordReservations): Promise<void> {
     const { index, signal, quota } = this.#context
     const context = { ...this.#context, quota: { ...quota, take: () => reservations.pop() ?? quota.take() } }
@@ -212,5 +231,7 @@ class NativeRun {
 type RecordReservations = NativeBatch['reservations']
 
 function chunksOf<T> (items: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / together) }, (_, at) => items.slice(at * together, (at + 1) * together))
+  return Array.from({ length: Math.ceil(items.length / together) }, (_, at) =>
+    items.slice(at * together, (at + 1) * together)
+  )
 }

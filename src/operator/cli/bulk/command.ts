@@ -22,20 +22,31 @@ keeps running, and --job resumes it.
 
 /** Adds the commands that move records in bulk through a gateway. */
 export function addBulk (program: Command, context: CliContext): void {
-  const bulk = program.command('bulk').description('export and import any number of records through a gateway').addHelpText('after', help)
+  const bulk = program
+    .command('bulk')
+    .description('export and import any number of records through a gateway')
+    .addHelpText('after', help)
   const add = (name: string, description: string): Command => bulk.command(name).description(description)
     .option('--url <url>', 'URL of the gateway (default: CLINIGATE_URL, or else http://127.0.0.1:8080)')
     .option('--json', 'print the result as JSON')
-  const doing = (command: Command, { url, json }: AdminApiFlags, work: (session: Session) => Promise<void>): Promise<void> =>
+  const doing = (
+    command: Command,
+    { url, json }: AdminApiFlags,
+    work: (session: Session) => Promise<void>
+  ): Promise<void> =>
     withRetry(command, () => untilSigint(signal => work(sessionIn(context, { url, isJson: json === true, signal }))))
 
   const exporting = add('export', 'export records to a directory, one NDJSON file per type')
     .requiredOption('--to <directory>', 'directory for the files, created if missing')
-    .option('--types <types>', 'comma-separated types, such as patients,Observation (default: all)', text => text.split(','))
+    .option('--types <types>', 'comma-separated types, such as patients,Observation (default: all)', text =>
+      text.split(',')
+    )
     .option('--since <time>', 'only records changed since, such as 2030-01-31T00:00:00Z', parseTime)
     .addOption(new Option('--format <format>', 'format of the records (default: fhir)').choices(exportFormats))
     .option('--force', 'overwrite existing files')
-  following(exporting).action((options: AdminApiFlags & ExportOptions) => doing(exporting, options, session => runExport(session, options)))
+  following(exporting).action((options: AdminApiFlags & ExportOptions) =>
+    doing(exporting, options, session => runExport(session, options))
+  )
 
   const importing = add('import', 'import records from NDJSON, one per line, in the simple form or as FHIR')
     .argument('[file]', 'an NDJSON file, compressed if its name ends with .gz, or - for standard input')
@@ -43,10 +54,18 @@ export function addBulk (program: Command, context: CliContext): void {
     .option('--dry-run', 'check every line without writing anything')
     .option('--results <file>', 'file for the result of each line (default: <file>.results.ndjson)')
     .option('--force', 'overwrite existing results')
-  following(importing).action((file: string | undefined, options: AdminApiFlags & ImportOptions) => doing(importing, options, session => runImport(session, file, options)))
+  following(importing).action((file: string | undefined, options: AdminApiFlags & ImportOptions) =>
+    doing(importing, options, session => runImport(session, file, options))
+  )
 
-  const jobs = add('jobs', 'list the jobs of the key\'s organization, or show one').argument('[jobId]', 'id of the job', jobIdOf)
-  jobs.action((id: string | undefined, options: AdminApiFlags) => doing(jobs, options, session => id === undefined ? listJobs(session) : showJob(session, id)))
+  const jobs = add('jobs', "list the jobs of the key's organization, or show one").argument(
+    '[jobId]',
+    'id of the job',
+    jobIdOf
+  )
+  jobs.action((id: string | undefined, options: AdminApiFlags) =>
+    doing(jobs, options, session => (id === undefined ? listJobs(session) : showJob(session, id)))
+  )
   const cancel = add('cancel', 'cancel a job that has not ended').argument('<jobId>', 'id of the job', jobIdOf)
   cancel.action((id: string, options: AdminApiFlags) => doing(cancel, options, session => cancelJob(session, id)))
 }
@@ -62,10 +81,22 @@ interface SessionOptions { readonly url: string | undefined, readonly isJson: bo
 function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionOptions): Session {
   const place = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
   const notice = (text: string): void => err(`${text}\n`)
-  return { gateway: gatewayAt(place, { signal, notice }), afterwards: gatewayAt(place), signal, streams, out, err, isJson }
+  return {
+    gateway: gatewayAt(place, { signal, notice }),
+    afterwards: gatewayAt(place),
+    signal,
+    streams,
+    out,
+    err,
+    isJson
+  }
 }
 
 function jobIdOf (text: string): string {
-  if (!/^job-[a-z2-7]{26}$/.test(text)) throw new InvalidArgumentError('A job id is job- followed by 26 letters and digits, as listed by clinigate bulk jobs.')
+  if (!/^job-[a-z2-7]{26}$/.test(text)) {
+    throw new InvalidArgumentError(
+      'A job id is job- followed by 26 letters and digits, as listed by clinigate bulk jobs.'
+    )
+  }
   return text
 }

@@ -23,15 +23,17 @@ interface Download {
 interface Version { readonly etag: string, readonly bytes: number }
 
 /**
- * Fetches a file whole. It comes compressed; when the connection breaks, the rest is asked for by its range, and a later
- * run goes on with what an earlier one had. The file has its name only when all of it is there. @returns bytes
+ * Fetches a file whole. It comes compressed; when the connection breaks, the rest is asked for by its range, and a
+ * later run goes on with what an earlier one had. The file has its name only when all of it is there. @returns bytes
  */
 export async function download (gateway: Gateway, wanted: Download): Promise<number> {
   const { path, to, count, isForced } = wanted
   const version = await withRetry(gateway, () => versionOf(gateway, path))
   if (!isForced && await sizeOf(to) !== undefined) {
     if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
-    throw new CliError(`A different file exists where the export would write: ${to}. Choose another directory, or use --force.`)
+    throw new CliError(
+      `A different file exists where the export would write: ${to}. Choose another directory, or use --force.`
+    )
   }
   // Its name says of which version it is a part, so that a part of another one is never gone on with.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
@@ -45,11 +47,19 @@ export async function download (gateway: Gateway, wanted: Download): Promise<num
 }
 
 async function versionOf (gateway: Gateway, path: string): Promise<Version> {
-  const { statusCode, headers, body } = await gateway.attempt(path, { method: 'HEAD', headers: { accept: '*/*', 'accept-encoding': 'identity' } })
+  const { statusCode, headers, body } = await gateway.attempt(path, {
+    method: 'HEAD',
+    headers: { accept: '*/*', 'accept-encoding': 'identity' }
+  })
   await body.dump()
   const { etag, 'content-length': length } = headers
-  if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') return { etag, bytes: Number(length) }
-  const text = statusCode === 404 ? 'The files of the job no longer exist. They are kept for a day.' : `A file of the job cannot be read (status ${statusCode}).`
+  if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') {
+    return { etag, bytes: Number(length) }
+  }
+  const text =
+    statusCode === 404
+      ? 'The files of the job no longer exist. They are kept for a day.'
+      : `A file of the job cannot be read (status ${statusCode}).`
   throw new ApiError(text, statusCode, retryAfterOf({ headers }))
 }
 
@@ -61,7 +71,9 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   try {
     let { size: index } = await handle.stat()
     // Each time that some of it comes, the patience is new.
-    while (index < bytes) index = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, index }))
+    while (index < bytes) {
+      index = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, index }))
+    }
     await handle.sync()
   } finally {
     await handle.close()
@@ -72,8 +84,20 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
 }
 
 /** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
-async function more (gateway: Gateway, { path, version: { etag, bytes }, handle, index, onBytes }: Filling & { readonly handle: FileHandle, readonly index: number }): Promise<number> {
-  const headers: Record<string, string> = index === 0 ? { 'accept-encoding': 'gzip' } : { 'accept-encoding': 'identity', range: `bytes=${index}-`, 'if-range': etag }
+async function more (
+  gateway: Gateway,
+  {
+    path,
+    version: { etag, bytes },
+    handle,
+    index,
+    onBytes
+  }: Filling & { readonly handle: FileHandle; readonly index: number }
+): Promise<number> {
+  const headers: Record<string, string> =
+    index === 0
+      ? { 'accept-encoding': 'gzip' }
+      : { 'accept-encoding': 'identity', range: `bytes=${index}-`, 'if-range': etag }
   const response = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
   if (response.statusCode !== 200 && response.statusCode !== 206) throw await refusalOf(response)
   if (index > 0 && response.statusCode === 200) {
@@ -115,7 +139,9 @@ export async function withRetry<T> (gateway: Gateway, act: () => Promise<T>): Pr
       const isFinal = (error instanceof CliError && !(error instanceof ApiError)) || isOfDisk(error)
       const ms = isFinal ? undefined : retryDelayMs(error, { tries, isSafe: true })
       if (ms === undefined) throw error
-      if (performance.now() + ms > end) throw error instanceof CliError ? error : new CliError('The connection broke repeatedly.')
+      if (performance.now() + ms > end) {
+        throw error instanceof CliError ? error : new CliError('The connection broke repeatedly.')
+      }
       await gateway.pause(ms)
     }
   }

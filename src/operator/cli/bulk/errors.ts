@@ -1,15 +1,23 @@
 import { CommanderError, type Command } from 'commander'
 import { ExitWithFindings, Interrupted } from '../context.js'
 
-/** What keeps a bulk command from its work, in words that say what to do. No key, no record and no value of one is in it. */
+/**
+ * What keeps a bulk command from its work, in words that say what to do. No key, no record and no value of one is in
+ * it.
+ */
 export class CliError extends Error {}
 
-/** Does the work of a command; whatever keeps it from being done ends the command with 2, because 1 tells of records that failed. */
+/**
+ * Does the work of a command; whatever keeps it from being done ends the command with 2, because 1 tells of records
+ * that failed.
+ */
 export async function withRetry (command: Command, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    if (error instanceof ExitWithFindings || error instanceof CommanderError || error instanceof Interrupted) throw error
+    if (error instanceof ExitWithFindings || error instanceof CommanderError || error instanceof Interrupted) {
+      throw error
+    }
     command.error(`error: ${explain(error)}`, { exitCode: 2 })
   }
 }
@@ -29,7 +37,10 @@ function explain (error: unknown): string {
   return error instanceof CliError ? message : reasons[code] ?? message
 }
 
-/** Does the work until it is done or the person wants it to end: the signal is then aborted, and the next one kills the process. */
+/**
+ * Does the work until it is done or the person wants it to end: the signal is then aborted, and the next one kills the
+ * process.
+ */
 export async function untilSigint (work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort(new Interrupted())

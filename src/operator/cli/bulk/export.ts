@@ -28,7 +28,12 @@ export interface ExportOptions {
 /** What the directory says of itself: of which job its files are. */
 interface Note { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly Fetched[] }
 
-interface Fetched { readonly file: string, readonly resourceType: string, readonly count: number, readonly bytes: number }
+interface Fetched {
+  readonly file: string
+  readonly resourceType: string
+  readonly count: number
+  readonly bytes: number
+}
 
 const noteFile = 'export.json'
 
@@ -52,7 +57,9 @@ async function requireFree (directory: string, jobId: string | undefined): Promi
   const names = await readdir(directory)
   if (!names.some(name => name === noteFile || name.endsWith('.ndjson'))) return
   if (jobId !== undefined && await jobOf(directory) === jobId) return
-  throw new CliError(`The directory ${directory} already contains an export. Choose an empty one, or use --force to overwrite it.`)
+  throw new CliError(
+    `The directory ${directory} already contains an export. Choose an empty one, or use --force to overwrite it.`
+  )
 }
 
 async function jobOf (directory: string): Promise<string | undefined> {
@@ -70,7 +77,11 @@ const note = async (directory: string, content: Note): Promise<void> =>
   await writeFile(join(directory, noteFile), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 
 async function start ({ gateway, err }: Session, { types, since, format }: ExportOptions): Promise<string> {
-  const body = { ...types && { resourceTypes: types }, ...since && { since: since.toISOString() }, ...format && { format } }
+  const body = {
+    ...(types && { resourceTypes: types }),
+    ...(since && { since: since.toISOString() }),
+    ...(format && { format })
+  }
   const { jobId } = await gateway.send<{ readonly jobId: string }>('/bulk/export', { method: 'POST', body })
   err(`The export is running as job ${jobId}.\n`)
   return jobId
@@ -90,12 +101,24 @@ async function finish (session: Session, job: BulkJob, options: ExportOptions): 
   await note(directory, { jobId, createdAt, files })
   const records = files.reduce((sum, { count }) => sum + count, 0)
   if (isJson) out(`${JSON.stringify({ jobId, status, createdAt, directory, records, files })}\n`)
-  else out(files.map(({ file, count }) => `${file}  ${formatInteger(count)}\n`).join('') + `${formatInteger(records)} records in ${directory}\n`)
+  else {
+    out(
+      files.map(({ file, count }) => `${file}  ${formatInteger(count)}\n`).join('') +
+        `${formatInteger(records)} records in ${directory}\n`
+    )
+  }
 }
 
-interface ExportTarget { readonly file: BulkJob['files'][number], readonly jobId: string, readonly options: ExportOptions }
+interface ExportTarget {
+  readonly file: BulkJob['files'][number]
+  readonly jobId: string
+  readonly options: ExportOptions
+}
 
-async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, options }: ExportTarget): Promise<Fetched> {
+async function fetched (
+  { gateway, streams }: Session,
+  { file: { resourceType, count, url }, jobId, options }: ExportTarget
+): Promise<Fetched> {
   // The name alone: the URL may be one that only others reach, and the key is for the place that it was given for.
   const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
   if (name === undefined) throw new CliError('The gateway used a file name that this version does not understand.')

@@ -37,8 +37,15 @@ export async function waitForJob ({ gateway, streams }: Session, jobId: string):
   }
 }
 
-/** Does what is to be done with a job. Whatever ends the command before the job is done with, the person is told how to go on. */
-export async function following (session: Session, { jobId, again, cancelOnInterrupt }: Followed, work: () => Promise<void>): Promise<void> {
+/**
+ * Does what is to be done with a job. Whatever ends the command before the job is done with, the person is told how to
+ * go on.
+ */
+export async function following (
+  session: Session,
+  { jobId, again, cancelOnInterrupt }: Followed,
+  work: () => Promise<void>
+): Promise<void> {
   const { signal, err } = session
   try {
     await work()
@@ -46,7 +53,9 @@ export async function following (session: Session, { jobId, again, cancelOnInter
     if (error instanceof ExitWithFindings) throw error
     if (signal.aborted && cancelOnInterrupt) await cancelled(session, jobId)
     else if (signal.aborted) err(`The job keeps running without this command. To resume, run:\n  ${again}\n`)
-    else if (!(error instanceof ApiError && error.status === 404)) err(`The progress so far is kept. To resume, run:\n  ${again}\n`)
+    else if (!(error instanceof ApiError && error.status === 404)) {
+      err(`The progress so far is kept. To resume, run:\n  ${again}\n`)
+    }
     throw signal.aborted ? new Interrupted() : error
   }
 }

@@ -22,7 +22,10 @@ interface RequestOptions {
 }
 
 /** One attempt of a request whose answer is for the caller to read. */
-type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & { readonly headers?: Readonly<Record<string, string>>, readonly signal?: AbortSignal }
+type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
 
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
@@ -36,7 +39,13 @@ export interface Gateway {
 
 /** A request that the gateway, or something before it, did not perform. */
 export class ApiError extends CliError {
-  constructor (message: string, readonly status: number, readonly retryAfterSeconds: number | undefined) { super(message) }
+  constructor (
+    message: string,
+    readonly status: number,
+    readonly retryAfterSeconds: number | undefined
+  ) {
+    super(message)
+  }
 }
 
 /** For how long it is tried to reach a gateway that was never seen. */
@@ -46,14 +55,29 @@ export const requestTimeoutMs = 10 * 60_000
 
 const responseTimeoutMs = 60_000
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
-const standing = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+const standing = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH'
+])
 
 /** @throws {CliError} where the key would not be safe or is missing */
 export function pathOf (url: string, key: string | undefined): Place {
-  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new CliError('The URL of the gateway must have the form https://api.example.org.')
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) {
+    throw new CliError('The URL of the gateway must have the form https://api.example.org.')
+  }
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'http:' && !loopback.has(hostname)) throw new CliError('The key and the records would travel unencrypted. Use https.')
-  if (!key) throw new CliError('Set the variable CLINIGATE_API_KEY to a key. An operator creates one with clinigate keys create.')
+  if (protocol === 'http:' && !loopback.has(hostname)) {
+    throw new CliError('The key and the records would travel unencrypted. Use https.')
+  }
+  if (!key) {
+    throw new CliError(
+      'Set the variable CLINIGATE_API_KEY to a key. An operator creates one with clinigate keys create.'
+    )
+  }
   // Anything else would be an error of the library, which might repeat it.
   if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw new CliError('The variable CLINIGATE_API_KEY does not contain a key.')
   return { url: url.replace(/\/+$/, ''), key }
@@ -63,12 +87,22 @@ export function pathOf (url: string, key: string | undefined): Place {
 export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
   const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', signal: own, ...rest } = {}) => {
     const signals = [signal, own].filter(each => each !== undefined)
-    return await request(`${url}/v1${path}`, { headersTimeout: responseTimeoutMs, bodyTimeout: responseTimeoutMs, ...rest, method, headers: { accept: 'application/json', 'x-api-key': key, ...headers }, ...signals.length > 0 && { signal: AbortSignal.any(signals) } })
+    return await request(`${url}/v1${path}`, {
+      headersTimeout: responseTimeoutMs,
+      bodyTimeout: responseTimeoutMs,
+      ...rest,
+      method,
+      headers: { accept: 'application/json', 'x-api-key': key, ...headers },
+      ...(signals.length > 0 && { signal: AbortSignal.any(signals) })
+    })
   }
-  const once = async <T>(path: string, { method = 'GET', body }: RequestOptions): Promise<T> => await dataOf<T>(await attempt(path, {
-    method,
-    ...body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-  }))
+  const once = async <T>(path: string, { method = 'GET', body }: RequestOptions): Promise<T> =>
+    await dataOf<T>(
+      await attempt(path, {
+        method,
+        ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+      })
+    )
   const wait: Gateway['pause'] = async ms => { await pause(ms, undefined, signal && { signal }) }
   return {
     attempt,
@@ -90,8 +124,14 @@ export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: G
   }
 }
 
-/** How long to wait before another attempt, in milliseconds; undefined where another would not help or could do a thing twice. */
-export function retryDelayMs (error: unknown, { tries, isSafe }: { readonly tries: number, readonly isSafe: boolean }): number | undefined {
+/**
+ * How long to wait before another attempt, in milliseconds; undefined where another would not help or could do a thing
+ * twice.
+ */
+export function retryDelayMs (
+  error: unknown,
+  { tries, isSafe }: { readonly tries: number; readonly isSafe: boolean }
+): number | undefined {
   // The whole range from nothing on, so that clients which failed together do not come again together.
   const jitter = Math.random() * Math.min(10_000, 500 * 2 ** tries)
   if (!(error instanceof ApiError)) return isSafe || standing.has(codeOf(error)) ? jitter : undefined
@@ -103,24 +143,36 @@ export function retryDelayMs (error: unknown, { tries, isSafe }: { readonly trie
 /** The `data` of an answer. @throws {ApiError} */
 export async function dataOf<T> (response: Dispatcher.ResponseData): Promise<T> {
   if (response.statusCode >= 300) throw await refusalOf(response)
-  const read = await response.body.json().catch(error => { if (error instanceof SyntaxError) return undefined; throw error }) as { readonly data?: T } | undefined
+  const read = (await response.body.json().catch(error => {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  })) as { readonly data?: T } | undefined
   if (read?.data === undefined || read.data === null) throw notAGateway(response)
   return read.data
 }
 
 /** An answer that is no success, in the words of the gateway, which never repeat a value. */
 export async function refusalOf (response: Dispatcher.ResponseData): Promise<ApiError> {
-  const read = await response.body.json().catch(() => undefined) as { message?: unknown, issues?: ReadonlyArray<{ diagnostics: string, expression?: readonly string[] }> } | undefined
+  const read = (await response.body.json().catch(() => undefined)) as
+    { message?: unknown; issues?: ReadonlyArray<{ diagnostics: string; expression?: readonly string[] }> } | undefined
   if (typeof read?.message !== 'string') return notAGateway(response)
-  const lines = (read.issues ?? []).map(({ diagnostics, expression: [field] = [] }) => `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`)
+  const lines = (read.issues ?? []).map(
+    ({ diagnostics, expression: [field] = [] }) => `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`
+  )
   return new ApiError(read.message + lines.join(''), response.statusCode, retryAfterOf(response))
 }
 
 const notAGateway = (response: Dispatcher.ResponseData): ApiError =>
-  new ApiError(`The server at the URL is not a gateway (status ${response.statusCode}). Check --url.`, response.statusCode, retryAfterOf(response))
+  new ApiError(
+    `The server at the URL is not a gateway (status ${response.statusCode}). Check --url.`,
+    response.statusCode,
+    retryAfterOf(response)
+  )
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'no connection'
 
 function describe (error: unknown): CliError {
-  return error instanceof CliError ? error : new CliError(`The gateway does not respond (${codeOf(error)}). Check --url and that the gateway is running.`)
+  return error instanceof CliError
+    ? error
+    : new CliError(`The gateway does not respond (${codeOf(error)}). Check --url and that the gateway is running.`)
 }

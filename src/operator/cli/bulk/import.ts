@@ -25,9 +25,15 @@ export interface ImportOptions {
 /** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
 export async function runImport (session: Session, file: string | undefined, options: ImportOptions): Promise<void> {
   const { job: begun, force } = options
-  if ((begun === undefined) === (file === undefined)) throw new CliError('Name the file to import, or the import to resume with --job.')
+  if ((begun === undefined) === (file === undefined)) {
+    throw new CliError('Name the file to import, or the import to resume with --job.')
+  }
   const results = options.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
-  if (force !== true && existsSync(results)) throw new CliError(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
+  if (force !== true && existsSync(results)) {
+    throw new CliError(
+      `The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`
+    )
+  }
   if (begun !== undefined) await requireKind(session, begun, 'import')
   const jobId = begun ?? await start(session, file!, options)
   const path = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
@@ -38,21 +44,33 @@ export async function runImport (session: Session, file: string | undefined, opt
   })
 }
 
-async function start ({ gateway, signal, streams, err }: Session, file: string, { type, dryRun }: ImportOptions): Promise<string> {
+async function start (
+  { gateway, signal, streams, err }: Session,
+  file: string,
+  { type, dryRun }: ImportOptions
+): Promise<string> {
   const source = await sourceOf(file, streams.stdin)
   // A key that can't be used is told of before a long upload.
   await gateway.send('/bulk/jobs?count=1')
   const meter = progressBar(streams.stderr)
   const standing = withProgress('sent', source.size)
-  const query = new URLSearchParams({ ...type !== undefined && { resourceType: type }, ...dryRun && { dryRun: 'true' } }).toString()
+  const query = new URLSearchParams({
+    ...(type !== undefined && { resourceType: type }),
+    ...(dryRun && { dryRun: 'true' })
+  }).toString()
   try {
-    const jobId = await upload(gateway, source, { query: query === '' ? '' : `?${query}`, onBytes: bytes => meter.show(standing(bytes)) })
+    const jobId = await upload(gateway, source, {
+      query: query === '' ? '' : `?${query}`,
+      onBytes: bytes => meter.show(standing(bytes))
+    })
     meter.end()
     err(`The import is running as job ${jobId}.\n`)
     return jobId
   } catch (error) {
     meter.end()
-    if (signal.aborted) err(`${error instanceof CliError ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
+    if (signal.aborted) {
+      err(`${error instanceof CliError ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
+    }
     throw error
   }
 }
@@ -62,10 +80,12 @@ interface Done { readonly job: BulkJob, readonly outcome: Outcome, readonly resu
 function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: Done): void {
   const { id: jobId, status, failure, totalRecords } = job
   const isComplete = status === 'completed' && lines === totalRecords
-  if (isJson) out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...failure && { failure } })}\n`)
-  else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
-  if (status !== 'completed') err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
-  else if (!isComplete) err('The number of results differs from the number of lines.\n')
+  if (isJson) { out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...(failure && { failure }) })}\n`) } else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
+  if (status !== 'completed') {
+    err(
+      `The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`
+    )
+  } else if (!isComplete) err('The number of results differs from the number of lines.\n')
   const imported = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
   if (!isComplete || imported !== lines) throw new ExitWithFindings()
 }
@@ -73,8 +93,13 @@ function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts,
 function forPeople (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {
   const more = (counts.failed ?? 0) - failures.length
   return [
-    `${formatInteger(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts).map(([status, count]) => `${formatInteger(count)} ${status}`).join(', ')}\n`,
-    ...failures.map(({ line, code, field, message }) => `  line ${line}: ${code} ${field === undefined ? '' : `${field}: `}${message}\n`),
+    `${formatInteger(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts)
+      .map(([status, count]) => `${formatInteger(count)} ${status}`)
+      .join(', ')}\n`,
+    ...failures.map(
+      ({ line, code, field, message }) =>
+        `  line ${line}: ${code} ${field === undefined ? '' : `${field}: `}${message}\n`
+    ),
     more > 0 ? `  and ${formatInteger(more)} more\n` : ''
   ].join('')
 }

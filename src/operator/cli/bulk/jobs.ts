@@ -28,7 +28,9 @@ export async function listJobs ({ gateway, out, isJson }: Session): Promise<void
   const jobs: BulkJob[] = []
   let cursor: string | undefined
   do {
-    const page: Page = await gateway.send(`/bulk/jobs?count=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`)
+    const page: Page = await gateway.send(
+      `/bulk/jobs?count=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`
+    )
     jobs.push(...page.data)
     cursor = page.cursor
   } while (cursor !== undefined)
@@ -59,7 +61,9 @@ function described (job: BulkJob): string {
   const { totalRecords, secondsLeft, files, errors, failure, expiresAt } = job
   return [
     lineOf(job),
-    totalRecords === undefined ? '' : `  ${formatInteger(totalRecords)} records in all${secondsLeft === undefined ? '' : `, about ${formatInteger(secondsLeft)} s left`}\n`,
+    totalRecords === undefined
+      ? ''
+      : `  ${formatInteger(totalRecords)} records in all${secondsLeft === undefined ? '' : `, about ${formatInteger(secondsLeft)} s left`}\n`,
     ...files.map(({ resourceType, count }) => `  ${resourceType}: ${formatInteger(count)}\n`),
     ...errors.map(({ line, code, message }) => `  line ${line}: ${code} ${message}\n`),
     failure === undefined ? '' : `  ${failure.code} ${failure.message}\n`,

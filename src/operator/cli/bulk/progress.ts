@@ -65,7 +65,14 @@ function bar (stream: Writable): Meter {
 }
 
 /** How far a job is, by what the gateway tells of it. */
-export function progressText ({ status, totalRecords: total, processedRecords: done, failedRecords, recordsPerSecond, secondsLeft }: BulkJob): Standing {
+export function progressText ({
+  status,
+  totalRecords: total,
+  processedRecords: done,
+  failedRecords,
+  recordsPerSecond,
+  secondsLeft
+}: BulkJob): Standing {
   const parts = [
     `${status}: ${formatInteger(done)}${total === undefined ? '' : ` of ${formatInteger(total)}`} records`,
     recordsPerSecond === undefined ? [] : `${formatInteger(recordsPerSecond)}/s`,

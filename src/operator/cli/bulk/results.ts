@@ -31,7 +31,9 @@ export async function fetchResults (gateway: Gateway, jobId: string, to: string)
 
 /** They have no ranges, since they grow: after a break they are read from the beginning. */
 async function fetchOnce (gateway: Gateway, jobId: string, part: string): Promise<Outcome> {
-  const response = await gateway.attempt(`/bulk/jobs/${jobId}/results`, { headers: { accept: 'application/x-ndjson, application/json;q=0.5', 'accept-encoding': 'gzip' } })
+  const response = await gateway.attempt(`/bulk/jobs/${jobId}/results`, {
+    headers: { accept: 'application/x-ndjson, application/json;q=0.5', 'accept-encoding': 'gzip' }
+  })
   if (response.statusCode !== 200) throw await refusalOf(response)
   const handle = await open(part, 'w', 0o600)
   const tally = new Tally()
@@ -69,6 +71,14 @@ class Tally {
     this.#lines++
     this.#counts[status] = (this.#counts[status] ?? 0) + 1
     const isIncluded = status === 'failed' && this.#failures.length < maxFailures
-    if (isIncluded) this.#failures.push({ line, status, ...code !== undefined && { code }, ...message !== undefined && { message }, ...field !== undefined && { field } })
+    if (isIncluded) {
+      this.#failures.push({
+        line,
+        status,
+        ...(code !== undefined && { code }),
+        ...(message !== undefined && { message }),
+        ...(field !== undefined && { field })
+      })
+    }
   }
 }

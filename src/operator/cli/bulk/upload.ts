@@ -29,20 +29,32 @@ const stallMs = 120_000
 /** The file, or standard input for `-`. @throws {CliError} */
 export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
   if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
-  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new CliError(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
+  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`)
+  })
   if (facts.isDirectory()) throw new CliError('The file cannot be read: it is a directory.')
   const isZipped = /\.gz$/i.test(file)
   if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
   // What is appended meanwhile is not of this import.
-  return { open: () => createReadStream(file, { highWaterMark: segmentBytes, ...facts.size > 0 && { end: facts.size - 1 } }), size: facts.size, isRepeatable: true, isZipped }
+  return {
+    open: () =>
+      createReadStream(file, { highWaterMark: segmentBytes, ...(facts.size > 0 && { end: facts.size - 1 }) }),
+    size: facts.size,
+    isRepeatable: true,
+    isZipped
+  }
 }
 
-const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', ENOTDIR: 'it does not exist' }
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'you do not have permission',
+  ENOTDIR: 'it does not exist'
+}
 
 /**
- * Sends the lines and resolves with the id of the job. The gateway makes a job only once it has all of them, so an upload that
- * broke in its midst made none and is sent again, where the input can be read again. One that broke after its last byte is not:
- * the job may be there, and a second one would do, and count, everything twice.
+ * Sends the lines and resolves with the id of the job. The gateway makes a job only once it has all of them, so an
+ * upload that broke in its midst made none and is sent again, where the input can be read again. One that broke after
+ * its last byte is not: the job may be there, and a second one would do, and count, everything twice.
  */
 export async function upload (gateway: Gateway, source: Source, uploading: Uploading): Promise<string> {
   for (let tries = 1; ; tries++) {
@@ -52,31 +64,56 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
     } catch (error) {
       // An answer that refuses says that no job was made.
       const isSafe = error instanceof ApiError || !sent.isComplete
-      if (!isSafe) throw new CliError('The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.')
+      if (!isSafe) {
+        throw new CliError(
+          'The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.'
+        )
+      }
       // Rejects when the person has ended the command.
       await gateway.pause(0)
-      const ms = error instanceof CliError && !(error instanceof ApiError) ? undefined : retryDelayMs(error, { tries, isSafe })
+      const ms =
+        error instanceof CliError && !(error instanceof ApiError) ? undefined : retryDelayMs(error, { tries, isSafe })
       if (ms === undefined) throw error
-      if (!source.isRepeatable || tries >= maxTries) throw error instanceof CliError ? error : new CliError('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
+      if (!source.isRepeatable || tries >= maxTries) {
+        throw error instanceof CliError
+          ? error
+          : new CliError(
+            'The connection broke while the lines were sent. Nothing was imported. Run the command again.'
+          )
+      }
       await gateway.pause(ms)
     }
   }
 }
 
-async function once (gateway: Gateway, source: Source, { query, onBytes, sent }: Uploading & { readonly sent: { isComplete: boolean } }): Promise<string> {
+async function once (
+  gateway: Gateway,
+  source: Source,
+  { query, onBytes, sent }: Uploading & { readonly sent: { isComplete: boolean } }
+): Promise<string> {
   const counter = new Counter(onBytes)
   const input = source.open()
   const faults: Error[] = []
   // What breaks the request ends the input too, and is no fault of it.
-  input.once('error', error => { if (!counter.destroyed) faults.push(error) })
+  input.once('error', error => {
+    if (!counter.destroyed) faults.push(error)
+  })
   // Errors of either reach the request by the counter.
   pipeline(input, counter, () => {})
   const stalled = new AbortController()
-  const watch = setInterval(() => { if (!counter.hasMoved()) stalled.abort() }, stallMs)
+  const watch = setInterval(() => {
+    if (!counter.hasMoved()) stalled.abort()
+  }, stallMs)
   try {
-    const headers = { 'content-type': 'application/x-ndjson', ...source.isZipped && { 'content-encoding': 'gzip' } }
+    const headers = { 'content-type': 'application/x-ndjson', ...(source.isZipped && { 'content-encoding': 'gzip' }) }
     // Whoever fills a pipe may take any time; a connection that takes nothing is found by the watch.
-    const response = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
+    const response = await gateway.attempt(`/bulk/import${query}`, {
+      method: 'POST',
+      headers,
+      body: counter,
+      headersTimeout: 0,
+      signal: stalled.signal
+    })
     return (await dataOf<{ readonly jobId: string }>(response)).jobId
   } catch (error) {
     if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')

@@ -44,7 +44,8 @@ const byteOrderMark = [0xEF, 0xBB, 0xBF]
 function toLocatedIssue ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
   const text = isDocument && bytes !== undefined ? Buffer.from(bytes) : undefined
   const tree = text && treeOf(text.toString())
-  const lineOf = (issue: Issue): number => text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)
+  const lineOf = (issue: Issue): number =>
+    text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)
   const begin = text !== undefined && code === 'INVALID_JSON' ? unreadableLine(text, tree?.error) : line
   return { line: begin, code, error: title, message, issues: issues.map(issue => ({ ...issue, line: lineOf(issue) })) }
 }
@@ -73,7 +74,9 @@ function unreadableLine (document: Buffer, error: number | undefined): number {
 
 /** The part of a document that an expression such as `name[0].given` names, or what there is of the way to it. */
 function nodeOf (root: Node | undefined, expression: string): Node | undefined {
-  const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, path]) => path === undefined ? name : Number(path))
+  const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, path]) =>
+    path === undefined ? name : Number(path)
+  )
   const nodes = steps.map((_, i) => root && findNodeAtLocation(root, steps.slice(0, i + 1)))
   return nodes.findLast(node => node !== undefined) ?? root
 }

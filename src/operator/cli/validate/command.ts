@@ -19,7 +19,10 @@ Exit codes: 0 all records are valid, 1 a record is invalid or there are no recor
   clinigate validate patients patients.ndjson
   jq -c '.[]' list.json | clinigate validate observations - --json`
 
-/** Adds the command that checks records before they are sent; it needs no configuration, no data directory and no datastore. */
+/**
+ * Adds the command that checks records before they are sent; it needs no configuration, no data directory and no
+ * datastore.
+ */
 export function addValidate (program: Command, { streams, now }: CliContext): void {
   const command = program.command('validate').description('check records in the simple form, without a gateway')
     .argument('<resource>', 'resource name as in the URL, such as patients', mappingOf)
@@ -29,8 +32,19 @@ export function addValidate (program: Command, { streams, now }: CliContext): vo
     .addHelpText('after', help)
   command.action(async (mapping: Mapping, file: string, options: Options) => {
     const input = await inputFrom(file, streams.stdin, command)
-    const createContext: CreateContext = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
-    const faulty = await validate(input, { mapping, createContext, streams, max, isJson: options.json === true, isNdjson: options.ndjson === true })
+    const createContext: CreateContext = {
+      now: now().toISOString(),
+      keyName: 'clinigate validate',
+      newUrl: () => 'https://example.org/new'
+    }
+    const faulty = await validate(input, {
+      mapping,
+      createContext,
+      streams,
+      max,
+      isJson: options.json === true,
+      isNdjson: options.ndjson === true
+    })
     if (faulty) throw new ExitWithFindings()
   })
 }
@@ -44,7 +58,11 @@ function mappingOf (path: string): Mapping {
   throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path), '.')}`)
 }
 
-const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', EISDIR: 'it is a directory' }
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'you do not have permission',
+  EISDIR: 'it is a directory'
+}
 
 async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
   if (file === '-') return { chunks: stdin }

@@ -21,8 +21,9 @@ interface Reading {
 }
 
 /**
- * One JSON document, or NDJSON: a value a line, lines of white space aside. It is a document when its first line that is
- * not empty is no JSON by itself, and either ends where only a document goes on (`{`, `[`, `,` or `:`) or the whole is JSON.
+ * One JSON document, or NDJSON: a value a line, lines of white space aside. It is a document when its first line that
+ * is not empty is no JSON by itself, and either ends where only a document goes on (`{`, `[`, `,` or `:`) or the whole
+ * is JSON.
  */
 export async function * valuesOf (chunks: Chunks, { max, isNdjson }: Reading): AsyncGenerator<Value> {
   const reader = chunks[Symbol.asyncIterator]()
@@ -60,7 +61,9 @@ async function readHead (reader: AsyncIterator<Uint8Array>, max: number): Promis
     const isNew = first === undefined && taken.includes(newline)
     if (isNew) first = firstLine(room.subarray(0, size))
     const isClear = isNew && first !== undefined && isJson(first)
-    if (done || isClear || size === room.length) return { bytes: room.subarray(0, size), more: chunk.subarray(taken.length), first, isComplete: done }
+    if (done || isClear || size === room.length) {
+      return { bytes: room.subarray(0, size), more: chunk.subarray(taken.length), first, isComplete: done }
+    }
   }
 }
 
@@ -93,7 +96,10 @@ function isJson (bytes: Buffer): boolean {
   }
 }
 
-async function * joined ({ bytes, more, isComplete }: Head, reader: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function * joined (
+  { bytes, more, isComplete }: Head,
+  reader: AsyncIterator<Uint8Array>
+): AsyncGenerator<Uint8Array> {
   yield bytes
   yield more
   if (isComplete) return

@@ -25,7 +25,8 @@ export function progressOn (terminal: Writable & { readonly isTTY?: boolean }, s
   const bar = new SingleBar({
     stream: terminal,
     format: '[{bar}] {percentage}% | {value} of {total} MiB | {values} records | {faulty} faulty',
-    formatValue: (value, _, type) => type === 'value' || type === 'total' ? (value / 2 ** 20).toFixed(1) : String(value),
+    formatValue: (value, _, type) =>
+      type === 'value' || type === 'total' ? (value / 2 ** 20).toFixed(1) : String(value),
     barCompleteChar: '=',
     barIncompleteChar: '-',
     clearOnComplete: true,

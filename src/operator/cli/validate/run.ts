@@ -21,13 +21,18 @@ interface Validation {
   readonly isNdjson: boolean
 }
 
-/** Checks every value of an input and reports as it goes, no faster than the report is taken. @returns whether any is faulty, or none is there */
+/**
+ * Checks every value of an input and reports as it goes, no faster than the report is taken. @returns whether any is
+ * faulty, or none is there
+ */
 export async function validate ({ chunks, size }: Input, validation: Validation): Promise<boolean> {
   const { streams: { stdout, stderr }, isJson } = validation
   const progress = progressOn(stderr, size)
   const count = { bytes: 0, values: 0, faulty: 0 }
   try {
-    await pipeline(reportOf(counted(chunks, count, progress), { ...validation, count, progress }), stdout, { end: false })
+    await pipeline(reportOf(counted(chunks, count, progress), { ...validation, count, progress }), stdout, {
+      end: false
+    })
   } catch (error) {
     // Whoever reads the report has seen enough of it.
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return true
@@ -50,7 +55,10 @@ async function * counted (chunks: Input['chunks'], count: Count, progress: Progr
   }
 }
 
-async function * reportOf (chunks: Input['chunks'], { mapping, createContext, count, progress, ...how }: Validation & { count: Count, progress: Progress }): AsyncGenerator<string> {
+async function * reportOf (
+  chunks: Input['chunks'],
+  { mapping, createContext, count, progress, ...how }: Validation & { count: Count; progress: Progress }
+): AsyncGenerator<string> {
   for await (const value of valuesOf(chunks, how)) {
     count.values++
     const fault = faultOf(mapping, value, createContext)

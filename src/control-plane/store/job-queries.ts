@@ -1,0 +1,41 @@
+import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
+import { maxCheckpoint, type JobChange } from '../../jobs/model/job.js'
+import type { JobRow } from './job-tables.js'
+import type { Tables } from './tables.js'
+
+/** The most ids in one statement. */
+export const idsAtOnce = 500
+
+/**
+ * Serializes transactions. They start with a write: SQLite then grants the write lock at once, and PostgreSQL lets them
+ * wait for each other here.
+ */
+export async function takeTurn (trx: Kysely<Tables>): Promise<void> {
+  await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
+}
+
+/** Whether nobody works on a job. */
+export const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>) =>
+  eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', time)])
+
+export const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) =>
+  fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
+
+export function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
+  return {
+    ...progress !== undefined &&
+      { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
+    ...errors !== undefined && { errors: JSON.stringify(errors) }
+  }
+}
+
+export function printed (checkpoint: unknown): string {
+  const text = JSON.stringify(checkpoint)
+  if (text.length > maxCheckpoint) throw new Error('the checkpoint of a job is too long')
+  return text
+}
+
+export function parts (ids: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / idsAtOnce) },
+    (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))
+}

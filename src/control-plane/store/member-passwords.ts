@@ -1,0 +1,122 @@
+import type { NotNull } from 'kysely'
+import pLimit from 'p-limit'
+import { hashSecret } from '../../keys/secret.js'
+import type { ControlContext } from './context.js'
+import { deviceName, isDevice, newDevice } from './trusted-device.js'
+import { memberName, toMember, type Member, type OpenedMember } from './members.js'
+import { parsePassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
+import { serialized, recordAudit } from './change-log.js'
+import { ControlError } from './control-error.js'
+import { type NewPassword, opened, memberRow, endSessions } from './member-rows.js'
+
+/** Passwords of members, and the browsers in which they signed in with one. */
+export class MemberPasswords {
+  protected readonly context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.context = context
+  }
+
+  /**
+   * The members with this address and password: possibly several, one per organization. `among` limits them to some
+   * ids.
+   */
+  async whoHas (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
+    const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
+    const candidates = rows.length > 0 ? rows : [undefined]
+    // Each membership has its own hash to check: someone with many would otherwise take all the slots for hashing.
+    const inTurns = pLimit(2)
+    const found = await Promise.all(
+      candidates.map(row => inTurns(async () => await isPassword(password, row?.passwordHash) ? [opened(row!)] : []))
+    )
+    return found.flat()
+  }
+
+  /** The member of a proof, if the password has not changed since. */
+  async findOpened ({ memberId, proof }: Pick<OpenedMember, 'memberId' | 'proof'>): Promise<Member | undefined> {
+    const row = await this.context.db.selectFrom('members').selectAll().where('memberId', '=', memberId).where(
+      'passwordHash',
+      'is not',
+      null
+    ).$narrowType<{ passwordHash: NotNull }>().executeTakeFirst()
+    return row !== undefined && hashSecret(row.passwordHash) === proof ? toMember(row) : undefined
+  }
+
+  /** A token by which the browser can prove that these members signed in with it. See {@link newDevice}. */
+  async newDevice (memberIds: readonly string[]): Promise<string> {
+    const rows = await this.context.db.selectFrom('members').select('passwordHash').where('memberId', 'in', memberIds)
+      .execute()
+    return newDevice(rows.flatMap(({ passwordHash }) => passwordHash ?? []))
+  }
+
+  /**
+   * The members with this address that signed in with the browser that has this token, and the browser's name.
+   * Undefined if none did.
+   */
+  async knownDevice (email: string,
+    text: string): Promise<{ readonly name: string, readonly memberIds: readonly string[] } | undefined> {
+    const known = (await this.#withPassword(email)).filter(({ passwordHash }) => isDevice(text, passwordHash))
+    return known.length === 0 ? undefined : { name: deviceName(text), memberIds: known.map(({ memberId }) => memberId) }
+  }
+
+  /** Replaces a member's own password. The member must know the current one. Ends all sessions of the member. */
+  async changePassword (memberId: string,
+    { current, requested }: { readonly current: string, readonly requested: string }): Promise<OpenedMember> {
+    const { db } = this.context
+    const { passwordHash } = await memberRow(db, memberId)
+    if (passwordHash === null) { throw new ControlError('conflict', "Your organization's sign-in manages your password. Change it there.") }
+    if (!await isPassword(current, passwordHash)) { throw new ControlError('invalid', 'This is not your current password.', 'current') }
+    if (requested === current) { throw new ControlError('invalid', 'Choose a password that differs from the current one.', 'wanted') }
+    return this.#setPassword(memberId, {
+      password: parsePassword(requested, 'wanted'),
+      mustChange: false,
+      replacing: passwordHash
+    })
+  }
+
+  /**
+   * Sets a one-time password for a member who lost theirs. It can't be read again later. Ends all sessions of the
+   * member.
+   */
+  async resetPassword (memberId: string, by: string): Promise<{ readonly password: string }> {
+    const { passwordHash } = await memberRow(this.context.db, memberId)
+    if (passwordHash === null) { throw new ControlError('conflict', "This person signs in with the organization's own provider.") }
+    const password = oneTimePassword()
+    await this.#setPassword(memberId, { password, mustChange: true, by })
+    return { password }
+  }
+
+  #withPassword (email: string) {
+    return this.context.db.selectFrom('members').selectAll().where('email', '=', email.trim().toLowerCase()).where(
+      'passwordHash',
+      'is not',
+      null
+    ).$narrowType<{ passwordHash: NotNull }>().execute()
+  }
+
+  async #setPassword (memberId: string, { password, mustChange, by, replacing }: NewPassword): Promise<OpenedMember> {
+    const passwordHash = await hashPassword(password)
+    return serialized(this.context.db, async trx => {
+      const row = await memberRow(trx, memberId)
+      // An admin may have reset the password while the hash was computed.
+      if (replacing !== undefined && row.passwordHash !== replacing) { throw new ControlError('conflict', 'Your password was changed meanwhile. Sign in with the new one.') }
+      const changed = { passwordHash, mustChangePassword: Number(mustChange) }
+      await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
+      await endSessions(trx, memberId)
+      const action = mustChange ? 'password reset' : 'password changed'
+      await recordAudit(trx, {
+        at: this.at(),
+        actor: by ?? memberName(row),
+        action,
+        entity: memberId,
+        tenantId: row.tenantId ?? undefined,
+        detail: {}
+      })
+      return opened({ ...row, ...changed })
+    })
+  }
+
+  protected at (): string {
+    return this.context.now().toISOString()
+  }
+}
