@@ -21,7 +21,7 @@ t.test(
     }
     const image = readFileSync(join(docker, 'Dockerfile'), 'utf8')
     t.equal(scripts.start, 'node dist/main.js')
-    t.match(image, /^ENTRYPOINT \["\/nodejs\/bin\/node", "dist\/cli\/index\.js"\]$/m)
+    t.match(image, /^ENTRYPOINT \["\/nodejs\/bin\/node", "dist\/operator\/cli\/index\.js"\]$/m)
     const malloc = /^ENV (MALLOC_\w+=\d+)$/m.exec(image)?.[1]
     const page = readFileSync(join(docker, '..', 'docs/operate.md'), 'utf8')
     t.ok(page.includes(`\`${malloc} node --max-semi-space-size=8 --heap-growing-percent=30\``))

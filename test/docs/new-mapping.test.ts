@@ -57,7 +57,7 @@ t.test('it stands in the registry once, its import in order', async t => {
   )
   t.strictSame(
     lines.filter((line: string) => line.includes(nameOf('begun-things'))),
-    ["import { begunThings } from '../how-to/resources/begun-things.js'", '  begunThings']
+    ["import { begunThings } from './resources/begun-things.js'", '  begunThings']
   )
 })
 

@@ -85,8 +85,8 @@ export const controls = [
     ['joins'],
     patch(
       guard('reads/fhir-search'),
-      "return entry.search?.mode === 'include' &&",
-      "return entry.search?.mode === 'include' ||"
+      "return (entry.search?.mode === 'include' &&",
+      "return (entry.search?.mode === 'include' ||"
     ),
     { ci: true }
   ),
@@ -120,8 +120,8 @@ export const controls = [
     ['operations'],
     patch(
       guard('operations/everything'),
-      "return typeof resourceType === 'string' &&",
-      "return typeof resourceType === 'string' ||"
+      "return (typeof resourceType === 'string' &&",
+      "return (typeof resourceType === 'string' ||"
     ),
     { on: 'hapi' }
   ),
@@ -139,8 +139,8 @@ export const controls = [
     ['conditions'],
     patch(
       guard('writes/single-match'),
-      'found.matches.map(match => verifyAndRememberOwned(context, match, { type }))',
-      'found.matches'
+      '.map(match => verifyAndRememberOwned(context, match, { type }))',
+      ''
     )
   ),
   control(
@@ -199,7 +199,7 @@ export const controls = [
     ['writes'],
     patch(guard('tenant'), ".normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()", '')
   ),
-  control('tags without a system', ['writes'], patch(guard('writes/stamp'), 'tag.filter(hasSystem)', 'tag'), {
+  control('tags without a system', ['writes'], patch(guard('writes/stamp'), '.filter(hasSystem)', ''), {
     on: 'hapi'
   }),
   control(
@@ -244,8 +244,8 @@ export const controls = [
     ['writes'],
     patch(
       guard('writes/writes'),
-      "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT'",
-      "};\n    const response = await withStoredResource(context, await sendRequest(context, { method: 'PUT'"
+      "const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': `W/\"${version}\"` }) };",
+      'const headers = { ...preferRepresentation };'
     )
   ),
   control(

@@ -103,7 +103,7 @@ async function textOf (url: string, rules: SourceRules): Promise<string> {
 }
 
 /** What a refused source says. */
-const says = (words: string | RegExp) => ({ says: words }) as object as Error
+const says = (words: string | RegExp) => ({ message: words }) as object as Error
 
 test('a source is fetched from the address that its name had once, its certificate verified, and no redirect followed', async t => {
   const { host, ca, requested } = await startSource(t, path =>

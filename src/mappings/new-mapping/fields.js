@@ -18,7 +18,7 @@ const files = {
     'dateTime',
     'instant',
     'time',
-    'anyCode'
+    'openCode'
   ]),
   ...from('concept')(['concept', 'coding']),
   ...from('complex')(['period', 'attachment', 'address', 'identifier']),
@@ -170,7 +170,7 @@ function datatypeOf (type, element, { code, targets }) {
 
 function codeOf (element) {
   const codes = codesOf(element)
-  if (codes === undefined) return { text: 'anyCode', imports: ['anyCode'], kind: 'token' }
+  if (codes === undefined) return { text: 'openCode', imports: ['openCode'], kind: 'token' }
   return { text: `code([${codes.map(quoted).join(', ')}])`, imports: ['code'], kind: 'token', codes }
 }
 
