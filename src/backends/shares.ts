@@ -10,9 +10,9 @@ export class TenantConcurrency {
   readonly #parts = new Map<string, { readonly limit: LimitFunction, users: number }>()
 
   /** The datastore with an organization's limit of `most` concurrent exchanges. */
-  of (backend: Backend, tenantId: string, most: number): Backend {
+  of (backend: Backend, tenantId: string, max: number): Backend {
     return decorateBackend(backend, {
-      send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request))
+      send: request => this.#within(`${backend.name} ${tenantId}`, max, () => backend.send(request))
     })
   }
 
@@ -21,8 +21,8 @@ export class TenantConcurrency {
     return this.#parts.size
   }
 
-  async #within<T> (name: string, most: number, work: () => Promise<T>): Promise<T> {
-    const part = this.#parts.get(name) ?? { limit: pLimit(most), users: 0 }
+  async #within<T> (name: string, max: number, work: () => Promise<T>): Promise<T> {
+    const part = this.#parts.get(name) ?? { limit: pLimit(max), users: 0 }
     this.#parts.set(name, part)
     part.users++
     try {

@@ -45,7 +45,7 @@ interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> {
  * Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none.
  */
 export async function openDatastores (config: Config,
-  { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>,
+  { log, logsCapabilities = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'logsCapabilities'>,
   closers: Disposables): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
@@ -70,7 +70,7 @@ export async function openDatastores (config: Config,
   }
   const circuits = openCircuits(Object.values(backends), log, closers)
   const external = Object.values(backends).filter(({ name }) => !isSandbox(config, name))
-  if (isAcquainted) closers.add(logCapabilities(external, log))
+  if (logsCapabilities) closers.add(logCapabilities(external, log))
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const incidents = new Set<string>()
   const ways = Object.fromEntries(
@@ -107,15 +107,15 @@ const maxWays = 1_000
 function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (tenantId: string) => Backend {
   const circuit = circuits[backend.name]!
   if (!isShared(config, backend)) {
-    const whole = circuit.guard(backend)
-    return () => whole
+    const guarded = circuit.guard(backend)
+    return () => guarded
   }
   const shares = new TenantConcurrency()
-  const most = shareOf(config, backend)
+  const max = shareOf(config, backend)
   // Outside of the share, where nothing waits for those that wait for an answer.
   const ways = new LRUCache<string, Backend>({
     max: maxWays,
-    memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most))
+    memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, max))
   })
   return tenantId => ways.memo(tenantId)
 }

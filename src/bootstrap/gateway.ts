@@ -45,14 +45,14 @@ export async function openGatewaySide (
   { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient },
   closers: Disposables
 ): Promise<GatewayServices> {
-  const { environment, version, now, log, metrics, traces, isAcquainted } = parts
+  const { environment, version, now, log, metrics, traces, logsCapabilities } = parts
   const reportNow: { notify?: () => void } = {}
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => reportNow.notify?.() }))
   const observers = {
     ...(metrics && { onExchange: metrics.exchanged }),
     ...(traces && { beginExchange: traces.begin })
   }
-  const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...observers }, closers)
+  const datastores = await openDatastores(config, { environment, now, log, logsCapabilities, ...observers }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = {
@@ -73,7 +73,7 @@ export async function openGatewaySide (
   const reporter = closers.add(
     openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log })
   )
-  reportNow.notify = () => reporter.tell()
+  reportNow.notify = () => reporter.report()
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
   const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, checks: allChecks }

@@ -9,10 +9,10 @@ const min = 512
  * It must be called before anything large is imported.
  * @throws {Error} whose message says to a person what to raise
  */
-export function requireOpenFiles (most: number = openFilesAllowed()): void {
-  if (most < min) {
+export function requireOpenFiles (max: number = openFilesAllowed()): void {
+  if (max < min) {
     throw new Error(
-      `this process may have only ${most} files open, and needs at least ${min}; raise its limit (ulimit -n, LimitNOFILE)`
+      `this process may have only ${max} files open, and needs at least ${min}; raise its limit (ulimit -n, LimitNOFILE)`
     )
   }
 }

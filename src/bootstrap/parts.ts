@@ -9,7 +9,7 @@ export interface ServiceParts {
   readonly now: () => Date
   readonly log: FastifyBaseLogger
   /** Whether datastores are asked at the start what they can do; else when it is first needed. */
-  readonly isAcquainted?: boolean | undefined
+  readonly logsCapabilities?: boolean | undefined
   /** Absent where nothing is measured. */
   readonly metrics?: Metrics
   /** Absent where nothing is traced. */

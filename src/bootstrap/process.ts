@@ -49,7 +49,7 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
   const config = loadConfig(environment)
   const now = (): Date => new Date()
   const log = pino(logOptions(config.logLevel), logDestination(2, now))
-  const service = await openService(config, { environment, version, isAcquainted: true, now, log })
+  const service = await openService(config, { environment, version, logsCapabilities: true, now, log })
   const startup = begin(service, config)
   const closing = closeWithGrace(
     { delay: config.drainSeconds * 1_000 + graceMs, logger: log },

@@ -30,7 +30,7 @@ interface Draft { readonly root: unknown, copied: number, shifted: number }
 type Holder = Record<string, unknown> | unknown[]
 
 /** Where a pointer leads: the object or list that holds what its last token names. */
-interface Place { readonly holder: Holder, readonly token: string }
+interface PointerTarget { readonly holder: Holder, readonly token: string }
 
 /**
  * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays as it is.
@@ -156,13 +156,13 @@ function valueAt (draft: Draft, pointer: string): unknown {
 }
 
 /** A place where there is something. */
-function filled (draft: Draft, pointer: string): Place {
-  const place = getPosition(draft, pointer)
-  require(holds(place.holder, place.token))
-  return place
+function filled (draft: Draft, pointer: string): PointerTarget {
+  const target = getPosition(draft, pointer)
+  require(holds(target.holder, target.token))
+  return target
 }
 
-function getPosition ({ root }: Draft, pointer: string): Place {
+function getPosition ({ root }: Draft, pointer: string): PointerTarget {
   const tokens = tokensOf(pointer)
   const last = tokens.pop()!
   const holder = tokens.reduce<unknown>((here, token) => holds(here, token) ? here[token as never] : undefined, root)
@@ -218,6 +218,6 @@ function isEqual (a: unknown, b: unknown): boolean {
 }
 
 /** Whether objects and lists nest deeper than so many levels. */
-function isDeeper (value: unknown, most: number): boolean {
-  return isHolder(value) && (most === 0 || Object.values(value).some(item => isDeeper(item, most - 1)))
+function isDeeper (value: unknown, max: number): boolean {
+  return isHolder(value) && (max === 0 || Object.values(value).some(item => isDeeper(item, max - 1)))
 }

@@ -94,8 +94,8 @@ function entriesOf (
   }
   // A change is made on what was read; that it was read goes without saying.
   const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
-  const told = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
-  return told.length === 0 ? [toAuditEntry(audited)] : told.map(access => toAuditEntry(audited, access, namesShown))
+  const shown = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
+  return shown.length === 0 ? [toAuditEntry(audited)] : shown.map(access => toAuditEntry(audited, access, namesShown))
 }
 
 declare module 'fastify' {

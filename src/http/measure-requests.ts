@@ -35,13 +35,13 @@ function completed (request: FastifyRequest, reply: FastifyReply, isCompleted: b
 }
 
 /** Why the pipeline refused a request; undefined for any other, and for what the control plane refuses. */
-function refusalOf ({ caller, permit: place, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
+function refusalOf ({ caller, permit, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
   if ((status !== 401 && status !== 403 && status !== 429) || raw.url?.startsWith('/v1') !== true) return undefined
   if (status === 401) return 'key'
   if (status === 403) return 'scope'
   if (caller === undefined) return 'attempts'
   if (quota?.isOverage === true) return 'month'
-  return place?.isAdmitted === false && rate?.remaining !== 0 ? 'in_flight' : 'minute'
+  return permit?.isAdmitted === false && rate?.remaining !== 0 ? 'in_flight' : 'minute'
 }
 
 declare module 'fastify' {

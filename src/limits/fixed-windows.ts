@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
  * The most counts that are kept. If there are more organizations or addresses in a window, the oldest start again at
  * zero.
  */
-const most = 100_000
+const max = 100_000
 
 interface Window { readonly count: number, readonly endsAt: number }
 
@@ -15,18 +15,18 @@ type RateLimitCallback = Parameters<FastifyRateLimitStore['incr']>[1]
  * In whole milliseconds: with fractions a window of a minute could seem to be longer by a rounding error, which is told
  * as 61 seconds.
  */
-const wholeMs = (): number => Math.floor(performance.now())
+const roundedMs = (): number => Math.floor(performance.now())
 
 /**
  * Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if
  * the wall clock were set back.
  */
 export class FixedWindowCounter implements FastifyRateLimitStore {
-  readonly #windows = new LRUCache<string, Window>({ max: most })
+  readonly #windows = new LRUCache<string, Window>({ max })
 
   /** Adds one to a count. */
   incr (key: string, callback: RateLimitCallback, windowMs: number): void {
-    const now = wholeMs()
+    const now = roundedMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now + windowMs }
     this.#windows.set(key, { count: count + 1, endsAt })
     callback(null, { current: count + 1, ttl: endsAt - now })
@@ -34,7 +34,7 @@ export class FixedWindowCounter implements FastifyRateLimitStore {
 
   /** Reads a count. */
   read (key: string, callback: RateLimitCallback): void {
-    const now = wholeMs()
+    const now = roundedMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now }
     callback(null, { current: count, ttl: endsAt - now })
   }

@@ -21,7 +21,7 @@ export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
     else done()
   })
   app.addHook('onSend', ({ permit }, _, payload, done) => {
-    permit?.answer()
+    permit?.response()
     done(null, payload)
   })
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
@@ -51,7 +51,7 @@ class Place {
   }
 
   /** To be called when the work has ended and the response starts. */
-  answer (): void {
+  response (): void {
     this.#isCompleted = true
     if (this.#isClosed) this.#permit.leave()
   }

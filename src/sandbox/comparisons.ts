@@ -8,7 +8,7 @@ import type { Condition } from './store.js'
  * What a row of the search index must be like; `beside` is the suffix of the rows looked at, when they are not the
  * parameter's own.
  */
-export interface RowMatch extends Condition { readonly beside?: string }
+export interface RowMatch extends Condition { readonly extraCondition?: string }
 
 const prefixed = /^(eq|ne|gt|lt|ge|le|sa|eb)?(?=[\d.+-])(.*)$/s
 
@@ -28,7 +28,7 @@ export function dateMatch (text: string): RowMatch {
   const { compare, value } = readPrefix(text)
   const range = dateRange(value)
   if (!range) throw invalid('a date is YYYY, YYYY-MM, YYYY-MM-DD or with a time, after a prefix like ge or none')
-  return value.includes('T') ? compare(range) : { ...compare(range), beside: writtenSuffix }
+  return value.includes('T') ? compare(range) : { ...compare(range), extraCondition: writtenSuffix }
 }
 
 /** `5.4`, `gt100`, of a number. */

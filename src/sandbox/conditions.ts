@@ -31,7 +31,7 @@ export function condition (criterion: Criterion): Condition {
   const rows = matches
     .map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`)
     .join(' UNION ALL ')
-  const args = matches.flatMap(({ beside = '', args }) => [name + beside, ...args])
+  const args = matches.flatMap(({ extraCondition = '', args }) => [name + extraCondition, ...args])
   return { sql: `r.pk ${modifier === 'not' ? 'NOT IN' : 'IN'} (${rows})`, args }
 }
 
@@ -113,7 +113,7 @@ function searchable (text: string): string {
 interface Coded { readonly system: string | null | undefined, readonly value: string | undefined }
 
 function tokenMatches (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
-  if (modifier === 'text') return atMost500(alternatives).map(text => ({ ...startsWith(text), beside: textSuffix }))
+  if (modifier === 'text') return atMost500(alternatives).map(text => ({ ...startsWith(text), extraCondition: textSuffix }))
   if (modifier !== undefined && modifier !== 'not') throw unknownModifier()
   return bySystem(alternatives.map(readToken))
 }

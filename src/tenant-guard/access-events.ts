@@ -52,7 +52,7 @@ function parseOutcomes (response: BackendResponse, expected: number): AccessEven
   if (!Array.isArray(entry) || entry.length !== expected) {
     throw unexpectedResponse(response, 'AuditEvents were not answered one by one')
   }
-  return entry.map(given => toOutcome(Number.parseInt(String(given?.response?.status), 10)))
+  return entry.map(received => toOutcome(Number.parseInt(String(received?.response?.status), 10)))
 }
 
 /** Statuses that would be the same for another attempt. */

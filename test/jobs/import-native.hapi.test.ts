@@ -11,7 +11,7 @@ test(`${name}: what its native import stores, leaves out and breaks off at has t
   lines[100] = { ...(lines[100] as object), status: 'nonsense' }
   const usual = await startNativeScene(t, { fhirUrl, lines, isUsual: true, tenantId: randomUUID() })
   await usual.run()
-  const native = await startNativeScene(t, { fhirUrl, lines, most: 60, tenantId: randomUUID() })
+  const native = await startNativeScene(t, { fhirUrl, lines, max: 60, tenantId: randomUUID() })
   await native.run()
   t.ok(native.begun() >= 4, `asked for ${native.begun()} imports`)
   t.ok(native.written() < usual.written(), "some went by the server's native import")

@@ -50,7 +50,7 @@ test('whatever a datastore does with the import it is asked for, each line has t
   }
   for (const [name, manner] of Object.entries(manners)) {
     const { url, fetched } = await startNativeDatastore(t, manner)
-    const scene = await startNativeScene(t, { fhirUrl: url, lines, most: 30 })
+    const scene = await startNativeScene(t, { fhirUrl: url, lines, max: 30 })
     t.equal(await scene.run(), 'ended', name)
     t.same(scene.results(), expected.results(), `${name}: the same results`)
     for (const type of ['Patient', 'Observation']) {
@@ -73,7 +73,7 @@ test('an import that the datastore does itself, broken off anywhere and taken up
   const expected = await usual(t, lines)
   for (const stride of [1, 5, 11]) {
     const { url } = await startNativeDatastore(t, all)
-    const scene = await startNativeScene(t, { fhirUrl: url, lines, most: 30 })
+    const scene = await startNativeScene(t, { fhirUrl: url, lines, max: 30 })
     let breaks = 0
     for (let steps = stride; (await scene.run(steps)) === 'broken off'; steps += stride) breaks++
     t.ok(breaks > 0, `broken off ${breaks} times`)

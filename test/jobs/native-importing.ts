@@ -100,7 +100,7 @@ export interface NativeSceneSettings {
   /** By transactions alone. */
   readonly isUsual?: boolean
   readonly tenantId?: string
-  readonly most?: number
+  readonly max?: number
   readonly dryRun?: boolean
   /** Throws when too little is left of the disk for the index. */
   readonly requireRoom?: JobFiles['requireRoom']
@@ -116,7 +116,7 @@ export async function startNativeScene (
     fetched,
     isUsual = false,
     tenantId = 't-native',
-    most = 1_000,
+    max = 1_000,
     dryRun = false,
     reading,
     requireRoom = async () => {}
@@ -225,7 +225,7 @@ export async function startNativeScene (
         counted.push(...uses.filter(({ status }) => status < 500))
       }
     })
-    const parts = { store: breakingNative, offers, bounds: { min: 1, most } }
+    const parts = { store: breakingNative, offers, bounds: { min: 1, max } }
     const doJob = importJobs({
       importHosts: [],
       ...fetched?.rules,

@@ -23,7 +23,7 @@ t.test('databases are their user\'s alone in a data directory that all may enter
     openService(loadConfig({ CLINIGATE_DATA, PORT: '0' }), {
       environment: {},
       version: '0',
-      isAcquainted: false,
+      logsCapabilities: false,
       now: () => new Date(),
       log: pino({ level: 'silent' })
     })

@@ -51,7 +51,7 @@ t.test('an upload that is larger than all may be is refused as such, also right 
 t.test('what is deleted while it is looked what is there is not found', async t => {
   const { directory, spool, upload } = await place(t)
   const id = await upload(most * 0.9)
-  const holdings = new DiskQuota({ directory, most })
+  const holdings = new DiskQuota({ directory, max: most })
   const looking = holdings.require(ownerHash(owner), 0)
   // The look has found it or has not by now.
   await spool.delete(id)

@@ -15,8 +15,8 @@ const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway
 t.test('16 MiB of what is refused is refused in little memory', async t => {
   const script = `
     import { pairsIn } from './src/envelope/query.ts'
-    import { JsonBudget, parseStrict } from './src/json.ts'
-    import { readSearch } from './src/passthrough/search-request.ts'
+    import { JsonBudget, parseStrict } from './src/json/json.ts'
+    import { readSearch } from './src/api/passthrough/search-request.ts'
     const fill = (part, head = '', tail = '') => head + part.repeat(16 * 1024 * 1024 / part.length - 20) + tail
     const requests = {
       numbers: () => parseStrict(Buffer.from(fill('1.0,', '[', '1]'))),

@@ -21,7 +21,7 @@ t.test('a report is sent at the start, at news, and from time to time without an
   const { reporter } = reporting(t, async () => { sent++ })
   await until(() => sent === 1)
   await pause(50)
-  reporter.tell()
+  reporter.report()
   await until(() => sent === 2)
   await pause(50)
   t.equal(sent, 2)
@@ -41,7 +41,7 @@ t.test('news that come while a report is under way make one more, however many t
     atOnce--
   })
   await until(() => sent === 1)
-  for (let i = 0; i < 1_000; i++) reporter.tell()
+  for (let i = 0; i < 1_000; i++) reporter.report()
   await pause(50)
   t.equal(sent, 1)
   release()

@@ -23,12 +23,12 @@ const optionalFields = 6
 
 /** A body that creates a resource: every required field, and some others that go with them. */
 export function exampleOf (mapping: Mapping): Simple {
-  const least = valuesOf(mapping, required(mapping.fields))
-  const most = Object.keys(least).length + optionalFields
+  const min = valuesOf(mapping, required(mapping.fields))
+  const max = Object.keys(min).length + optionalFields
   const body = optional(mapping.fields).reduce<Simple>((body, name) => {
     const more = { ...body, ...valuesOf(mapping, [name]) }
-    return Object.keys(body).length < most && isValid(mapping, fhirOf(mapping, more)) ? more : body
-  }, least)
+    return Object.keys(body).length < max && isValid(mapping, fhirOf(mapping, more)) ? more : body
+  }, min)
   return Object.fromEntries(
     Object.keys(mapping.fields)
       .filter(name => Object.hasOwn(body, name))

@@ -134,14 +134,14 @@ function vread (request: FhirRequest, { type, id, version }: Named): FhirInterac
 }
 
 function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
-  const given = singles(query, ['_count', '_since', '_cursor'])
-  const since = readSince(given.get('_since'))
-  return { kind: 'history', type, id, ...paging(given), ...since !== undefined && { since } }
+  const single = singles(query, ['_count', '_since', '_cursor'])
+  const since = readSince(single.get('_since'))
+  return { kind: 'history', type, id, ...paging(single), ...since !== undefined && { since } }
 }
 
 /** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
 function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirInteraction {
-  const given = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, [
+  const single = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, [
     '_count',
     '_cursor',
     '_since',
@@ -149,8 +149,8 @@ function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirI
     'start',
     'end'
   ])
-  const since = readSince(given.get('_since'))
-  const parameters = [...given]
+  const since = readSince(single.get('_since'))
+  const parameters = [...single]
     .filter(([name]) => name !== '_count' && name !== '_cursor')
     .map(([name, value]) => [name, name === '_since' ? since! : value] as const)
   for (const [name, value] of parameters) {
@@ -161,7 +161,7 @@ function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirI
       throw invalidParameter(name, 'expected comma-separated R4 resource types')
     }
   }
-  return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
+  return { kind: 'everything', type: 'Patient', id, parameters, ...paging(single) }
 }
 
 /** Parameters of a body as a query has them, where one that may be repeated has its values between commas. */
@@ -274,15 +274,15 @@ function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
 
 /** The parameters of a request that takes these, each once. */
 function singles (query: FhirRequest['query'], known: readonly string[]): ReadonlyMap<string, string> {
-  const given = new Map<string, string>()
+  const single = new Map<string, string>()
   for (const [name, value] of query) {
     if (!known.includes(name)) throw invalidParameter('query', `this request supports only ${known.join(', ')}`)
-    addSingle(given, name, value)
+    addSingle(single, name, value)
   }
-  if (given.has('_cursor') && given.size > 1) {
+  if (single.has('_cursor') && single.size > 1) {
     throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole request')
   }
-  return given
+  return single
 }
 
 function paging (query: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {

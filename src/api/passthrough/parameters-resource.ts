@@ -15,11 +15,11 @@ export function parseParameters (body: unknown): readonly OperationParameter[] {
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) {
     throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
   }
-  return parameter.map(parseGiven)
+  return parameter.map(parseInput)
 }
 
 /** A part with one value and nothing else that could mean something: no extension, resource or part of its own. */
-function parseGiven (part: unknown): OperationParameter {
+function parseInput (part: unknown): OperationParameter {
   const { name, ...content } = isElement(part) ? part : {}
   const [[member, value] = [], ...more] = Object.entries(content)
   if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) {

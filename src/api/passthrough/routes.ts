@@ -18,13 +18,13 @@ export async function passthroughOptions (
   scope: FastifyInstance,
   { fhirBase }: { readonly fhirBase: string }
 ): Promise<void> {
-  const place = { fhirBase, prefix: scope.prefix }
+  const mount = { fhirBase, prefix: scope.prefix }
   scope.setErrorHandler(fhirErrorHandler)
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 0 }, async () => undefined)
   for (const path of ['', '/*']) {
     scope.options(path, async request => {
-      parseInteraction(readRequest(request, place))
+      parseInteraction(readRequest(request, mount))
     })
   }
 }
@@ -51,7 +51,7 @@ export async function passthrough (
 ): Promise<void> {
   const fhirBase = `${url}/v1/fhir`
   scope.decorateRequest('understood', undefined)
-  const place = { fhirBase, prefix: scope.prefix }
+  const mount = { fhirBase, prefix: scope.prefix }
   scope.setErrorHandler(fhirErrorHandler)
   scope.setNotFoundHandler(notFoundHandler)
   scope.removeAllContentTypeParsers()
@@ -62,7 +62,7 @@ export async function passthrough (
   )
   scope.addHook('onRequest', async request => refuseEncoded(request))
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    const requested = readRequest(request, place)
+    const requested = readRequest(request, mount)
     const interaction = authorizeInteraction(request, parseInteraction(requested))
     const key = idempotencyKeyFor(request, interaction)
     const store = storeFor(request)
@@ -74,7 +74,7 @@ export async function passthrough (
   }
   await scope.register(terminologyProxy, {
     passageOf: async request => {
-      const interaction = authorizeInteraction(request, parseInteraction(readRequest(request, place)))
+      const interaction = authorizeInteraction(request, parseInteraction(readRequest(request, mount)))
       if (interaction.kind !== 'terminology') throw new Failure('METHOD_NOT_ALLOWED')
       return await storeFor(request).passage(interaction)
     }

@@ -64,7 +64,7 @@ function pathsOf (): JsonSchema {
 }
 
 function described (operation: Operation): JsonSchema {
-  const { id, method, path, summary, body, responseSchema: answer } = operation
+  const { id, method, path, summary, body, responseSchema: response } = operation
   const failures = [
     ...withToken,
     ...(path.includes(':') ? withId : []),
@@ -76,7 +76,7 @@ function described (operation: Operation): JsonSchema {
     summary,
     parameters: parametersOf(operation),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
-    responses: responsesOf({ status: statusOf(operation), description: 'Done.', data: answer as JsonSchema }, [
+    responses: responsesOf({ status: statusOf(operation), description: 'Done.', data: response as JsonSchema }, [
       ...new Set(failures)
     ])
   }

@@ -53,11 +53,11 @@ export class GatewayStore {
   }
 
   /** Stores a report. Reports that arrive out of order do no harm, since a replica only moves forward. */
-  async report ({ gatewayId, position, checks, ...said }: GatewayReport): Promise<void> {
+  async report ({ gatewayId, position, checks, ...report }: GatewayReport): Promise<void> {
     const at = this.#context.now().toISOString()
     const row: GatewayRow = {
       gatewayId,
-      ...said,
+      ...report,
       ...position,
       seenAt: at,
       reachedAt: at,
@@ -65,7 +65,7 @@ export class GatewayStore {
     }
     await this.#context.db.insertInto('gateways').values(row)
       .onConflict(conflict => conflict.column('gatewayId').doUpdateSet(eb => ({
-        ...said,
+        ...report,
         ...position,
         seenAt: at,
         checks: row.checks,

@@ -170,9 +170,9 @@ const receivedSchema = (things: readonly TSchema[]): TSchema =>
     maxItems: things.length
   })
 
-const responseSchema = (schema: TSchema): TSchema => Type.Object({ responseSchema: schema }, strictObject)
+const responseSchema = (schema: TSchema): TSchema => Type.Object({ response: schema }, strictObject)
 const optionalResponseSchema = (schema: TSchema): TSchema =>
-  Type.Object({ responseSchema: Type.Optional(schema) }, strictObject)
+  Type.Object({ response: Type.Optional(schema) }, strictObject)
 
 /** The reason for no job: the organization has too many unfinished ones. */
 export const tooMany = 'too many unfinished jobs'
@@ -222,8 +222,8 @@ export const maxJobRequestBytes = 1_048_576
 
 /** The check of the answer to each call. */
 export const isJobResponse = Object.fromEntries(
-  Object.entries(jobCalls).map(([name, { responseSchema: answered }]) => [name, lazyCheck(answered)])
+  Object.entries(jobCalls).map(([name, { responseSchema: responses }]) => [name, lazyCheck(responses)])
 ) as Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
 
 /** A checked answer of the control plane. */
-export interface JobResponse { readonly responseSchema?: unknown }
+export interface JobResponse { readonly response?: unknown }

@@ -18,7 +18,7 @@ export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
     } as const
     scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
       try {
-        return { answer: await call(plainNumbers(body)) }
+        return { response: await call(plainNumbers(body)) }
       } catch (error) {
         return refusal(error, rawQuery(raw.url) === withReasons)
       }

@@ -15,7 +15,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
   const call = (name: keyof Jobs, query = '') => async (...args: readonly unknown[]): Promise<any> => {
     try {
       const read: unknown = JSON.parse(await post(`/jobs/${name}${query}`, args))
-      if (isJobResponse[name](read)) return (read as JobResponse).responseSchema
+      if (isJobResponse[name](read)) return (read as JobResponse).response
     } catch (error) {
       throw unreachable(error)
     }

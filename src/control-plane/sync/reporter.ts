@@ -27,7 +27,7 @@ export class Reporter {
   }
 
   /** To be called after a change. */
-  tell (): void {
+  report (): void {
     this.#loop.wake()
   }
 

@@ -38,13 +38,13 @@ async function list (context: ImportContext, type: string): Promise<void> {
 
 async function isListed (context: ImportContext, type: string): Promise<boolean> {
   const { index, store, identities, signal } = context
-  const most = context.input.lines * listedForALine
+  const max = context.input.lines * listedForALine
   let count = 0
   try {
-    for await (const ids of store.ids(type, most)) {
+    for await (const ids of store.ids(type, max)) {
       signal.throwIfAborted()
       count += ids.length
-      if (count > most) return false
+      if (count > max) return false
       index.addEarlier(ids.map(id => identities.ofName(type, id)))
     }
     return true

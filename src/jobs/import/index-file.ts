@@ -118,10 +118,10 @@ export class IndexFile extends IndexQueries {
    * Notes which lines behind them the first so many references lead to, of those that are not noted yet. @returns
    * whether there were any
    */
-  link (most: number): boolean {
-    const upTo = this.sql.unlinked.get(most) as number | undefined
+  link (max: number): boolean {
+    const upTo = this.sql.unlinked.get(max) as number | undefined
     if (upTo === undefined) return false
-    this.writes.change(most, () => {
+    this.writes.change(max, () => {
       if (this.sql.link.run(upTo).changes > 0) this.sql.setMark.run('leads on' satisfies IndexStage)
       this.sql.dropLinked.run(upTo)
     })

@@ -64,8 +64,8 @@ export class IndexQueries {
   }
 
   /** Lines after one, as they stand in the input, that have no place in the order of writing. */
-  unordered (after: number, most: number): readonly number[] {
-    return this.sql.unordered.all(after, most).map(row => (row as { line: number }).line)
+  unordered (after: number, max: number): readonly number[] {
+    return this.sql.unordered.all(after, max).map(row => (row as { line: number }).line)
   }
 
   /** Whether a line has its place in the order of writing, or needs none. */
@@ -94,8 +94,8 @@ export class IndexQueries {
   }
 
   /** Lines that are not written, after a place in the order of writing. */
-  pending (after: number, most: number): ReadonlyArray<{ readonly line: number, readonly position: number }> {
-    return this.sql.pending.all(after, most) as Array<{ line: number, position: number }>
+  pending (after: number, max: number): ReadonlyArray<{ readonly line: number, readonly position: number }> {
+    return this.sql.pending.all(after, max) as Array<{ line: number, position: number }>
   }
 
   /** A line that could be read. */
@@ -115,8 +115,8 @@ export class IndexQueries {
    * The next lines that were sent to be created and of which it is not known what became of them, after a place in the
    * order of writing.
    */
-  handedOver (after: number, most: number): ReadyPage {
-    return this.together(() => submittedLines(this.sql, after, most))
+  handedOver (after: number, max: number): ReadyPage {
+    return this.together(() => submittedLines(this.sql, after, max))
   }
 
   /** The lines of a circle. */
@@ -139,12 +139,12 @@ export class IndexQueries {
   }
 
   /** Lines after one, in their order, each with its result where there is one. */
-  rows (after: number, most: number): readonly ResultRow[] {
-    return this.sql.rows.all(after, most) as ResultRow[]
+  rows (after: number, max: number): readonly ResultRow[] {
+    return this.sql.rows.all(after, max) as ResultRow[]
   }
 
   /** The first lines that failed. */
-  failures (most: number): readonly ResultRow[] {
-    return this.sql.failures.all(most) as ResultRow[]
+  failures (max: number): readonly ResultRow[] {
+    return this.sql.failures.all(max) as ResultRow[]
   }
 }

@@ -2,7 +2,7 @@ import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
 import type { LineRecord } from './record.js'
 
 /** Characters of records that are kept. */
-const most = 8 * 1024 * 1024
+const max = 8 * 1024 * 1024
 
 /**
  * A line that was just read, as it is stored when it is new and what it refers to is stored under the ids that the
@@ -21,7 +21,7 @@ export class RecordCache {
 
   /** Whether there is room for more. */
   get hasRoom (): boolean {
-    return this.#size < most
+    return this.#size < max
   }
 
   store (line: number, record: CachedRecord): void {

@@ -37,11 +37,11 @@ export function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuer
 }
 
 /** Lines that were sent to be created and of which it is not known what became of them. */
-export function submittedLines (sql: Statements, after: number, most: number): ReadyPage {
+export function submittedLines (sql: Statements, after: number, max: number): ReadyPage {
   const rows = unwritten(sql, after)
   const lines = rows.filter(({ state, plan }) => state === states.sent && plan === 'created')
-  return lines.length > most
-    ? { lines: lines.slice(0, most), after: lines[most]!.position - 1 }
+  return lines.length > max
+    ? { lines: lines.slice(0, max), after: lines[max]!.position - 1 }
     : { lines, after: rows.at(-1)?.position }
 }
 

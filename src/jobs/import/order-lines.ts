@@ -126,9 +126,9 @@ class LineOrder {
       return `The line is part of a reference cycle whose lines together have more than ${maxReferences} references. Split the records.`
     }
     // They are in memory together, as one line is.
-    const most = Math.max(lineBytes, maxBytes)
-    return sumOf(lines, line => index.at(line).bytes) > most
-      ? `The line is part of a reference cycle whose lines together have more than ${most} bytes. Send smaller records, or remove some of the references.`
+    const max = Math.max(lineBytes, maxBytes)
+    return sumOf(lines, line => index.at(line).bytes) > max
+      ? `The line is part of a reference cycle whose lines together have more than ${max} bytes. Send smaller records, or remove some of the references.`
       : undefined
   }
 

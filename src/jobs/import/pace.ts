@@ -63,10 +63,10 @@ export class Throttle {
   }
 
   /** Whether a line that somebody else changed at the same moment is to be tried again. */
-  mayTryAgain (line: number, most: number): boolean {
+  mayTryAgain (line: number, max: number): boolean {
     const tries = (this.#conflicts.get(line) ?? 0) + 1
     this.#conflicts.set(line, tries)
-    return tries < most
+    return tries < max
   }
 
   /** Waits as long as trouble with the datastore asks for. @throws {Failure} when it lasts too long */

@@ -1,5 +1,5 @@
 /** Bounds of {@link Parallelism}: it begins with two at a time. */
-const most = 8
+const max = 8
 const begin = 2
 
 /** How many requests it looks at before it judges: so many for each that is under way, and at the least. */
@@ -110,4 +110,4 @@ export class Parallelism {
 
 const newLook = () => ({ ended: 0, records: 0, since: 0 })
 
-const within = (limit: number): number => Math.max(1, Math.min(most, limit))
+const within = (limit: number): number => Math.max(1, Math.min(max, limit))

@@ -143,9 +143,9 @@ class Part {
     readonly made: Made
     readonly targets: ReadonlyMap<string, Identity>
   }): void {
-    const { stored: kept } = this.#context
+    const { stored: cached } = this.#context
     const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
-    if (isOpen || !kept.hasRoom) return
+    if (isOpen || !cached.hasRoom) return
     const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
     this.#records.set(line, { ...read, fields, record: checked.stamped(stored) })
   }

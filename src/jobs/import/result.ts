@@ -23,7 +23,7 @@ const maxReported = 5
 
 /** A failure as the result of a line. */
 export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
-  const says =
+  const text =
     issues.length === 0
       ? message
       : issues
@@ -34,7 +34,7 @@ export function failed ({ code, lastingMessage: message, issues }: Failure): Res
   return {
     status: 'failed',
     code,
-    message: issues.length > maxReported ? `${says}; and ${issues.length - maxReported} more` : says,
+    message: issues.length > maxReported ? `${text}; and ${issues.length - maxReported} more` : text,
     ...(field !== undefined && { field })
   }
 }

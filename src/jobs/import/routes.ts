@@ -75,12 +75,12 @@ function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Import
       message: 'Send one JSON object with data and its resourceType, or with sources.'
     })
   }
-  const { data, sources, ...wish } = body as Record<string, unknown>
+  const { data, sources, ...options } = body as Record<string, unknown>
   if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
   if (data !== undefined && typeof data !== 'string') {
     throw invalid('data', 'expected NDJSON as a string, with one record per line')
   }
-  return { options: parseImportOptions({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
+  return { options: parseImportOptions({ ...queryIn(request), ...options }), input: data ?? sourcesIn(sources, rules) }
 }
 
 /** What the query says of the import; what JSON says of it comes first. */

@@ -33,18 +33,18 @@ export function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bo
   })
 }
 
-/** Lines that nobody writes now, in the order of writing. @param most that may be chosen */
-function * waiting (index: IndexFile, underWay: ReadonlySet<number>, most: number): Generator<number> {
+/** Lines that nobody writes now, in the order of writing. @param max that may be chosen */
+function * waiting (index: IndexFile, underWay: ReadonlySet<number>, max: number): Generator<number> {
   let after = 0
-  for (let looked = 0; looked < most * farther;) {
-    const lines = index.pending(after, most)
+  for (let looked = 0; looked < max * farther;) {
+    const lines = index.pending(after, max)
     for (const { line, position } of lines) {
       after = position
       if (underWay.has(line)) continue
       looked++
       yield line
     }
-    if (lines.length < most) return
+    if (lines.length < max) return
   }
 }
 

@@ -62,7 +62,7 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
 }
 
 /** Where a writer is: the file, its pieces, and where on the disk the next frame goes. */
-interface Place { readonly file: FileHandle, readonly list: SegmentList, readonly offset: number }
+interface OpenedFile { readonly file: FileHandle, readonly list: SegmentList, readonly offset: number }
 
 /** Calls that overlap keep their order: what they do before they wait for anything settles it. */
 class SealingWriter implements FileWriter {
@@ -83,7 +83,7 @@ class SealingWriter implements FileWriter {
   #bytes: number
   #writing: Promise<void> = Promise.resolve()
 
-  constructor ({ file, list, offset }: Place, options: WriterOptions) {
+  constructor ({ file, list, offset }: OpenedFile, options: WriterOptions) {
     this.#file = file
     this.#list = list
     this.#options = options

@@ -56,7 +56,7 @@ export class Spool {
     ensureDirectory(options.directory)
     this.#holdings = new DiskQuota({
       directory: options.directory,
-      most: options.organizationBytes ?? halfOfDisk(options.directory)
+      max: options.organizationBytes ?? halfOfDisk(options.directory)
     })
     this.storeId = storeIdIn(options.directory)
   }

@@ -53,7 +53,7 @@ class Tally {
  */
 export class DiskQuota {
   readonly #directory: string
-  readonly #most: number
+  readonly #max: number
   #found = new Tally()
   /** Since that was begun. */
   #written = new Tally()
@@ -62,9 +62,9 @@ export class DiskQuota {
   #last = { endedAt: -Infinity, tookMs: 0 }
   #looking: Promise<void> | undefined
 
-  constructor ({ directory, most }: { readonly directory: string, readonly most: number }) {
+  constructor ({ directory, max }: { readonly directory: string, readonly max: number }) {
     this.#directory = directory
-    this.#most = most
+    this.#max = max
   }
 
   /**
@@ -73,16 +73,16 @@ export class DiskQuota {
    * there
    */
   async require (mark: string, bytes: number): Promise<void> {
-    if (bytes > this.#most) throw tooLarge(this.#most)
+    if (bytes > this.#max) throw tooLarge(this.#max)
     await this.#look(retentionMs)
     // Something may be gone by now.
-    if (this.#heldBy(mark) + bytes > this.#most) await this.#look(0)
-    if (this.#heldBy(mark) + bytes > this.#most) throw quotaExceeded(this.#most)
+    if (this.#heldBy(mark) + bytes > this.#max) await this.#look(0)
+    if (this.#heldBy(mark) + bytes > this.#max) throw quotaExceeded(this.#max)
   }
 
   /** The same, and counts it as written. `fileBytes` is how large the file becomes by it. */
   async take (folder: OwnedFolder, bytes: number, fileBytes: number): Promise<void> {
-    if (fileBytes > this.#most) throw tooLarge(this.#most)
+    if (fileBytes > this.#max) throw tooLarge(this.#max)
     await this.require(folder.mark, bytes)
     this.#written.add(folder, bytes)
   }

@@ -17,17 +17,17 @@ const howToMakeRoom =
   'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
 
 /** The files of one organization take up what they may of a disk that all organizations share. */
-export function quotaExceeded (most: number): Failure {
+export function quotaExceeded (max: number): Failure {
   return new Failure('RATE_LIMITED', {
-    message: `The files of your organization's bulk jobs would take up more than ${most} bytes. ${howToMakeRoom}`,
+    message: `The files of your organization's bulk jobs would take up more than ${max} bytes. ${howToMakeRoom}`,
     headers: { 'retry-after': String(retryAfterSeconds) }
   })
 }
 
 /** No room that is made helps. */
-export function tooLarge (most: number): Failure {
+export function tooLarge (max: number): Failure {
   return new Failure('PAYLOAD_TOO_LARGE', {
-    message: `The files of an organization's bulk jobs can take up ${most} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.`
+    message: `The files of an organization's bulk jobs can take up ${max} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.`
   })
 }
 

@@ -108,7 +108,7 @@ export class LedgerFile {
     for (const row of rows) this.#statements.leave.run(row)
     const { ledger_id: ledgerId, last_number: last } = this.#series()
     const batch = { ledgerId, number: last + 1, batchId: randomString(base32, 26), lines: rows.map(lineOf) }
-    this.#statements.keep.run(batch.number, batch.batchId, packed(batch.lines))
+    this.#statements.isRetained.run(batch.number, batch.batchId, packed(batch.lines))
     this.#statements.count.run(batch.number)
     return batch
   }
@@ -130,7 +130,7 @@ export class LedgerFile {
 
   #notify (lines: readonly UsageLine[], sign: 1 | -1): void {
     const counted = lines.filter(({ isCounted }) => isCounted)
-    for (const line of counted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
+    for (const line of counted) this.#statements.reported.run({ ...inMonth(line), count: sign * line.count })
   }
 
   #continues ({ number, batchId }: UsageAck): boolean {
@@ -192,7 +192,7 @@ function prepare (database: Database.Database) {
     leave: database.prepare(`
       DELETE FROM waiting WHERE key_id = :keyId AND hour = :hour AND resource = :resource AND interaction = :interaction
       AND outcome = :outcome AND is_counted = :isCounted AND is_overage = :isOverage`),
-    keep: database.prepare('INSERT INTO batches (number, batch_id, content) VALUES (?, ?, ?)'),
+    isRetained: database.prepare('INSERT INTO batches (number, batch_id, content) VALUES (?, ?, ?)'),
     firstUnacknowledged: database.prepare(
       'SELECT * FROM batches WHERE acknowledged_at IS NULL ORDER BY number LIMIT 1'
     ),
@@ -214,7 +214,7 @@ function prepare (database: Database.Database) {
     acknowledgedAfter: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NOT NULL AND number > ?'),
     own: database.prepare(`
       INSERT INTO months (tenant_id, mode, month, own) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET own = own + :count`),
-    told: database.prepare(`
+    reported: database.prepare(`
       INSERT INTO months (tenant_id, mode, month, told) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET told = told + :count`),
     learn: database.prepare(`
       INSERT INTO months (tenant_id, mode, month, others) VALUES (:tenantId, :mode, :month, :counted)

@@ -4,12 +4,12 @@ import type { QuotaScope, UsageEvent, UsageLine } from '../usage.js'
 /** Counts requests by what they have in common, in bounded memory. */
 export class UsageCounter {
   readonly #lines = new Map<string, Counted>()
-  readonly #most: number
+  readonly #max: number
   #lost = 0
 
   /** @param maxLines the most lines to hold. Requests that would need another line are lost. */
   constructor (maxLines: number) {
-    this.#most = maxLines
+    this.#max = maxLines
   }
 
   /** The number of lines. */
@@ -37,14 +37,14 @@ export class UsageCounter {
   }
 
   /** Removes and returns at most `most` lines, oldest first. */
-  take (most: number): readonly UsageLine[] {
-    const taken = [...take(this.#lines, most)]
+  take (max: number): readonly UsageLine[] {
+    const taken = [...take(this.#lines, max)]
     for (const [name] of taken) this.#lines.delete(name)
     return taken.map(([, line]) => line)
   }
 
   #begin (name: string, line: Counted): void {
-    if (this.#lines.size < this.#most) this.#lines.set(name, line)
+    if (this.#lines.size < this.#max) this.#lines.set(name, line)
     else this.#lost++
   }
 }
@@ -60,8 +60,8 @@ export function usageKey (lines: Iterable<UsageLine>, { tenantId, mode }: QuotaS
   return counted
 }
 
-function * take<T> (items: Iterable<T>, most: number): Generator<T> {
-  let left = most
+function * take<T> (items: Iterable<T>, max: number): Generator<T> {
+  let left = max
   for (const item of items) {
     if (left-- <= 0) return
     yield item

@@ -6,7 +6,7 @@ import { linesPerBatch, type UsageBatch, type UsageAck } from '../usage.js'
 
 /** The compiled file, also in tests: loading TypeScript would take a second in each thread. */
 const thread = new URL(
-  import.meta.url.endsWith('.ts') ? '../../../dist/limits/ledger/thread.js' : './thread.js',
+  import.meta.url.endsWith('.ts') ? '../../../dist/limits/usage-ledger/thread.js' : './thread.js',
   import.meta.url
 )
 

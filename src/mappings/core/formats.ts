@@ -23,12 +23,12 @@ const controls = '\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F'
 const spaceOrControl = '\\s\\x00-\\x1F\\x7F'
 const control = new RegExp(`[${controls}]`)
 // A no-break space is part of a word.
-const wordsForm = /^[^ \t\r\n\v\f]+(?: [^ \t\r\n\v\f]+)*$/
+const plainTextForm = /^[^ \t\r\n\v\f]+(?: [^ \t\r\n\v\f]+)*$/
 const uriForm = new RegExp(`^[^"<>\\\\^\`{|}${spaceOrControl}]+$`)
 
 export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
-  words: text => wordsForm.test(text) && text === text.trim() && !control.test(text),
+  words: text => plainTextForm.test(text) && text === text.trim() && !control.test(text),
   date: text => dateForm.test(text) && onCalendar(text),
   'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),

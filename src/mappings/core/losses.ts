@@ -47,7 +47,7 @@ export function lostPaths (mapping: Mapping, before: FhirElement, after: FhirEle
       hasMore(old.get(path)!, [...(now.get(path) ?? []), ...(shown.get(path) ?? [])])
   )
   const present = [...[...now.keys()].filter(path => !lost.includes(path)), ...shown.keys()]
-  return [...new Set(lost.map(path => wholeOf(path, present)))]
+  return [...new Set(lost.map(path => fullOf(path, present)))]
 }
 
 /** Whether some values hold one more often than others do. */
@@ -60,7 +60,7 @@ function hasMore (values: readonly string[], others: readonly string[]): boolean
   })
 }
 
-function wholeOf (path: string, present: readonly string[]): string {
+function fullOf (path: string, present: readonly string[]): string {
   const names = path.split('.')
   const depth = names.findIndex((_, i) => {
     const part = names.slice(0, i + 1).join('.')

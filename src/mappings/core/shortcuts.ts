@@ -59,13 +59,13 @@ export function contradictions (fields: Elements, changes: Fields, patch: (chang
   const pairs = Object.entries(fields).flatMap(([name, { options }]) => {
     const full = options.shortcutOf
     return full !== undefined && Object.hasOwn(changes, name) && (changes[full] ?? undefined) !== undefined
-      ? [{ name, whole: full }]
+      ? [{ name, full }]
       : []
   })
   if (pairs.length === 0) return []
   const resource = patch(
     Object.fromEntries(
-      pairs.flatMap(({ name, whole: full }) => [
+      pairs.flatMap(({ name, full }) => [
         [name, changes[name]],
         [full, changes[full]]
       ])
@@ -75,7 +75,7 @@ export function contradictions (fields: Elements, changes: Fields, patch: (chang
     const value = changes[name] ?? undefined
     return contains(fields[name]!.read(resource), value === undefined ? undefined : fields[name]!.accept(value))
   }
-  return pairs.filter(({ name, whole: full }) => !isShown(name) || !isShown(full)).flatMap(({ name, whole: full }) => [
+  return pairs.filter(({ name, full }) => !isShown(name) || !isShown(full)).flatMap(({ name, full }) => [
     fieldIssue(name, `contradicts ${full}; send one of the two, or the same in both`),
     fieldIssue(full, `contradicts ${name}; send one of the two, or the same in both`)
   ])

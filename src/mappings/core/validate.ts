@@ -164,7 +164,7 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
   const positions = positionsOfNew(value, shown)
   const added = positions.map(index => (trimmed as readonly unknown[])[index])
   if (positions.length === 0 || validate(added)) return []
-  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, place) => `[${positions[Number(place)]}]`)
+  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, index) => `[${positions[Number(index)]}]`)
   return errorsOf(element, added).map(({ path, message, code }) => fieldIssue(name + pathOf(path), message, code))
 }
 

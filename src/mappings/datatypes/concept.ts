@@ -43,9 +43,9 @@ interface ConceptOptions {
  */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
   const { known = {}, max } = options
-  const words = max === undefined ? text : textUpTo(max)
+  const plainText = max === undefined ? text : textUpTo(max)
   const object = record(
-    { ...codingParts, text: words('text'), codings: coding.list('codings') },
+    { ...codingParts, text: plainText('text'), codings: coding.list('codings') },
     { schema: { title: `CodeableConcept${max ?? ''}`, ...codeOrDisplay } }
   )
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
@@ -54,7 +54,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   return datatype<ConceptValue>({
     schema: {
       ...(Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }),
-      anyOf: [words.codec.schema, object.codec.schema],
+      anyOf: [plainText.codec.schema, object.codec.schema],
       'x-expects': expects,
       ...(Object.keys(known).length > 0 && { 'x-aliases': known })
     },
@@ -126,26 +126,26 @@ const known = (displays: object, code: unknown): boolean => typeof code === 'str
 
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined
-  const words = text.codec.read(stored.text)
+  const plainText = text.codec.read(stored.text)
   const [head, ...others] = itemsAt(stored, 'coding')
     .map(item => coding.codec.read(item))
     .filter(item => item !== undefined)
-  if (head === undefined) return words
-  return withMember(withMember(head as FhirElement, 'text', words), 'codings', others.length > 0 ? others : undefined)
+  if (head === undefined) return plainText
+  return withMember(withMember(head as FhirElement, 'text', plainText), 'codings', others.length > 0 ? others : undefined)
 }
 
 function writeConcept (value: ConceptValue, before: unknown): FhirElement {
   if (typeof value === 'string') return { text: value }
-  const { text: words, codings = [], ...head } = value
+  const { text: plainText, codings = [], ...head } = value
   const stored = isElement(before) ? before : {}
   const items = [head, ...[codings].flat()]
   const known = itemsAt(stored, 'coding')
-  const stays =
+  const isUnchanged =
     known.length === 0
-      ? words !== undefined && stored.text === words
+      ? plainText !== undefined && stored.text === plainText
       : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
-  const kept = stays ? stored : {}
-  return withPrimitive({ ...kept, coding: putList(coding.codec, items, itemsAt(kept, 'coding')).items }, 'text', words)
+  const base = isUnchanged ? stored : {}
+  return withPrimitive({ ...base, coding: putList(coding.codec, items, itemsAt(base, 'coding')).items }, 'text', plainText)
 }
 
 const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>

@@ -68,9 +68,9 @@ export const nonNegativeDecimal = datatype({
 })
 
 const int32 = 2 ** 31 - 1
-export const integer = wholeNumber(-int32 - 1)
-export const unsignedInteger = wholeNumber(0)
-export const positiveInteger = wholeNumber(1)
+export const integer = integerNumber(-int32 - 1)
+export const unsignedInteger = integerNumber(0)
+export const positiveInteger = integerNumber(1)
 
 function timed (format: keyof typeof formatDescriptions, kind: FilterKind): Datatype<string> {
   return formatted(format, formatDescriptions[format], kind)
@@ -85,7 +85,7 @@ function formatted (format: Format, expects: string, kind: FilterKind, more: Sch
   })
 }
 
-function wholeNumber (minimum: number): Datatype<number> {
+function integerNumber (minimum: number): Datatype<number> {
   const codec: Codec<number> = {
     schema: {
       type: 'integer',

@@ -38,8 +38,8 @@ function parted ({ item, ...rest }: Stored): Finding {
   return { ...rest, code, ...text !== undefined && { text } }
 }
 
-const { title: _, anyOf, ...wordsOrCode } = concept.codec.schema
-const [words, { title: __, ...object }] = anyOf as [Schema, Schema]
+const { title: _, anyOf, ...textOrCode } = concept.codec.schema
+const [plainText, { title: __, ...object }] = anyOf as [Schema, Schema]
 const { text: ___, ...codingProperties } = object.properties!
 const { item: ____, ...others } = codec.schema.properties!
 
@@ -51,7 +51,7 @@ export const finding = datatype<Finding>({
   schema: {
     ...codec.schema,
     properties: {
-      code: { ...wordsOrCode, anyOf: [words, { ...object, properties: codingProperties }] },
+      code: { ...textOrCode, anyOf: [plainText, { ...object, properties: codingProperties }] },
       text: text.codec.schema,
       ...others
     },

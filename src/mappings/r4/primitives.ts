@@ -24,7 +24,7 @@ const control = /[\x00-\x08\x0B\x0C\x0E-\x1F]/
 const blank = /^[\s\u001C-\u001F]*$/
 const stored = /[\u00A0\u2007\u202F\uFEFF]/
 
-const isWords = (value: unknown): boolean =>
+const isPlainText = (value: unknown): boolean =>
   isText(value) && value.length <= maxTextLength && !control.test(value) && !isBlank(value)
 
 /** Whether a text is empty or nothing but space, which a datastore may drop. */
@@ -41,9 +41,9 @@ function formatted (format: keyof typeof formatDescriptions): Primitive {
   return { message: formatDescriptions[format], isValid: value => isText(value) && formats[format](value) }
 }
 
-function full (message: string, least: number): Primitive {
+function full (message: string, min: number): Primitive {
   const isComplete = (value: unknown): boolean => isNumber(value) && /^-?\d+$/.test(String(value))
-  return { message, isValid: value => isComplete(value) && Number(value) >= least && Number(value) <= 2_147_483_647 }
+  return { message, isValid: value => isComplete(value) && Number(value) >= min && Number(value) <= 2_147_483_647 }
 }
 
 /** Neither space nor a control character. */
@@ -51,7 +51,7 @@ const dark = '[^\\s\\x00-\\x1F]'
 
 const text: Primitive = {
   message: 'text that is not blank, without control characters, of at most 1 MiB',
-  isValid: isWords
+  isValid: isPlainText
 }
 const uri = matching(new RegExp(`^${dark}+$`), 'a URI without spaces')
 

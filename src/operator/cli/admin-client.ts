@@ -46,7 +46,7 @@ async function send<T> (
   path: string,
   body?: object
 ): Promise<T> {
-  const response = await ask(`${url}/control/v1/${path}`, {
+  const response = await sendRequest(`${url}/control/v1/${path}`, {
     method,
     headers: {
       authorization: `Bearer ${token}`,
@@ -71,7 +71,7 @@ async function send<T> (
   )
 }
 
-async function ask (url: string, options: Parameters<typeof request>[1]) {
+async function sendRequest (url: string, options: Parameters<typeof request>[1]) {
   try {
     return await request(url, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, ...options })
   } catch (error) {

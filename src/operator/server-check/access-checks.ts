@@ -83,10 +83,10 @@ export function isLoopback (baseUrl: string): boolean {
 export function reasonOf (error: unknown): string {
   if (!(error instanceof Failure)) return (error as Error).message
   const { reason, code } = (error.cause ?? {}) as { reason?: string, code?: string }
-  const said =
+  const description =
     { BACKEND_UNAVAILABLE: 'it does not answer', BACKEND_TIMEOUT: 'it does not answer in time' }[
       error.code as string
     ] ?? 'its response cannot be used'
   const known = reason ?? (typeof code === 'string' ? code : undefined)
-  return known === undefined ? said : `${said} (${known})`
+  return known === undefined ? description : `${description} (${known})`
 }

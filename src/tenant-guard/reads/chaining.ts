@@ -112,7 +112,7 @@ async function foundBy (
   { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase
 ): Promise<Searchset> {
   const run = (parameters: readonly SearchParameter[]) =>
-    answered(
+    responses(
       context,
       restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant),
       cacheControl
@@ -132,7 +132,7 @@ async function foundBy (
   return found
 }
 
-async function answered (
+async function responses (
   context: TenantContext,
   search: ReturnType<typeof restrict>,
   cacheControl: string

@@ -77,7 +77,7 @@ async function firstPage (
   context: TenantContext,
   requested: FhirSearch,
   { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }
-): Promise<GivenPage> {
+): Promise<ReceivedPage> {
   const shape = [...requested.includes.map(formatInclude), ...shapeParameters(shapeOf(requested))]
   const request = restrict({ type: requested.type, parameters, count, total: requested.total, shape }, context.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
@@ -149,7 +149,7 @@ const nothing = { entries: [], total: 0, next: undefined, isCut: false, text: ''
 const route = 'fhir'
 
 /** An answer, and what is known of its search from the page before. */
-type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
+type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly response: BackendResponse
   readonly bundle: BackendBundle
   /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
@@ -159,7 +159,7 @@ type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
 async function shownPage (
   context: TenantContext,
   request: FhirSearch,
-  { response, bundle, count, countAll, ...before }: GivenPage
+  { response, bundle, count, countAll, ...before }: ReceivedPage
 ): Promise<FhirResponse> {
   const shown = ownEntries(context, request.type, bundle.entries)
   // A total that counts another tenant's records would reveal them.

@@ -70,7 +70,7 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
       // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested
       // again.
       for (let attempt = 1; ; attempt++) {
-        const { records } = await ask(
+        const { records } = await fetchPage(
           position,
           position.searching([...since, ['_sort', '_lastUpdated']], count),
           onePage(count)
@@ -90,13 +90,13 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
 
 /**
  * The records of one instant: a transaction of any size may have stored them.
- * @param most how many records the datastore has just given in one page: fewer are all there are
+ * @param max how many records the datastore has just given in one page: fewer are all there are
  */
-async function * recordsAt (position: ScanPosition, instant: string, most: number): AsyncGenerator<Records> {
+async function * recordsAt (position: ScanPosition, instant: string, max: number): AsyncGenerator<Records> {
   const at: SearchParameter[] = [['_lastUpdated', `ge${instant}`], ['_lastUpdated', `le${instant}`]]
   for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      yield * linkedPages(position, position.searching(at, count), { count, most })
+      yield * linkedPages(position, position.searching(at, count), { count, max })
       return
     } catch (error) {
       if (!isResponseTooLarge(error) || count === 1) throw error
@@ -107,21 +107,23 @@ async function * recordsAt (position: ScanPosition, instant: string, most: numbe
 async function * linkedPages (
   position: ScanPosition,
   search: BackendRequest,
-  { count, most }: { readonly count: number; readonly most: number }
+  { count, max }: { readonly count: number; readonly max: number }
 ): AsyncGenerator<Records> {
-  const first = await ask(position, search, onePage(count))
-  const isComplete = first.next !== undefined || first.records.length < most
-  let page = isComplete ? first : await ask(position, search, allPages)
+  const first = await fetchPage(position, search, onePage(count))
+  const isComplete = first.next !== undefined || first.records.length < max
+  let page = isComplete ? first : await fetchPage(position, search, allPages)
   yield page.records
   while (page.next !== undefined) {
-    page = await ask(position, { method: 'GET', path: page.next }, allPages)
+    page = await fetchPage(position, { method: 'GET', path: page.next }, allPages)
     yield page.records
   }
 }
 
 interface Page { readonly records: Records, readonly next: string | undefined }
 
-async function ask ({ send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string): Promise<Page> {
+async function fetchPage (
+  { send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string
+): Promise<Page> {
   // A server that ignores an unknown condition would show too much.
   const response = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
   if (response.status === 400) {

@@ -28,7 +28,7 @@ export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: F
   return hasLongExtras ? padLists(stamped) : stamped
 }
 
-function stampedMeta (given: unknown, tenant: Tenant): Meta {
+function stampedMeta (received: unknown, tenant: Tenant): Meta {
   const {
     versionId,
     lastUpdated,
@@ -39,7 +39,7 @@ function stampedMeta (given: unknown, tenant: Tenant): Meta {
     tag = [],
     security = [],
     ...meta
-  } = metaWithoutTag(given, tenant)
+  } = metaWithoutTag(received, tenant)
   const labels = (security as FhirElement[]).map(label => hasSystem(label) ? withoutServerMeta(label) : refuseLabel())
   const tags = tag
     .filter(hasSystem)

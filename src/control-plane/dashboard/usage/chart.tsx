@@ -100,11 +100,11 @@ function text (coordinate: number): string {
 }
 
 /** A round number that is not less, with little room above: 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30 …; at least 1. */
-export function axisMaximum (most: number): number {
-  if (most <= 1) return 1
-  const power = 10 ** Math.floor(Math.log10(most))
+export function axisMaximum (max: number): number {
+  if (max <= 1) return 1
+  const power = 10 ** Math.floor(Math.log10(max))
   const steps = power === 1 ? [1, 2, 3, 4, 5, 6, 8, 10] : [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
-  return steps.map(step => step * power).find(nice => nice >= most)!
+  return steps.map(step => step * power).find(nice => nice >= max)!
 }
 
 function sum (numbers: readonly number[]): number {

@@ -23,8 +23,8 @@ export class PostgresListener implements ChangeSource {
     this.#settings = { ...settings, query_timeout: responseTimeoutMs }
   }
 
-  start (tell: () => void): void {
-    this.#running = this.#run(tell)
+  start (notify: () => void): void {
+    this.#running = this.#run(notify)
   }
 
   async close (): Promise<void> {
@@ -32,33 +32,33 @@ export class PostgresListener implements ChangeSource {
     await this.#running
   }
 
-  async #run (tell: () => void): Promise<void> {
+  async #run (notify: () => void): Promise<void> {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; failures++) {
-      await this.#listen(() => { failures = 0 }, tell)
+      await this.#listen(() => { failures = 0 }, notify)
       await pause(jitteredBackoff(pauses, failures), undefined, { signal }).catch(() => {})
     }
   }
 
   /** Resolves when the connection breaks or is no longer needed. */
-  async #listen (onConnected: () => void, tell: () => void): Promise<void> {
+  async #listen (onConnected: () => void, notify: () => void): Promise<void> {
     const client = new pg.Client(this.#settings)
     const over = new AbortController()
     const end = (): void => over.abort()
     this.#stopping.signal.addEventListener('abort', end)
-    client.on('end', end).on('error', end).on('notification', tell)
+    client.on('end', end).on('error', end).on('notification', notify)
     try {
       await client.connect()
       await client.query(`LISTEN ${channel}`)
       onConnected()
-      tell()
+      notify()
       for (;;) {
         await pause(triedEveryMs, undefined, { signal: over.signal })
         await client.query('SELECT 1')
       }
     } catch {
       // A listener that reads now learns from the pool whether the server is down, or only this connection broke.
-      tell()
+      notify()
     } finally {
       this.#stopping.signal.removeEventListener('abort', end)
       await Promise.race([client.end().catch(() => {}), pause(responseTimeoutMs, undefined, { ref: false })])

@@ -67,8 +67,8 @@ export class ImportFileServer {
   }): Promise<(() => Readable) | undefined> {
     const path = digest(token).toString('hex')
     const open = this.#open.get(path)
-    const [, given = ''] = /^basic ([A-Za-z0-9+/=]{1,400})$/i.exec(authorization) ?? []
-    const isOk = timingSafeEqual(digest(Buffer.from(given, 'base64')), open?.credentials ?? digest(''))
+    const [, received = ''] = /^basic ([A-Za-z0-9+/=]{1,400})$/i.exec(authorization) ?? []
+    const isOk = timingSafeEqual(digest(Buffer.from(received, 'base64')), open?.credentials ?? digest(''))
     if (open === undefined || !isOk || !(await open.isOpen) || !this.#open.has(path)) return undefined
     return open.files.get(name.replace(/\.ndjson$/, ''))
   }

@@ -17,9 +17,9 @@ export interface NativeParts {
 }
 
 /** Lines that are handed over at once: with fewer, transactions are done sooner. */
-interface NativeBounds { readonly min: number, readonly most: number }
+interface NativeBounds { readonly min: number, readonly max: number }
 
-const usualBounds: NativeBounds = { min: 1_000, most: 50_000 }
+const usualBounds: NativeBounds = { min: 1_000, max: 50_000 }
 const maxBytes = 256 * 1024 * 1024
 /** A longer line goes alone, since HAPI holds many at a time. */
 const maxLine = 262_144
@@ -102,10 +102,10 @@ class NativeRun {
   }
 
   /** Lines that can be handed over, in parts; between two of them everybody else has a turn. */
-  async * #ready (most: number): AsyncGenerator<readonly IndexedLine[]> {
+  async * #ready (max: number): AsyncGenerator<readonly IndexedLine[]> {
     const { index, signal } = this.#context
     for (let after: number | undefined = 0; after !== undefined;) {
-      const look = index.ready({ after, max: maxLine, most })
+      const look = index.ready({ after, max: maxLine, most: max })
       after = look.after
       if (look.lines.length > 0) yield look.lines
       await breathe()
@@ -114,11 +114,11 @@ class NativeRun {
   }
 
   async #gather (chunk: NativeBatch): Promise<void> {
-    const { most } = this.#bounds
-    const part = Math.min(together, most)
+    const { max } = this.#bounds
+    const part = Math.min(together, max)
     for await (const lines of this.#ready(part)) {
       await this.#sort(lines, chunk)
-      if (chunk.lines.length + part > most || chunk.bytes >= maxBytes) return
+      if (chunk.lines.length + part > max || chunk.bytes >= maxBytes) return
     }
   }
 

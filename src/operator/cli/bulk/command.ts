@@ -79,11 +79,11 @@ function following (command: Command): Command {
 interface SessionOptions { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
 
 function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionOptions): Session {
-  const place = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
+  const address = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
   const notice = (text: string): void => err(`${text}\n`)
   return {
-    gateway: gatewayAt(place, { signal, notice }),
-    afterwards: gatewayAt(place),
+    gateway: gatewayAt(address, { signal, notice }),
+    afterwards: gatewayAt(address),
     signal,
     streams,
     out,

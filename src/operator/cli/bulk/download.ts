@@ -26,8 +26,8 @@ interface Version { readonly etag: string, readonly bytes: number }
  * Fetches a file whole. It comes compressed; when the connection breaks, the rest is asked for by its range, and a
  * later run goes on with what an earlier one had. The file has its name only when all of it is there. @returns bytes
  */
-export async function download (gateway: Gateway, wanted: Download): Promise<number> {
-  const { path, to, count, isForced } = wanted
+export async function download (gateway: Gateway, request: Download): Promise<number> {
+  const { path, to, count, isForced } = request
   const version = await withRetry(gateway, () => versionOf(gateway, path))
   if (!isForced && await sizeOf(to) !== undefined) {
     if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
@@ -37,7 +37,7 @@ export async function download (gateway: Gateway, wanted: Download): Promise<num
   }
   // Its name says of which version it is a part, so that a part of another one is never gone on with.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
-  await fill(gateway, { ...wanted, part, version })
+  await fill(gateway, { ...request, part, version })
   if (await linesIn(part) !== count) {
     await rm(part)
     throw new CliError('A file did not have as many lines as the gateway reported, so it was discarded.')

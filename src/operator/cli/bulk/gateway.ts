@@ -4,7 +4,7 @@ import { retryAfterOf } from './retry-after.js'
 import { CliError } from './errors.js'
 
 /** Where a gateway is, and the key that asks. */
-interface Place { readonly url: string, readonly key: string }
+interface GatewayAddress { readonly url: string, readonly key: string }
 
 /** What a command asks a gateway with. */
 interface GatewayOptions {
@@ -65,7 +65,7 @@ const standing = new Set([
 ])
 
 /** @throws {CliError} where the key would not be safe or is missing */
-export function pathOf (url: string, key: string | undefined): Place {
+export function pathOf (url: string, key: string | undefined): GatewayAddress {
   if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) {
     throw new CliError('The URL of the gateway must have the form https://api.example.org.')
   }
@@ -84,7 +84,7 @@ export function pathOf (url: string, key: string | undefined): Place {
 }
 
 /** The gateway at a place. Redirects are never followed: the key is for this place alone. */
-export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
+export function gatewayAt ({ url, key }: GatewayAddress, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
   const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', signal: own, ...rest } = {}) => {
     const signals = [signal, own].filter(each => each !== undefined)
     return await request(`${url}/v1${path}`, {
