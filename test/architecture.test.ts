@@ -110,6 +110,17 @@ test('the time comes in as a value: only the wiring looks at the clock', async t
   t.same(others.flatMap(source => places(source, isClock)), [])
 })
 
+test('every export is imported somewhere', async t => {
+  const folders = ['src', 'test', 'bench'].map(folder => ({ folder, sources: readSources(join(root, folder), /\.(tsx?|js)$/) }))
+  const imported = new Set(folders.flatMap(({ folder, sources }) => sources.flatMap(({ imports }) =>
+    imports.flatMap(({ path, names }) => names.map(name => `${join(folder, path)} ${name}`)))))
+  const isImported = (path: string, name: string) => ['*', name].some(name => imported.has(`src/${path} ${name}`))
+  // What the client exports is for those who install it.
+  const own = sources.filter(({ path }) => !path.startsWith('client/'))
+  t.same(own.flatMap(({ path, exports }) =>
+    exports.filter(name => !isImported(path, name)).map(name => `${path}: ${name}`)), [])
+})
+
 test('a folder is a step of the request or a thing of the domain, never a drawer', async t => {
   const drawers = /(^|\/)(utils?|helpers?|common|types|misc|shared)\//
   t.same(sources.filter(source => drawers.test(source.path)).map(source => source.path), [])

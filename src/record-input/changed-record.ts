@@ -12,7 +12,7 @@ import { throwIfIssues } from './new-record.js'
 type Fields = Readonly<Record<string, unknown>>
 
 /** The fields that a change names, each under its own name. */
-export interface ChangedFields {
+interface ChangedFields {
   /** Those that are to be shown otherwise; null removes one. */
   readonly changed: Fields
   /** Those that were sent as they are shown: no change, but what is changed beside them must not take them away. */

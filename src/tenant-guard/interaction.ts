@@ -106,4 +106,4 @@ export interface Delete {
 }
 
 /** One record of an import, stored whole under an id that is the tenant's or that nobody else can have. */
-export interface Import { readonly kind: 'import', readonly type: string, readonly id: string }
+interface Import { readonly kind: 'import', readonly type: string, readonly id: string }

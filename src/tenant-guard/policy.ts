@@ -5,7 +5,7 @@ import { isAccessEvent } from './access-event-id.js'
 import { isId, resourceTypes, sharedTypes } from './resource-types.js'
 
 /** What one kind of interaction needs and what the guard does about it. */
-export interface Rule {
+interface Rule {
   /** What the key must be allowed to do; the effect counts, not the HTTP method. `entries`: what its entries need. */
   readonly scopes: ReadonlyArray<'read' | 'write'> | 'entries'
   /** Whom it is about: a tenant's records of a type, one of them, several, or what all tenants share. */

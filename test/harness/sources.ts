@@ -3,21 +3,28 @@ import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 
 /** One import or re-export of another file of the project; `value` unless it is for types alone. */
-interface Import { readonly path: string, readonly value: boolean }
+interface Import {
+  readonly path: string
+  readonly value: boolean
+  /** As the other file exports them; `*` where all of it is imported. */
+  readonly names: readonly string[]
+}
 
 /** A source file, with its path relative to the folder it was read from. */
 export interface Source {
   readonly path: string
   readonly lines: number
   readonly imports: readonly Import[]
+  /** The names that it exports itself. */
+  readonly exports: readonly string[]
   readonly tree: ts.SourceFile
 }
 
-/** Reads and parses every TypeScript file under a folder. */
-export function readSources (root: string): Source[] {
+/** Reads and parses every TypeScript file under a folder, or the files with other endings. */
+export function readSources (root: string, endings = /\.tsx?$/): Source[] {
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
     .map(path => path.replaceAll('\\', '/'))
-    .filter(path => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
+    .filter(path => endings.test(path) && !path.endsWith('.d.ts') && !path.includes('/target/'))
     .map(path => readSource(root, path))
 }
 
@@ -38,9 +45,10 @@ function readSource (root: string, path: string): Source {
   const imports: Import[] = []
   visit(tree, node => {
     const { specifier, value } = importOf(node) ?? {}
-    if (specifier?.startsWith('.')) imports.push({ path: resolve(root, path, specifier), value: value ?? true })
+    if (!specifier?.startsWith('.')) return
+    imports.push({ path: resolve(root, path, specifier), value: value ?? true, names: importedNames(node) })
   })
-  return { path, lines: text.trimEnd().split('\n').length, imports, tree }
+  return { path, lines: text.trimEnd().split('\n').length, imports, exports: exportedNames(tree), tree }
 }
 
 function importOf (node: ts.Node): { specifier: string, value: boolean } | undefined {
@@ -59,6 +67,23 @@ function importOf (node: ts.Node): { specifier: string, value: boolean } | undef
   return undefined
 }
 
+function importedNames (node: ts.Node): string[] {
+  const bindings = ts.isImportDeclaration(node)
+    ? node.importClause?.namedBindings
+    : ts.isExportDeclaration(node) ? node.exportClause : undefined
+  if (bindings === undefined || !('elements' in bindings)) return ['*']
+  return bindings.elements.map(({ propertyName, name }) => (propertyName ?? name).text)
+}
+
+function exportedNames (tree: ts.SourceFile): string[] {
+  return tree.statements.flatMap(statement => {
+    const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) : []
+    if (!modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) return []
+    if (!ts.isVariableStatement(statement)) return [(statement as ts.DeclarationStatement).name?.getText() ?? '']
+    return statement.declarationList.declarations.map(({ name }) => name.getText())
+  })
+}
+
 function forTypes (whole: boolean | undefined, names?: ts.Node, byDefault?: ts.Node): boolean {
   if (whole) return true
   return byDefault === undefined && names !== undefined && (ts.isNamedImports(names) || ts.isNamedExports(names)) &&
@@ -71,7 +96,9 @@ function textOf (node: ts.Node | undefined): string {
 
 function resolve (root: string, from: string, specifier: string): string {
   const path = normalize(join(dirname(from), specifier))
-  const candidates = [path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx'), path]
+  // What is built stands for its source.
+  const sourcePath = path.replace(/^((?:\.\.\/)*)dist\//, '$1src/')
+  const candidates = [sourcePath.replace(/\.js$/, '.ts'), sourcePath.replace(/\.js$/, '.tsx'), sourcePath, path]
   const found = candidates.find(candidate => existsSync(join(root, candidate)))
   if (found === undefined) throw new Error(`${from} imports ${specifier}, which does not exist`)
   return found

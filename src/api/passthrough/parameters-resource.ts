@@ -4,7 +4,7 @@ import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 
 /** One parameter of an operation: a text for a simple type, else an element such as a Coding. */
-export interface OperationParameter { readonly name: string, readonly value: string | FhirElement }
+interface OperationParameter { readonly name: string, readonly value: string | FhirElement }
 
 /**
  * The parameters of an operation in a body: http://hl7.org/fhir/R4/parameters.html

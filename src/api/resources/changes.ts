@@ -4,7 +4,7 @@ import { deepEqual } from '../../mappings/core/element.js'
 import { isElement } from '../../mappings/core/path.js'
 
 /** Fields to set, by their simple names; null removes. */
-export type Changes = Readonly<Record<string, unknown>>
+type Changes = Readonly<Record<string, unknown>>
 
 /**
  * The fields that a PATCH body names, and what they become. The body tells which kind it is, not the header: an array

@@ -2,7 +2,7 @@
 export type ReferenceCycle = readonly number[]
 
 /** What the order of lines is found from. */
-export interface References {
+interface References {
   /** The lines that one refers to. */
   readonly referred: (line: number) => readonly number[]
   /** Whether a line was given before, or need not be. */

@@ -21,7 +21,7 @@ export interface LineRecord {
 }
 
 /** How lines are read. */
-export interface Reading {
+interface Reading {
   /** The type of lines that do not say their own. */
   readonly type?: string | undefined
   /** Where this gateway's raw FHIR is: references that begin so are to records here. */

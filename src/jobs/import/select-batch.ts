@@ -12,7 +12,7 @@ export interface BatchSelection {
 }
 
 /** The limits of one transaction. References of lines that have to wait count, too, since each is looked up. */
-export interface Bounds { readonly lines: number, readonly bytes: number, readonly references: number }
+interface Bounds { readonly lines: number, readonly bytes: number, readonly references: number }
 
 /** Lines that are looked at for each that may be chosen. */
 const farther = 4

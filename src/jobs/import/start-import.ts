@@ -22,7 +22,7 @@ export interface StartOptions {
 }
 
 /** What is imported: lines that come now, a text of them, or sources to fetch later. */
-export type Input = AsyncIterable<Buffer> | string | readonly Source[]
+type Input = AsyncIterable<Buffer> | string | readonly Source[]
 
 /** How an import is to be done. */
 export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>

@@ -21,7 +21,7 @@ export interface Adoption {
  * What became of a record: `gone` also where it meets the criteria no more, `own`, `foreign` and `unclear` where a tag
  * of the tenant system is on it by now. A failure says why, without a word of the record.
  */
-export type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
+type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
 
 const maxTries = 5
 const tryAgainMs = 50

@@ -34,7 +34,7 @@ export interface ReferenceFinding extends UnverifiedReference {
 }
 
 /** How many records of a type are in a state, or how many references of its records have a fault. */
-export interface Count { readonly type: string, readonly state: string, readonly count: number }
+interface Count { readonly type: string, readonly state: string, readonly count: number }
 
 /**
  * What a walk over millions of records has to remember: whose each one is, and the references that are in doubt. It

@@ -23,7 +23,7 @@ export async function countOf (
 const idsOfOneSearch = 50
 
 /** What of a record is wanted. */
-export type Part = 'whole' | 'meta'
+type Part = 'whole' | 'meta'
 
 /**
  * The records with these references (`Type/id`) that are there now; a type that the datastore does not serve has none.

@@ -5,7 +5,7 @@ import { isTenantSystem } from '../../tenant-guard/tenant.js'
  * Whose a stored record is by its tags: one tenant's, nobody's, or not to be told: several tags of the tenant system,
  * or one that is written in another way than the gateway writes it. Only `one` is ever shown by the gateway.
  */
-export type Owner =
+type Owner =
   { readonly kind: 'one'; readonly tenantId: string } | { readonly kind: 'none' | 'several' | 'unclear' }
 
 /** Reads the owner of a record from `meta.tag`; the marks of idempotency have another system and say nothing. */

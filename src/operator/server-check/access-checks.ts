@@ -74,7 +74,7 @@ async function closedToOthers ({ anonymous }: TestTenant): Promise<CheckObservat
 }
 
 /** Whether a base URL leads to this machine. */
-export function isLoopback (baseUrl: string): boolean {
+function isLoopback (baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl)
   return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
 }

@@ -24,7 +24,7 @@ export interface TrialParts {
 export type Draft = FhirResource & { readonly id?: string }
 
 /** One request of a Bundle. */
-export interface BundleEntry {
+interface BundleEntry {
   readonly fullUrl?: string
   readonly resource?: Draft
   readonly request: { readonly method: string, readonly url: string, readonly ifMatch?: string }

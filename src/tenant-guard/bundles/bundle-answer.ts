@@ -6,7 +6,7 @@ import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 
 /** What one entry of a Bundle came to. */
-export interface EntryResponse {
+interface EntryResponse {
   readonly outcome: FhirResponse | { readonly failure: Failure }
   /** Whether the entry only reads: then what was found is its answer, and no record is no answer. */
   readonly isRead: boolean

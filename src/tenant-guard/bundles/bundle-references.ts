@@ -2,7 +2,7 @@ import type { BundleEntry } from '../fhir-interaction.js'
 import { baseOf, recordIn, withoutVersion } from '../full-url.js'
 
 /** An entry of a Bundle, by what other entries can refer to it. */
-export interface ReferableEntry {
+interface ReferableEntry {
   readonly fullUrl?: string | undefined
   /** The type and id in the resource's own content: `Patient/1102`. */
   readonly sentAs?: string | undefined

@@ -11,7 +11,7 @@ import type { ExportSelection, ExportPosition } from './position.js'
 import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
 
 /** What a survey is made with. */
-export interface ExportContext {
+interface ExportContext {
   readonly context: TenantContext
   /** When the export was asked for, ISO 8601. */
   readonly requestedAt: string

@@ -7,7 +7,7 @@ import type { ReferenceSite } from '../writes/references.js'
 export type Targets = Pick<ReadonlyMap<string, string>, 'get'>
 
 /** A resource, and what it refers to. */
-export interface ResolvedRecord { readonly resource: FhirResource, readonly links: readonly ReferenceSite[] }
+interface ResolvedRecord { readonly resource: FhirResource, readonly links: readonly ReferenceSite[] }
 
 /** A resource whose references to records of its import lead to where those are stored. */
 export function resolveLinks ({ resource, links }: ResolvedRecord, targets: Targets): ResolvedRecord {

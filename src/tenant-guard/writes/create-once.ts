@@ -19,7 +19,7 @@ export interface CreateResult {
 }
 
 /** The same with the datastore's answer. */
-export interface WriteResponse extends CreateResult { readonly response: BackendResponse }
+interface WriteResponse extends CreateResult { readonly response: BackendResponse }
 
 /** How often a create is repeated when another one with the same mark interferes. */
 const maxTries = 6

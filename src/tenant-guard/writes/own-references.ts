@@ -18,7 +18,7 @@ export function relativizeReference (text: string, fhirBase: string): string {
 }
 
 /** What a text that may lead to a record is: the text of a Reference, or a primitive of this type. */
-export type LinkKind = 'reference' | 'canonical' | 'url' | 'uri' | 'oid' | 'uuid' | 'xhtml'
+type LinkKind = 'reference' | 'canonical' | 'url' | 'uri' | 'oid' | 'uuid' | 'xhtml'
 
 const linkKinds: ReadonlySet<string> = new Set<LinkKind>(['canonical', 'url', 'uri', 'oid', 'uuid', 'xhtml'])
 
