@@ -45,7 +45,7 @@ export const catalog = {
     status: 401,
     issueType: 'login',
     title: 'Unauthorized',
-    remedy: 'Send your secret key in the x-api-key header.'
+    remedy: 'Send your secret key in the x-api-key header, or as Authorization: Bearer.'
   },
   INVALID_KEY_FORMAT: {
     status: 401,

@@ -25,7 +25,7 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
   const simple = () => ({
     mode: 'server',
     documentation: 'Simple JSON below /v1, with a route for each resource. See /openapi.json.',
-    security: { description: 'A secret key in the x-api-key header' },
+    security: { description: 'A secret key in the x-api-key header, or as Authorization: Bearer' },
     resource: mappings.map(mapping => resourceOf(mapping, mappings))
   })
   const fhirBase = `${facts.url}/v1/fhir`

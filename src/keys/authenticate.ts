@@ -35,13 +35,30 @@ export function authenticator ({ replica, cache, maxStalenessMinutes }: Authenti
 interface PresentedKey { readonly mode: Mode, readonly hash: string }
 
 function presentedKey (rawHeaders: readonly string[]): PresentedKey {
-  const secrets = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'x-api-key')
-  const [secret] = secrets
-  // A variable that was never set is sent as nothing.
-  if (secret === undefined || secrets.every(text => text.trim() === '')) throw refusal('UNAUTHORIZED')
-  const read = secrets.length === 1 ? readSecret(secret) : undefined
-  if (read === undefined) throw refusal('INVALID_KEY_FORMAT', formatError(secrets))
+  const headerKeys = filledValues(rawHeaders, 'x-api-key')
+  const bearerKeys = filledValues(rawHeaders, 'authorization').flatMap(text => bearer.exec(text)?.[1]?.trim() || [])
+  const [secret] = [...headerKeys, ...bearerKeys]
+  if (secret === undefined) throw refusal('UNAUTHORIZED')
+  const error = repeatedKeyError(headerKeys, bearerKeys)
+  const read = error === undefined ? readSecret(secret) : undefined
+  if (read === undefined) throw refusal('INVALID_KEY_FORMAT', error ?? formatError(secret))
   return { mode: read.mode, hash: hashSecret(secret) }
+}
+
+/** Credentials of other schemes than Bearer are those of a proxy on the way, and no key. */
+const bearer = /^bearer(?: +(.*))?$/i
+
+/** The values of the headers of a name, without empty ones: a variable that was never set is sent as nothing. */
+function filledValues (rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((text, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name && text.trim() !== '')
+}
+
+function repeatedKeyError (headerKeys: readonly string[], bearerKeys: readonly string[]): string | undefined {
+  if (headerKeys.length > 1) return 'Send the x-api-key header once.'
+  if (bearerKeys.length > 1) return 'Send the Authorization header once.'
+  return new Set([...headerKeys, ...bearerKeys]).size > 1
+    ? 'Send one key, in x-api-key or after Authorization: Bearer. The two differ.'
+    : undefined
 }
 
 /** Whether a copy that last held everything at a time is complete and young enough to serve; `null` is any age. */
@@ -72,18 +89,16 @@ function isSame (found: KeyRecord, presented: PresentedKey): boolean {
   return found.caller.mode === presented.mode && timingSafeEqual(Buffer.from(found.hash), Buffer.from(presented.hash))
 }
 
-/** What to do about a key that is no key as it was sent; undefined where it cannot be told. */
-function formatError (secrets: readonly string[]): string | undefined {
-  const [text = ''] = secrets
-  if (secrets.length > 1) return 'Send the x-api-key header once.'
+/** What to do about a key that has not the form of one; undefined where the text does not show it. */
+function formatError (text: string): string | undefined {
   if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) {
-    return 'Send the key without quotation marks in x-api-key.'
+    return 'Send the key without quotation marks.'
   }
   if (/^(?:bearer|basic|apikey|token|key)\b[ :=]/i.test(text)) {
-    return 'Send the key alone in x-api-key, without Bearer or another word before it.'
+    return 'Send the key alone in x-api-key, without Bearer or another word before it, or once after Authorization: Bearer.'
   }
   if (/^cg_/.test(text)) {
-    return 'Send a secret key, which begins with svc_test_ or svc_live_, in x-api-key. Tokens of the control plane open no records.'
+    return 'Send a secret key, which begins with svc_test_ or svc_live_. Tokens of the control plane open no records.'
   }
   return undefined
 }
@@ -91,7 +106,7 @@ function formatError (secrets: readonly string[]): string | undefined {
 function refusal (code: FailureCode, message?: string): Failure {
   return new Failure(code, {
     ...(message !== undefined && { message }),
-    headers: { 'www-authenticate': 'ApiKey header="x-api-key"' }
+    headers: { 'www-authenticate': 'ApiKey header="x-api-key", Bearer' }
   })
 }
 

@@ -8,7 +8,7 @@ import { defaultFile, editorSchema, environmentExample, referencePages, withTabl
 import { metricsTable } from '../observability/metrics/declarations.js'
 import { policyTable } from '../tenant-guard/policy-table.js'
 
-const root = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const json = (value: unknown) => JSON.stringify(value, null, 2) + '\n'
 
 function writePage (path: string, tables: Readonly<Record<string, string>>): void {

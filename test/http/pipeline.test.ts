@@ -166,10 +166,31 @@ t.test('the metadata need no key, and come bare for a client that would rather h
   t.equal((await inject({ url: '/v1/metadata', headers: { accept: 'text/xml' } })).statusCode, 406)
 })
 
+t.test('Authorization: Bearer opens simple records, raw FHIR and jobs as x-api-key does, and not the dashboard', async t => {
+  const { inject, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const { secret: other } = await createKey()
+  const headers = { authorization: `Bearer ${secret}` }
+  for (const url of ['/v1/patients', '/v1/fhir/Patient', '/v1/fhir/metadata', '/v1/bulk/jobs', '/v1/metadata']) {
+    t.equal((await inject({ url, headers })).statusCode, 200, url)
+    t.equal((await inject({ url, headers: { ...headers, 'x-api-key': secret } })).statusCode, 200, url)
+  }
+  for (const url of ['/v1/patients', '/v1/fhir/Patient', '/v1/bulk/jobs']) {
+    t.equal((await inject({ url, headers: { ...headers, 'x-api-key': other } })).statusCode, 401, url)
+    t.equal((await inject({ url, headers: { authorization: `Basic ${secret}` } })).statusCode, 401, url)
+  }
+  const created = await inject({ method: 'POST', url: '/v1/patients', headers, payload: { firstName: 'A', lastName: 'B' } })
+  t.equal(created.statusCode, 201)
+  const dashboard = await inject({ url: '/dashboard', headers })
+  t.strictSame([dashboard.statusCode, dashboard.headers.location], await inject('/dashboard').then(
+    ({ statusCode, headers }) => [statusCode, headers.location]
+  ))
+})
+
 t.test('the log names the route and the key, and holds no secret, id, name or query', async t => {
   const { inject, createKey, logged } = await startGateway(t)
   const { secret, keyId, tenantId } = await createKey()
-  const headers = { 'x-api-key': secret, authorization: 'Bearer s3cret', cookie: 'a=s3cret', 'x-request-id': 'mine' }
+  const headers = { 'x-api-key': secret, authorization: 'Basic s3cret', cookie: 'a=s3cret', 'x-request-id': 'mine' }
   await inject({ url: '/v1/patients/s3cret-id?_x=s3cret', headers })
   await inject({ url: '/v1/patients?lastName=s3cret', headers })
   await inject({
@@ -186,6 +207,8 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
   })
   await inject({ url: '/v1/s3cret/%', headers })
   await inject({ url: '/v1/patients', headers: { 'x-api-key': `${secret}x` } })
+  await inject({ url: '/v1/patients', headers: { ...headers, authorization: 'Bearer s3cret' } })
+  await inject({ url: '/v1/patients', headers: { authorization: `Bearer ${secret}` } })
   await inject({ url: '/s3cret', headers })
   const lines = logged()
   t.notMatch(JSON.stringify(lines), 's3cret')

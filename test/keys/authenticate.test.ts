@@ -80,7 +80,7 @@ t.test('a good key says who calls', async t => {
 
 t.test('a request without a key is UNAUTHORIZED', async t => {
   const keys = withOrganization(t)
-  await t.rejects(keys.checkHeaders(['Host', 'x-api-key', 'Authorization', 'Bearer x']), {
+  await t.rejects(keys.checkHeaders(['Host', 'x-api-key', 'Authorization', 'Basic dTpw']), {
     code: 'UNAUTHORIZED',
     status: 401,
     headers: { 'www-authenticate': /x-api-key/ }
@@ -97,9 +97,39 @@ t.test('two keys, or one that is no key, are INVALID_KEY_FORMAT without a look-u
     ['x-api-key', secret + 'a'],
     ['x-api-key', 'a'.repeat(16_000)],
     ['x-api-key', secret.replace('test', 'live')],
-    ['x-api-key', `Bearer ${secret}`]
+    ['x-api-key', `Bearer ${secret}`],
+    ['Authorization', `Bearer ${secret}`, 'authorization', `Bearer ${secret}`],
+    ['Authorization', `Bearer Bearer ${secret}`],
+    ['Authorization', 'Bearer x']
   ]) {
     await t.rejects(keys.checkHeaders(headers), { code: 'INVALID_KEY_FORMAT', status: 401 })
+  }
+  t.equal(keys.lookups(), 0)
+})
+
+t.test('a tool that can send nothing but Authorization: Bearer is known by its key', async t => {
+  const keys = withOrganization(t)
+  const { secret } = keys.addKey('live')
+  for (const headers of [
+    ['Authorization', `Bearer ${secret}`],
+    ['authorization', `bearer ${secret}`],
+    ['x-api-key', '', 'Authorization', `Bearer ${secret}`],
+    ['x-api-key', secret, 'Authorization', 'Bearer'],
+    ['x-api-key', secret, 'Authorization', `Bearer ${secret}`],
+    ['x-api-key', secret, 'Authorization', 'Basic dTpw']
+  ]) t.match(await keys.checkHeaders(headers), { keyId: 'key-2' }, headers.join(' '))
+})
+
+t.test('a key in x-api-key and another one after Authorization: Bearer are refused with 401, whichever is valid', async t => {
+  const keys = withOrganization(t)
+  const { secret } = keys.addKey('live')
+  const { secret: other } = keys.addKey('live')
+  for (const [header, bearer] of [[secret, other], [secret, 'x'], ['x', secret], [newSecret('live'), secret]] as const) {
+    await t.rejects(keys.checkHeaders(['x-api-key', header, 'Authorization', `Bearer ${bearer}`]), {
+      code: 'INVALID_KEY_FORMAT',
+      status: 401,
+      message: /Send one key/
+    })
   }
   t.equal(keys.lookups(), 0)
 })
@@ -179,6 +209,8 @@ t.test('over HTTP the plugin knows the caller, and no answer or log line holds t
 
   const good = await request(`${url}/who`, { headers: { 'x-api-key': secret } })
   t.match(await good.body.json(), { keyId: 'key-2', tenantId: 'org-a' })
+  const bearer = await request(`${url}/who`, { headers: { authorization: `Bearer ${secret}` } })
+  t.match(await bearer.body.json(), { keyId: 'key-2', tenantId: 'org-a' })
   const missing = await request(`${url}/nowhere`)
   t.equal(missing.statusCode, 401, 'an unknown path is authenticated too')
   t.match(missing.headers['www-authenticate'], /x-api-key/)

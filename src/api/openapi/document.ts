@@ -29,7 +29,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     openapi: '3.1.1',
     info: { title: 'clinigate', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
     servers: [{ url }],
-    security: [{ key: [] }],
+    security: [{ key: [] }, { bearer: [] }],
     tags: [...mappings.map(tagOf), bulkTag, serviceTag],
     paths: Object.assign(
       {},
@@ -40,7 +40,8 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     ),
     components: {
       securitySchemes: {
-        key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' }
+        key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The same key after `Authorization: Bearer`.' }
       },
       headers: headerComponents,
       parameters,
@@ -52,7 +53,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
 
 const description = `Clinical records as simple JSON, stored as FHIR R4.
 
-Every request needs a secret key in \`x-api-key\`. Every response is an envelope with \`data\` and \`meta\`. \`meta\` contains the request id and the rate limits, which are also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`. Errors explain with \`code\`, \`message\` and \`issues\` what to do.
+Every request needs a secret key in \`x-api-key\`, or after \`Authorization: Bearer\`; both at once only if they are the same. Every response is an envelope with \`data\` and \`meta\`. \`meta\` contains the request id and the rate limits, which are also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`. Errors explain with \`code\`, \`message\` and \`issues\` what to do.
 
 A body with any invalid or unknown field is rejected, and the error names every such field. Wherever \`GET\` is supported, \`HEAD\` is too.
 

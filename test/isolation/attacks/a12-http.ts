@@ -29,12 +29,34 @@ export const http = section([
     hides: ['{ownKey}']
   },
   {
-    row: 'A12 key elsewhere',
+    row: 'A12 key as Bearer',
     send: 'GET /Patient/{own}',
     as: 'nobody',
     headers: ['authorization: Bearer {ownKey}'],
-    status: [400, 401],
+    status: 200,
+    shows: ['{ownMark}'],
     hides: ['{ownKey}']
+  },
+  {
+    row: 'A12 key as Bearer',
+    send: 'GET /Patient/{stranger}',
+    as: 'nobody',
+    headers: ['authorization: Bearer {ownKey}'],
+    status: 404,
+    hides: ['{ownKey}']
+  },
+  {
+    row: 'A12 two keys',
+    send: 'GET /Patient/{own}',
+    headers: ['authorization: Bearer {ownKeyAsLive}'],
+    status: 401
+  },
+  {
+    row: 'A12 two keys',
+    send: 'GET /Patient/{own}',
+    headers: ['authorization: Bearer evil.example'],
+    status: 401,
+    hides: ['evil.example']
   },
   {
     row: 'A12 key of the other mode',

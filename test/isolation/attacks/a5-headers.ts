@@ -24,7 +24,7 @@ const hostile = [
   'x-forwarded-for: 127.0.0.1',
   'forwarded: host=evil.example',
   'cookie: JSESSIONID=x',
-  'authorization: Bearer evil.example',
+  'authorization: Basic evil.example',
   'x-ms-profile-validation: true',
   'x-bundle-processing-logic: parallel',
   'x-provenance: {"resourceType":"Provenance","target":[{"reference":"Patient/{theirs}"}]}',
