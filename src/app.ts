@@ -64,7 +64,7 @@ export interface GatewayOptions
   readonly openRoutes?: readonly FastifyPluginAsync[]
   /** Raw FHIR, below `/v1/fhir`. */
   readonly fhir: FastifyPluginAsync
-  /** The answers to OPTIONS there, which take no API key. */
+  /** The responses to OPTIONS there, which take no API key. */
   readonly fhirOptions: FastifyPluginAsync
 }
 
@@ -174,7 +174,7 @@ async function authenticatedRoutes (
   await scope.register(options.fhir, { prefix: '/fhir' })
 }
 
-/** The simple resources, and everything else that answers in the envelope. */
+/** The simple resources, and everything else that responds in the envelope. */
 async function envelopeRoutes (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)

@@ -34,7 +34,7 @@ export interface OpenBulk {
   readonly running: () => number
 }
 
-/** Asking for jobs that fails so often, for some minutes, is worth a look. */
+/** Requesting jobs that fails so often, for some minutes, is worth a look. */
 const noticedFailures = 7
 
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */

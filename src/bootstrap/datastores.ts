@@ -112,7 +112,7 @@ function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (t
   }
   const shares = new TenantConcurrency()
   const max = shareOf(config, backend)
-  // Outside of the share, where nothing waits for those that wait for an answer.
+  // Outside of the share, where nothing waits for those that wait for a response.
   const ways = new LRUCache<string, Backend>({
     max: maxWays,
     memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, max))
@@ -167,7 +167,7 @@ interface States {
 }
 
 /**
- * By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the
+ * By what they serve, because the names of dedicated datastores may be those of customers, and anybody may request the
  * health.
  */
 function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'],

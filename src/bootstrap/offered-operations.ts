@@ -5,7 +5,7 @@ import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities
 
 /** Nobody waits longer for a statement, because a datastore does not say what it can do. */
 const timeoutMs = 2_000
-/** How long an answer serves, so that a datastore that does not say it is not asked at each request. */
+/** How long a response serves, so that a datastore that does not say it is not asked at each request. */
 const refreshMs = 10_000
 
 type Known = ReadonlyArray<Capabilities | undefined>

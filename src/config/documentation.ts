@@ -4,7 +4,7 @@ import { allSettings, type PropertySchema, type Setting } from './environment.js
 
 /**
  * A page with each of these tables between its markers, `<!-- config:start -->` and `<!-- config:end -->`; without them
- * it stays as it is.
+ * it stays unchanged.
  */
 export function withTables (text: string, tables: Readonly<Record<string, string>>): string {
   return Object.entries(tables).reduce((written, [name, table]) => between(written, name, table), text)

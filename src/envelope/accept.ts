@@ -35,7 +35,7 @@ const toForms = (type: string): readonly string[] =>
     fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`)
   )
 
-/** Made once for each list of types: every response asks for those of its route. */
+/** Made once for each list of types: every response requests those of its route. */
 const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
 
 function formsOfTypes (types: readonly string[]): ReadonlyMap<string, string> {

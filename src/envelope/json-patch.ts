@@ -33,7 +33,7 @@ type Holder = Record<string, unknown> | unknown[]
 interface PointerTarget { readonly holder: Holder, readonly token: string }
 
 /**
- * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays as it is.
+ * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays unchanged.
  * @throws {Failure} BAD_REQUEST for what is no patch, VALIDATION_ERROR for one that cannot be applied to this value
  */
 export function applyPatch (body: readonly unknown[], value: unknown): unknown {
@@ -57,8 +57,8 @@ export function applyPatch (body: readonly unknown[], value: unknown): unknown {
 }
 
 /**
- * The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays as
- * it is.
+ * The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays
+ * unchanged.
  */
 export function namesIn (body: readonly unknown[]): readonly string[] {
   const changing = body.filter(isOperation).filter(({ op }) => op !== 'test')

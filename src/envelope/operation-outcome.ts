@@ -13,7 +13,7 @@ export function outcomeOf ({ code, message, issues }: Failure): OperationOutcome
   return { resourceType: 'OperationOutcome', issue: issues.length > 0 ? issues : [full] }
 }
 
-/** An OperationOutcome that confirms a success, for a client that asks for one. */
+/** An OperationOutcome that confirms a success, for a client that requests one. */
 export function successOutcome (diagnostics: string): OperationOutcome {
   return { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational', diagnostics }] }
 }

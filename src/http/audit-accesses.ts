@@ -26,8 +26,8 @@ export interface AuditAccessesOptions { readonly accounts?: AccessAuditSink }
 
 /**
  * Records what each request of a known caller did to which records: a line for each access, or one for a request
- * without any.
- * If that is required, an answer waits for its lines, and requests are refused while lines can't be written.
+ * without any. If that is required, a response waits for its lines, and requests are refused while lines can't be
+ * written.
  */
 export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) => {
   if (accounts === undefined) return
@@ -43,7 +43,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
   })
   app.addHook('onSend', async (request, reply, payload) => {
     const { accesses } = request
-    // An answer that replaces another one is not a second access.
+    // A response that replaces another one is not a second access.
     if (accesses === undefined) return payload
     request.accesses = undefined
     const written = Promise.all(

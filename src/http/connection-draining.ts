@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Readiness } from './readiness.js'
 
 /**
- * Ends connections before the server closes, by a header in each answer, and while it does. A connection whose answer
+ * Ends connections before the server closes, by a header in each response, and while it does. A connection whose answer
  * had begun before gets no such header, and would delay the end for as long as an idle one may last.
  */
 export const drainConnections = fp<{ readonly readiness: Readiness }>(async (app, { readiness }) => {
@@ -13,7 +13,7 @@ export const drainConnections = fp<{ readonly readiness: Readiness }>(async (app
   })
   app.addHook('onRequest', async (_, reply) => { if (readiness.isLeaving) reply.header('connection', 'close') })
   app.addHook('onResponse', async () => {
-    // The connection is idle once the server has seen the answer's end, too.
+    // The connection is idle once the server has seen the response's end, too.
     if (isClosing) setImmediate(() => app.server.closeIdleConnections())
   })
 }, { name: 'let-go', fastify: '5.x' })

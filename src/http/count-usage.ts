@@ -9,15 +9,14 @@ import { resourceTypes } from '../tenant-guard/resource-types.js'
 export type CountUsage = (use: UsageEvent, at: string) => void
 
 /**
- * Counts every request of a known caller once, when its answer is made. One whose client did not wait for the answer
- * counts too:
- * the work was done. Nothing of the URL, an id or a body is in what is counted; all words are those of our routes and
- * of R4.
+ * Counts every request of a known caller once, when its response is made. One whose client did not wait for the
+ * response counts too: the work was done. Nothing of the URL, an id or a body is in what is counted; all words are
+ * those of our routes and of R4.
  */
 export const usageMetering = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
   app.decorateRequest('isCounted', false)
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Authentication has refused callers without an organization; an answer that can't be sent is followed by another
+    // Authentication has refused callers without an organization; a response that can't be sent is followed by another
     // one.
     if (request.caller !== undefined && !request.isCounted) {
       request.isCounted = true

@@ -12,8 +12,8 @@ import { onResponseEnd } from './on-response-end.js'
 export interface MeasureRequestsOptions { readonly onCompleted?: (request: CompletedRequest) => void }
 
 /**
- * Measures each request once, when its answer is sent or its client has left. Labels come from our routes and R4, never
- * from the URL, headers or body.
+ * Measures each request once, when its response is sent or its client has left. Labels come from our routes and R4,
+ * never from the URL, headers or body.
  */
 export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onCompleted }) => {
   if (onCompleted === undefined) return

@@ -57,7 +57,7 @@ async function fhirMetadata (
 }
 
 /**
- * `mode` asks for other documents, which a client must not take this one for:
+ * `mode` requests other documents, which a client must not take this one for:
  * http://hl7.org/fhir/R4/http.html#capabilities
  */
 function requireFullStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 
-/** The most requests on one connection that may wait for an answer. */
+/** The most requests on one connection that may wait for a response. */
 const maxPipelined = 256
 
 /**
- * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and
+ * Cuts off a client that goes on sending requests on one connection and takes no responses: Node reads them all, and
  * since answers keep their order, everything after a slow one would be held in memory. When a connection ends, so do
- * all of its answers.
+ * all of its responses.
  */
 export const limitPipelining = fp(async app => {
   const connections = new WeakMap<Socket, Set<ServerResponse>>()
@@ -16,7 +16,7 @@ export const limitPipelining = fp(async app => {
     const pending = connections.get(socket) ?? endedWith(socket)
     connections.set(socket, pending)
     if (pending.size === maxPipelined) socket.destroy()
-    // Requests that were read before their connection ended have nobody to answer.
+    // Requests that were read before their connection ended have no client to respond to.
     if (socket.destroyed) {
       end(reply.raw)
       return reply.hijack()
@@ -28,7 +28,7 @@ export const limitPipelining = fp(async app => {
 }, { name: 'bound-pipelining', fastify: '5.x' })
 
 /**
- * Node itself ends the first answer of a connection alone, and who waits for the end of those after it would wait for
+ * Node itself ends the first response of a connection alone, and who waits for the end of those after it would wait for
  * ever.
  */
 function end (response: ServerResponse): void {

@@ -20,12 +20,12 @@ export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs
   raw.once('close', () => clearTimeout(timer))
 }
 
-/** How long after the answer the rest of a body is read, in milliseconds. */
+/** How long after the response the rest of a body is read, in milliseconds. */
 const lingeringMs = 10_000
 
 /**
- * Reads what a client still sends after its answer, and drops it: a client that sends everything before it reads gets
- * to the answer (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not
+ * Reads what a client still sends after its response, and drops it: a client that sends everything before it reads gets
+ * to the response (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not
  * ended after a while is cut off.
  */
 export function drainRequestBody ({ raw }: FastifyRequest, { raw: response }: FastifyReply, ms = lingeringMs): void {

@@ -53,7 +53,7 @@ export function serverOptions ({
     },
     // An upload of any size takes as long as it keeps coming; the pipeline bounds the time of all other bodies.
     requestTimeout: 0,
-    // Longer than any datastore may take, so that a client gets an answer and not a broken connection.
+    // Longer than any datastore may take, so that a client gets a response and not a broken connection.
     connectionTimeout: 300_000,
     // Longer than the 60 seconds after which load balancers let go of a connection.
     keepAliveTimeout: 72_000,

@@ -76,7 +76,7 @@ export async function ifExists<T> (reading: Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** The answer to a repeated create whose record was deleted. */
+/** The response to a repeated create whose record was deleted. */
 export function deletedSince (): Failure {
   return new Failure('CONFLICT', {
     message: 'The record that this request created was deleted since. To create it again, use a new Idempotency-Key.'

@@ -125,7 +125,7 @@ function sendZipped (reply: FastifyReply, file: Readable): FastifyReply {
 }
 
 /**
- * The part that a client asks for, RFC 9110, section 14; undefined is the whole. Several parts at once, and a part of a
+ * The part that a client requests, RFC 9110, section 14; undefined is the whole. Several parts at once, and a part of a
  * file that is no longer the one meant, are answered with the whole.
  * @throws {Failure} RANGE_NOT_SATISFIABLE
  */

@@ -34,7 +34,7 @@ export interface ReadRange {
  */
 export interface JobFiles {
   /**
-   * Opens a file to write on from a place, which cuts off what is behind it; 0 begins anew. With its mark, only as it
+   * Opens a file to write on from a place, which cuts off what is behind it; 0 begins again. With its mark, only as it
    * was then.
    */
   write: (name: string, from?: number, mark?: string) => Promise<FileWriter>

@@ -45,7 +45,7 @@ export class JobRunner {
     return this.#running.size
   }
 
-  /** How often asking for a job failed since it last succeeded. */
+  /** How often requesting a job failed since it last succeeded. */
   get failures (): number {
     return this.#failures
   }

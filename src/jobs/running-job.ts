@@ -45,7 +45,7 @@ export class RunningJob {
   /** Resolves when the job was let go of; never throws. */
   readonly done: Promise<void>
 
-  /** Starts at once. `claimedAt` is when it was asked for, by the engine's clock. */
+  /** Starts at once. `claimedAt` is when it was requested, by the engine's clock. */
   constructor (claimed: ClaimedJob, parts: RunningJobParts, claimedAt: number) {
     this.#claimed = claimed
     this.#parts = parts
@@ -138,7 +138,7 @@ export class RunningJob {
   }
 
   /**
-   * Counts from when it was asked for, and less than the lease, so that this worker is gone before another one comes.
+   * Counts from when it was requested, and less than the lease, so that this worker is gone before another one comes.
    */
   #hold (since: number): void {
     this.#heldUntil = since + this.#parts.leaseMs * 0.8

@@ -113,7 +113,7 @@ function refusal (code: FailureCode, message?: string): Failure {
 /** What the plugin {@link authenticate} needs; `now` is the wall clock. */
 interface AuthenticateOptions {
   readonly authenticate: Authenticate
-  /** Told of each request whose key is refused with 401; what it throws is the answer in its place. */
+  /** Told of each request whose key is refused with 401; what it throws is the response in its place. */
   readonly onRefused?: (request: FastifyRequest) => Promise<void>
   readonly now: () => Date
 }

@@ -47,7 +47,7 @@ export class KeyCache {
     this.#misses++
     const generation = this.#generation
     const found = await this.#lookup(hash)
-    // A change that came during the look-up may have made its answer old: it serves this request, but isn't kept.
+    // A change that came during the look-up may have made its response old: it serves this request, but isn't kept.
     if (generation === this.#generation) this.#hold(hash, found, now)
     return found
   }

@@ -42,7 +42,7 @@ export class Replica {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
   readonly #apply: (batch: Batch, now: Date) => InvalidatedKeys
-  /** Those that were asked for since the last batch. */
+  /** Those that were requested since the last batch. */
   readonly #organizations = new LRUCache<string, Pick<OrganizationState, 'plan' | 'overage'>>({ max: 1_000 })
   #syncedAt: number | undefined
 

@@ -52,7 +52,7 @@ export class FairConcurrencyLimiter {
     return this.#pools.size
   }
 
-  /** Asks for a place. There is none if the queue is full, or does not move fast enough. */
+  /** Requests a place. There is none if the queue is full, or does not move fast enough. */
   acquire (pool: QuotaScope): Permit {
     const held = this.#find(pool)
     if (held.queue.size === 0 && this.#hasRoom(held)) return this.#begin(held)

@@ -16,7 +16,7 @@ interface Quota {
   readonly taken: QuotaReservation
   /** Whether it is above the quota and billed. Decided when the request arrives. */
   readonly isOverage: boolean
-  /** Whether it is served above the quota without being counted, since it asks for something already paid for. */
+  /** Whether it is served above the quota without being counted, since it requests something already paid for. */
   readonly isFree: boolean
   readonly end: MonthEnd
 }

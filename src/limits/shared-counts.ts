@@ -40,7 +40,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
   let isDown = false
   let restsUntil = 0
   const succeeded = () => {
-    // This may be the late answer to a query from before the failure.
+    // This may be the late response to a query from before the failure.
     if (!isDown || clock() < restsUntil) return
     log.info('the shared rate limit counts are available again; requests are counted across all gateways')
     isDown = false

@@ -15,7 +15,7 @@ const packages = ['@fastify/otel', '@opentelemetry/api', '@opentelemetry/exporte
   '@opentelemetry/resources', '@opentelemetry/sdk-trace-node']
 
 /**
- * Whether the variables of OpenTelemetry ask for traces:
+ * Whether the variables of OpenTelemetry request traces:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 export function isTracingEnabled (

@@ -10,8 +10,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * The fields with each bare id that may mean one of several types, and each id of a definition that is referred to by
- * its URL, looked up among the tenant's own records. An id that is none of them stays as it is, and is refused with the
- * other references.
+ * its URL, looked up among the tenant's own records. An id that is none of them stays unchanged, and is refused with
+ * the other references.
  */
 export async function resolveReferences (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
   const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {

@@ -8,7 +8,7 @@ import { replaceTexts } from './references.js'
 
 /**
  * Runs a batch, each entry for itself, or a transaction, all entries or none.
- * @param isVerbose whether the answer shows what was written, not only where.
+ * @param isVerbose whether the response shows what was written, not only where.
  * @throws {FhirError} for a transaction with the first reason.
  */
 export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean): FhirResource {

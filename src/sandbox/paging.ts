@@ -4,7 +4,7 @@ import { invalid } from './outcome.js'
 /** A query parameter, decoded; several may have one name. */
 export type QueryParameter = readonly [name: string, value: string]
 
-/** Which part of a result of so many was asked for, and how its server tells the place of the next. */
+/** Which part of a result of so many was requested, and how its server tells the place of the next. */
 interface PageRange {
   readonly offset: number
   readonly count: number

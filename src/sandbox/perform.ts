@@ -9,7 +9,7 @@ import { search } from './search.js'
 import { nextVersion, stamped } from './stamp.js'
 import type { Version } from './store.js'
 
-/** An answer. `version` is the stored one that it shows, if any. */
+/** A response. `version` is the stored one that it shows, if any. */
 export interface SandboxResponse {
   readonly status: number
   /** FHIR JSON; empty where there is nothing to say. */
@@ -20,7 +20,7 @@ export interface SandboxResponse {
 type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
 /**
- * Does what a request asks for. Writes belong inside a transaction of the store.
+ * Does what a request requests. Writes belong inside a transaction of the store.
  * @throws {FhirError}
  */
 export function perform (sandbox: Sandbox, interaction: Interaction): SandboxResponse {

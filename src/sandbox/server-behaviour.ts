@@ -7,7 +7,7 @@ export interface ServerBehaviour {
   readonly pages: 'offset' | 'token'
   /** What an update does to tags and security labels that it does not name. */
   readonly labels: 'kept' | 'replaced'
-  /** Whether a page says how many records match, or only an answer to `_summary=count`, or none. */
+  /** Whether a page says how many records match, or only a response to `_summary=count`, or none. */
   readonly totals: 'on pages' | 'counted apart' | 'never'
   /** Whether `Prefer: return=…` is obeyed; otherwise a write is answered without the record. */
   readonly writesShow: 'as preferred' | 'nothing'

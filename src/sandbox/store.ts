@@ -179,7 +179,7 @@ function open (file: string): Database.Database {
   throw new Error(`the sandbox file has version ${version}, this program needs ${schemaVersion}: move the file away`)
 }
 
-/** `keys` is a JSON array; `type`, when given, is that of the resource pointed to. */
+/** `keys` is a JSON array; `type`, when present, is that of the resource pointed to. */
 interface Hop { keys: string, parameter: string, type: string | null }
 
 function prepare (db: Database.Database) {

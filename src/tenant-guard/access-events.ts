@@ -15,7 +15,7 @@ export type AccessEventOutcome = 'stored' | 'refused' | 'again'
  * that. Storing an event again changes nothing. The events contain no literal references, so there is nothing to look
  * up.
  * @returns what became of each, in the same order
- * @throws {Failure} 5xx for trouble with the datastore; then they may be sent again
+ * @throws {Failure} 5xx for an error of the datastore; then they may be sent again
  */
 export async function storeAccessEvents (
   context: TenantContext,

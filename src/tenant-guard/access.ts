@@ -40,7 +40,7 @@ export async function withAccessReport<T> (
 
 /** The access of an interaction that succeeded. */
 export function accessOf ({ kind, type, id }: AccessedRecords, shown: readonly string[]): Access {
-  // A record that was created, or found by criteria, is the only one of the answer.
+  // A record that was created, or found by criteria, is the only one of the response.
   const own =
     typeof id === 'string'
       ? id

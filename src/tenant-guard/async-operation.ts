@@ -6,9 +6,9 @@ import { sendRequest, unexpectedResponse, type TenantContext } from './tenant-co
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
 
 /**
- * Starts an operation of the datastore's that runs after the answer: http://hl7.org/fhir/R4/async.html.
+ * Starts an operation of the datastore's that runs after the response: http://hl7.org/fhir/R4/async.html.
  * @param reason for the log, if the datastore answers in no known way
- * @returns the answer that accepts it, with the URL of its status in `content-location`; undefined if the datastore
+ * @returns the response that accepts it, with the URL of its status in `content-location`; undefined if the datastore
  * does not offer it
  */
 export async function kickOff (
@@ -27,7 +27,7 @@ export async function kickOff (
 }
 
 /**
- * Asks for the status of an operation. @returns undefined once it has failed: HAPI answers 500 then, however often it
+ * Requests the status of an operation. @returns undefined once it has failed: HAPI responds 500 then, however often it
  * is asked
  */
 export async function operationStatus (context: TenantContext, path: string): Promise<BackendResponse | undefined> {

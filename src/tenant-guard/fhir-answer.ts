@@ -1,11 +1,11 @@
 import type { StoredResource } from '../mappings/fhir.js'
 
-/** The answer to an interaction of raw FHIR: every record in it is the tenant's, and every URL the gateway's. */
+/** The response to an interaction of raw FHIR: every record in it is the tenant's, and every URL the gateway's. */
 export interface FhirResponse {
   readonly status: 200 | 201 | 204
   /** JSON text; absent where there is nothing to show. */
   readonly body?: string
-  /** The record that the answer is about, if it is a single one; its version, time and id go into the headers. */
+  /** The record that the response is about, if it is a single one; its version, time and id go into the headers. */
   readonly record?: StoredResource
   /** The records of a Bundle that is shown, as `Type/id`. */
   readonly shown?: () => readonly string[]

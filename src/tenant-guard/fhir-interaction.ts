@@ -5,7 +5,7 @@ import type { ExportRequest } from '../jobs/model/job.js'
 import type { CreateOnce, Include, Interaction, Read, SearchParameter, Trace, VersionRead } from './interaction.js'
 
 /**
- * What a request of raw FHIR asks for, beyond the interactions of the simple resources. Names are those of
+ * What a request of raw FHIR requests, beyond the interactions of the simple resources. Names are those of
  * http://hl7.org/fhir/R4/http.html.
  */
 export type FhirInteraction =
@@ -77,7 +77,7 @@ export interface FhirSearch {
 
 export interface FhirCreate { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
 
-/** `version`, when given, is the client's If-Match. */
+/** `version`, when present, is the client's If-Match. */
 export interface FhirUpdate {
   readonly kind: 'update'
   readonly type: string
@@ -160,7 +160,7 @@ export interface Terminology {
 /** Many records at once, collected by a job: http://hl7.org/fhir/uv/bulkdata/ */
 export interface Export {
   readonly kind: 'export'
-  /** Where it was asked for; a group is named by its id. */
+  /** Where it was requested; a group is named by its id. */
   readonly type: 'Bundle' | 'Patient' | 'Group'
   readonly id?: string
   /** What is to be exported, but for the URL. */
@@ -181,7 +181,7 @@ export interface Batch {
   readonly kind: 'batch'
   readonly type: 'Bundle'
   readonly entries: ReadonlyArray<BundleEntry | { readonly failure: Failure }>
-  /** Whether the answer shows the records that were written. */
+  /** Whether the response shows the records that were written. */
   readonly showsWritten: boolean
 }
 
@@ -192,6 +192,6 @@ export interface Transaction {
   readonly entries: readonly BundleEntry[]
   /** References that name a record by criteria, `Patient?identifier=…`, by their texts. */
   readonly references: ReadonlyMap<string, Criteria>
-  /** Whether the answer shows the records that were written. */
+  /** Whether the response shows the records that were written. */
   readonly showsWritten: boolean
 }

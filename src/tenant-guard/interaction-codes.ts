@@ -20,7 +20,7 @@ export interface InteractionCode {
    * http://hl7.org/fhir/R4/valueset-audit-event-action.html
    */
   readonly action: 'C' | 'R' | 'U' | 'D' | 'E'
-  /** Whether its answer is a list of records. */
+  /** Whether its response is a list of records. */
   readonly isList: boolean
 }
 

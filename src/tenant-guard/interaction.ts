@@ -97,7 +97,7 @@ export interface Trace {
   readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>
 }
 
-/** `version`, when given, is the client's If-Match. */
+/** `version`, when present, is the client's If-Match. */
 export interface Delete {
   readonly kind: 'delete'
   readonly type: string

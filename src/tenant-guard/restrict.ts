@@ -67,7 +67,7 @@ export const strictHandling = { prefer: 'handling=strict' }
 
 /**
  * The shape of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned
- * whole, because HAPI would apply `_elements` to its answer, which is a Bundle too.
+ * whole, because HAPI would apply `_elements` to its response, which is a Bundle too.
  */
 export const identityElements = (type: string, elements: readonly string[] = []): readonly SearchParameter[] =>
   type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]

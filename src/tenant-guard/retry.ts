@@ -38,7 +38,7 @@ export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => 
   }
 }
 
-/** Whether an answer was too large or came too late, so that a smaller page may succeed. */
+/** Whether a response was too large or came too late, so that a smaller page may succeed. */
 export function isResponseTooLarge (error: unknown): boolean {
   if (!(error instanceof Failure)) return false
   return (
@@ -70,7 +70,7 @@ function secondsToWait (failure: Failure, { attempt, request, hasResponded }: At
   return isWorthwhile && attempt <= maxRepeats ? attempt : undefined
 }
 
-/** A broken connection or a 5xx status; not a refused credential, a redirect or an answer that is not FHIR. */
+/** A broken connection or a 5xx status; not a refused credential, a redirect or a response that is not FHIR. */
 function isOfTheServer (failure: Failure): boolean {
   return (statusOf(failure) ?? 500) >= 500
 }

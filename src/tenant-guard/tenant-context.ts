@@ -32,7 +32,7 @@ export interface TenantContext {
 
 /** A datastore answered what it never should, so an operator must look into it. Names no record. */
 export interface Incident {
-  /** A match, or the answer to a write, without the tenant's tag alone; a change that brought a record into being. */
+  /** A match, or the response to a write, without the tenant's tag alone; a change that brought a record into being. */
   readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
   readonly interaction: InteractionKind
   readonly type: string
@@ -69,7 +69,7 @@ export function cursorBinding (
   return { tenant: tenant.id, mode, datastore: backend.name, route, type }
 }
 
-/** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */
+/** The tenant's record in a response, remembered as its own; undefined when the response holds anything else. */
 export function verifyAndRememberOwned (
   context: TenantContext,
   value: unknown,
@@ -81,14 +81,14 @@ export function verifyAndRememberOwned (
 }
 
 /**
- * The JSON of an answer, in which numbers keep their text.
+ * The JSON of a response, in which numbers keep their text.
  * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
  */
 export function jsonOf (response: BackendResponse, message?: string): unknown {
   return parsed(response, parseStored, message)
 }
 
-/** The JSON of an answer that is passed on as text, for the checks alone: its numbers are JavaScript's. */
+/** The JSON of a response that is passed on as text, for the checks alone: its numbers are JavaScript's. */
 export function checkedJsonOf (response: BackendResponse): unknown {
   return parsed(response, JSON.parse)
 }
@@ -105,7 +105,7 @@ function parsed (response: BackendResponse, parse: (text: string) => unknown, me
   }
 }
 
-/** The failure for an answer that this interaction should never get. */
+/** The failure for a response that this interaction should never get. */
 export function unexpectedResponse (response: BackendResponse, reason: string): Failure {
   return new Failure('BACKEND_ERROR', { cause: { ...failureCause(response), reason } })
 }
@@ -115,7 +115,7 @@ export function notFound (): Failure {
   return new Failure('NOT_FOUND')
 }
 
-/** What the log may say about an answer: its status and HAPI's error codes, but none of its text. */
+/** What the log may say about a response: its status and HAPI's error codes, but none of its text. */
 export function failureCause ({ status, body }: BackendResponse): { status: number, code?: string } {
   const codes = body.match(/HAPI-\d{4}/g)
   return codes === null ? { status } : { status, code: codes.join(' ') }

@@ -11,8 +11,8 @@ interface Expected {
 }
 
 /**
- * The one check of every record in a datastore's answer: it must have the type and id that were requested, and exactly
- * one tag of the tenant system, the tenant's own.
+ * The one check of every record in a datastore's response: it must have the type and id that were requested, and
+ * exactly one tag of the tenant system, the tenant's own.
  * @returns undefined for anything else, which must not be shown
  */
 export function verifyOwned (value: unknown, { tenant, type, id }: Expected): StoredResource | undefined {

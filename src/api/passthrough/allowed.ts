@@ -57,7 +57,7 @@ const tests = ({ patch }: Pick<Patch, 'patch'>): boolean =>
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What a request of raw FHIR asks for, in words of R4; undefined until it was understood. */
+    /** What a request of raw FHIR requests, in words of R4; undefined until it was understood. */
     understood: { readonly kind: FhirInteraction['kind'] | 'import', readonly type: string } | undefined
   }
 }

@@ -9,7 +9,7 @@ import type { FhirRequest } from './fhir-request.js'
 export interface Content { readonly bytes: Buffer, readonly type: string }
 
 /**
- * Whether a read of a Binary asks for its content, which R4 gives to whoever does not name a media type of FHIR:
+ * Whether a read of a Binary requests its content, which R4 gives to whoever does not name a media type of FHIR:
  * http://hl7.org/fhir/R4/binary.html#rest
  */
 export function acceptsRawBinary (
@@ -25,7 +25,7 @@ export function acceptsRawBinary (
 const namesFhir = /^\s*application\/(?:fhir\+[a-z]+|json|(?:json|xml)\+fhir)\s*(?:;|$)/i
 
 /**
- * The content of a Binary for a client that asked for it.
+ * The content of a Binary for a client that requested it.
  * @throws {Failure} NOT_ACCEPTABLE
  */
 export function contentOf (request: FastifyRequest, { contentType, data }: FhirElement): Content {

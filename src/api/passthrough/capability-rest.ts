@@ -120,7 +120,7 @@ export function importOperation (fhirBase: string): StatedOperation {
 
 /**
  * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores
- * are asked for is stated where they have it.
+ * are requested is stated where they have it.
  * @param more operations on the system that this gateway is configured for
  */
 export function capabilityRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {

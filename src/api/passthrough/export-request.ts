@@ -19,12 +19,12 @@ const maxName = 200
 const maxNames = 1_000
 
 const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
-/** What would narrow an export: who sends it is not helped by more than was asked for. */
+/** What would narrow an export: who sends it is not helped by more than was requested. */
 const narrowing = new Set(['patient', '_until'])
 
 /**
  * The kick-off of a bulk export: http://hl7.org/fhir/uv/bulkdata/STU2/export.html. What is not understood is refused,
- * or left out where the client wants that and no more is exported than was asked for.
+ * or left out where the client wants that and no more is exported than was requested.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: string): Export {
@@ -133,7 +133,7 @@ function filtersIn (
     }
     const isRequested = types.includes(type)
     if (!isRequested && !isLenient) throw invalidParameter('_typeFilter', 'expected searches for the exported types')
-    // A filter that is left out would export more than was asked for, so what it says is never left out.
+    // A filter that is left out would export more than was requested, so what it says is never left out.
     if (isRequested) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
   }
   if (Object.values(filters).some(ofType => ofType.length > maxFiltersOfAType)) {

@@ -27,7 +27,7 @@ export interface Exports {
 }
 
 /**
- * Starts the export that a request asks for, and says where its state is told:
+ * Starts the export that a request requests, and says where its state is told:
  * http://hl7.org/fhir/uv/bulkdata/STU2/export.html
  */
 export async function kickOff (

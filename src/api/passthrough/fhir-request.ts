@@ -20,7 +20,7 @@ export interface FhirRequest {
   readonly hasOtherPrecondition?: boolean
   /** The criteria of a conditional create. */
   readonly ifNoneExist?: readonly QueryPair[] | undefined
-  /** Whether the answer to a Bundle shows the records that were written: `Prefer: return=representation`. */
+  /** Whether the response to a Bundle shows the records that were written: `Prefer: return=representation`. */
   readonly showsWritten: boolean
   /** Whether the content of a Binary is wanted, and not the resource. */
   readonly wantsContent?: boolean
@@ -62,8 +62,8 @@ function decoded (text: string): string | undefined {
 }
 
 /**
- * A parameter of every request that asks for a form of the response. There is one form, so it is taken out once it asks
- * for it.
+ * A parameter of every request that requests a form of the response. There is one form, so it is taken out once it
+ * requests it.
  */
 const jsonTypes = new Set(['json', 'application/json', 'application/fhir+json'])
 
@@ -78,7 +78,7 @@ function isJsonFormat (value: string): boolean {
 }
 
 /**
- * The query without what asks for the form of the answer.
+ * The query without what requests the form of the response.
  * @throws {Failure} NOT_ACCEPTABLE for another form than JSON
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** What the header Prefer asks for, RFC 7240; what else it holds is passed over. */
+/** What the header Prefer requests, RFC 7240; what else it holds is passed over. */
 interface Preferences {
   readonly returns: 'minimal' | 'representation' | 'OperationOutcome' | undefined
   readonly isLenient: boolean

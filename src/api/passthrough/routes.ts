@@ -43,7 +43,7 @@ interface PassthroughOptions {
 
 /**
  * `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided
- * on and built anew.
+ * on and rebuilt.
  */
 export async function passthrough (
   scope: FastifyInstance,

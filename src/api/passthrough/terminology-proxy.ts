@@ -15,7 +15,7 @@ interface CarriedOptions {
 
 /**
  * The routes that @fastify/http-proxy carries: questions about codes, which no tenant owns. Path, query, headers and
- * body are those of the passage; of the answer goes back what the guard shows of it.
+ * body are those of the passage; of the response goes back what the guard shows of it.
  */
 export async function terminologyProxy (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
   const carrier = new ProxyDispatcher()
@@ -41,7 +41,7 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
         ...(passage.body !== undefined && { contentType: passage.headers['content-type'] }),
         rewriteRequestHeaders: () => passage.headers,
         rewriteHeaders: () => ({}),
-        // Else a 503 would be asked for ten times more.
+        // Else a 503 would be requested ten times more.
         retryDelay: () => null,
         onResponse: (_, __, response) => {
           shown(passage, response as unknown as Response).then(
@@ -78,10 +78,10 @@ class ProxyDispatcher {
   }
 }
 
-/** An answer as the proxy has it, the body still to come. */
+/** A response as the proxy has it, the body still to come. */
 interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
 
-/** Answers about codes that are larger are asked for in pages. */
+/** Answers about codes that are larger are requested in pages. */
 const maxResponseBytes = 16 * 1024 * 1024
 
 async function shown (passage: Passage, { statusCode: status, headers, stream }: Response): Promise<FhirAnswer> {

@@ -14,7 +14,7 @@ export type IncludeRequest =
 
 /**
  * Reads the query of a read: `include` with names of groups, or `_include` and `_revinclude` as often as wanted.
- * @param relationsOf the groups that may come along, asked for where they matter
+ * @param relationsOf the groups that may come along, requested where they matter
  * @returns undefined when there is no query
  * @throws {Failure} BAD_REQUEST
  */

@@ -7,7 +7,7 @@ import { maxCursor } from '../../tenant-guard/cursor.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { parameterOf, validateFilterValue } from './filter-value.js'
 
-/** A search as a client asked for it, ready for the guard. */
+/** A search as a client requested it, ready for the guard. */
 export interface Query {
   readonly parameters: readonly SearchParameter[]
   /** Absent: the guard's own, or that of the page before. */

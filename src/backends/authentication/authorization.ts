@@ -7,8 +7,8 @@ export interface Authorization {
    */
   header (): string | undefined | Promise<string>
   /**
-   * Discards a header that a datastore answered with 401. @returns whether another header may work, so that the request
-   * is worth repeating
+   * Discards a header that a datastore answered with 401. @returns whether another header may work, so that the
+   * request is worth repeating
    */
   refused (header: string | undefined): boolean
   /** Whether the latest attempt to renew the credential failed, even if an old one is still in use. */

@@ -11,7 +11,7 @@ import { pageOfForm } from './sign-in/next.js'
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
 
 /**
- * Answers whatever went wrong on a page with a page that says what to do; what is our own trouble is logged, the rest
+ * Answers whatever went wrong on a page with a page that says what to do; what is an internal error is logged, the rest
  * is not.
  */
 export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -10,9 +10,8 @@ export function field (body: unknown, name: string): string {
 }
 
 /**
- * Does what a form asks for; where the control plane finds it invalid or too late, `again` shows the form with the
- * reason.
- * What is missing or forbidden is left to the error page.
+ * Does what a form requests; where the control plane finds it invalid or too late, `again` shows the form with the
+ * reason. What is missing or forbidden is left to the error page.
  */
 export async function redisplayOnError<T> (
   work: () => Promise<T>,
@@ -31,7 +30,7 @@ export async function redisplayOnError<T> (
 /** What is wrong with a form that is shown again, and the name of the field that it is about, where it is about one. */
 export interface FormError { readonly message: string, readonly field?: string }
 
-/** Where a form asks for something in another way than the control plane, by the control plane's name of it. */
+/** Where a form requests something in another way than the control plane, by the control plane's name of it. */
 const requestedAs: Readonly<Record<string, string>> = { expiresAt: 'lastDay' }
 
 /** What a refusal says to the form that led to it. */

@@ -21,7 +21,7 @@ export interface ListOptions<T> {
 }
 
 /**
- * The page of a list that a query asks for with `search` and `page`; `texts` are those of a row that may be searched.
+ * The page of a list that a query requests with `search` and `page`; `texts` are those of a row that may be searched.
  */
 export function listingOf<T> (
   all: readonly T[],

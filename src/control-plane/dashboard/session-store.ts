@@ -30,12 +30,12 @@ export const idForm = {
   }
 }
 
-/** The end of a session that began then and is asked for now. */
+/** The end of a session that began then and is requested now. */
 export function endOf (startedAt: Date, now: Date, { idleMinutes, hours }: SessionBounds): Date {
   return new Date(Math.min(now.getTime() + idleMinutes * 60_000, startedAt.getTime() + hours * 3_600_000))
 }
 
-/** The sessions of the control plane, in the shape that the library asks for. */
+/** The sessions of the control plane, in the shape that the library requests. */
 export function libraryStore ({ sessions, now, ...bounds }: StoreParts): LibraryStore {
   return {
     set: (id, session, done) => { sessions.save(id, toStored(session, now(), bounds)).then(() => done(), done) },
@@ -66,7 +66,7 @@ declare module 'fastify' {
     startedAt?: string
     /** The browser in which it began, as its owner knows it. */
     browser?: string
-    /** When it ends unless something is asked for, ISO 8601. */
+    /** When it ends unless something is requested, ISO 8601. */
     endsAt?: string
     /** The members that a password opened, one of which the person is still to choose. */
     opened?: ReadonlyArray<Pick<OpenedMember, 'memberId' | 'proof'>>

@@ -170,7 +170,7 @@ async function prolong (
   }
 }
 
-/** The sign-in, which leads to the page that was asked for or on which a form stood. */
+/** The sign-in, which leads to the page that was requested or on which a form stood. */
 function wayIn (request: FastifyRequest): string {
   const next = request.method === 'GET' ? request.raw.url : pageOfForm(request)
   return next === undefined ? signInPath : `${signInPath}?${new URLSearchParams({ next })}`

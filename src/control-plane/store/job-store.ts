@@ -127,7 +127,7 @@ export class JobStore implements Jobs {
       await this.#noteLast({ jobId, number }, change)
       return 'cancelled'
     }
-    // The job was ended the same way before, and the answer was lost.
+    // The job was ended the same way before, and the response was lost.
     return row !== undefined && row.status === change.end?.status ? 'going on' : 'lost'
   }
 

@@ -56,7 +56,7 @@ export class KeyStore {
     })
   }
 
-  /** Revokes a key for good. A key that is already revoked stays as it is. */
+  /** Revokes a key for good. A key that is already revoked stays unchanged. */
   revoke (keyId: string, by: string): Promise<Key> {
     return serialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)

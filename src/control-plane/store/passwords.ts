@@ -22,7 +22,7 @@ export async function hashPassword (password: string): Promise<string> {
 }
 
 /**
- * Whether this is the hashed password. Without a stored hash the answer is no but takes as long, so that timing does
+ * Whether this is the hashed password. Without a stored hash the response is no but takes as long, so that timing does
  * not tell who has an account.
  */
 export async function isPassword (password: string, stored: string | null | undefined): Promise<boolean> {

@@ -120,7 +120,7 @@ export class TokenStore {
     return isOk ? toToken(row) : undefined
   }
 
-  /** Revokes a token for good. A token that is already revoked stays as it is. */
+  /** Revokes a token for good. A token that is already revoked stays unchanged. */
   revoke (tokenId: string, by: string): Promise<Token> {
     return serialized(this.#context.db, async trx => {
       const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()

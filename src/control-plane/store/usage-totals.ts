@@ -54,7 +54,7 @@ export interface UsageReport {
   readonly isComplete: boolean
 }
 
-/** The most periods in an answer. */
+/** The most periods in a response. */
 const maxPeriods = 1_000
 const maxTotals = 10_000
 

@@ -152,7 +152,7 @@ const part = Type.Object(
   strictObject
 )
 
-/** The arguments of a call, in order, and its answer. */
+/** The arguments of a call, in order, and its response. */
 interface Call {
   readonly request: TSchema
   readonly responseSchema: TSchema
@@ -220,7 +220,7 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
  */
 export const maxJobRequestBytes = 1_048_576
 
-/** The check of the answer to each call. */
+/** The check of the response to each call. */
 export const isJobResponse = Object.fromEntries(
   Object.entries(jobCalls).map(([name, { responseSchema: responses }]) => [name, lazyCheck(responses)])
 ) as Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>

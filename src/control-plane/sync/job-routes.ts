@@ -27,7 +27,7 @@ export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
 }
 
 /**
- * The answer that no job was made. @throws every other failure, since gateways take any failure to mean that the
+ * The response that no job was made. @throws every other failure, since gateways take any failure to mean that the
  * control plane can't be reached
  */
 function refusal (error: unknown, takesReasons: boolean): object {

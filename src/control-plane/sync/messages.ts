@@ -111,7 +111,7 @@ export function lazyCheck<T extends TSchema> (schema: T): (value: unknown) => va
 const isBatch = lazyCheck(batch)
 const isReceipt = lazyCheck(receipt)
 
-/** The message for an answer that does not match its schema. */
+/** The message for a response that does not match its schema. */
 export const unreadableResponse =
   'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
 
@@ -126,7 +126,7 @@ export function readBatch (message: string): Batch {
 }
 
 /**
- * Parses the answer to a usage batch.
+ * Parses the response to a usage batch.
  * @throws {ControlPlaneError} if it is not a receipt
  */
 export function readReceipt (text: string): UsageAck {

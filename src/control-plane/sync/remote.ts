@@ -25,7 +25,7 @@ export interface RemoteLinkOptions {
 const defaults = { connectTimeoutMs: 5_000, responseTimeoutMs: 10_000, silenceMs: 15_000 }
 
 /**
- * The link to a control plane in another process, over HTTP. Every answer is checked. Errors never contain the token.
+ * The link to a control plane in another process, over HTTP. Every response is checked. Errors never contain the token.
  */
 export function remoteLink (options: RemoteLinkOptions): ControlPlaneClient {
   return new RemoteLink({ ...defaults, ...options })

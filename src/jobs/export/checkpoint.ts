@@ -10,7 +10,7 @@ export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ExportCh
   return checkpoint as ExportCheckpoint | undefined
 }
 
-/** The time for which an export holds at least the state of the records: what a later export asks for with `_since`. */
+/** The time for which an export holds at least the state of the records: what a later export requests with `_since`. */
 export function transactionTimeOf (job: Pick<Job, 'checkpoint' | 'startedAt' | 'createdAt'>): string {
   return checkpointOf(job)?.position.asOf ?? job.startedAt ?? job.createdAt
 }

@@ -22,7 +22,7 @@ export interface ExportParts {
 
 const usualSaveEveryMs = 1_000
 
-/** Exports records into a file for each type. What was written and saved is not asked for again. */
+/** Exports records into a file for each type. What was written and saved is not requested again. */
 export function runExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): JobHandler {
   return async work => {
     const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })

@@ -5,7 +5,7 @@ const gathered = 4_194_304
 
 /**
  * Records that were changed while the export went on, of one type. One whose earlier version is in the file already
- * stays as it is there, so that no record is in an export twice; a later export by `_since` has the change.
+ * stays unchanged there, so that no record is in an export twice; a later export by `_since` has the change.
  */
 export class LateChanges {
   type: string | undefined

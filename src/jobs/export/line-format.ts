@@ -8,7 +8,7 @@ import { subsetOf } from './subset.js'
 /** How a line of one type is written. */
 type LineForm = (line: Line) => string
 
-/** The form of each type's lines: as it is stored, a part of that, or the simple form. */
+/** The form of each type's lines: as stored, a part of that, or the simple form. */
 export function lineFormats (
   { format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>,
   mappings: readonly Mapping[]

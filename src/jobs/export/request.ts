@@ -10,7 +10,7 @@ type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'>
 const fields = ['resourceTypes', 'since', 'format']
 
 /**
- * What the body of `POST /v1/bulk/export` asks for.
+ * What the body of `POST /v1/bulk/export` requests.
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
 export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): ExportInput {

@@ -13,7 +13,7 @@ const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
 /**
  * The tenant's records of a type that were there before this import wrote one. HAPI looks for ids that are not there
  * one by one, which takes as long as writing them; to list those that are there takes a tenth of that. Where there are
- * many more of them than lines, or the datastore does not list them, each line has to be asked for: then any may be
+ * many more of them than lines, or the datastore does not list them, each line has to be requested: then any may be
  * there.
  */
 export async function findExistingRecords (context: ImportContext, type: string): Promise<MayBeThere> {

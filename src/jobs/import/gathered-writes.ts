@@ -7,7 +7,7 @@ const maxGathered = 1_000
 
 /**
  * Writes to an SQLite database that reach the disk together. To put something there takes longer than to change it, and
- * everything else of the process waits for it. What is asked meanwhile knows of all changes.
+ * everything else of the process waits for it. The request meanwhile knows of all changes.
  */
 export class WriteBuffer {
   readonly #db: Database.Database
@@ -23,7 +23,7 @@ export class WriteBuffer {
   }
 
   /**
-   * Does what asks many things and changes none, since changes end what is asked together. Each alone, SQLite locks the
+   * Does what asks many things and changes none, since changes end the request together. Each alone, SQLite locks the
    * file and looks for a write that was broken off, which takes longer than the asking.
    */
   together<T> (work: () => T): T {

@@ -94,7 +94,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
 }
 
 /**
- * An index that knows less than the control plane was told was put back as it was before, or made anew. @throws
+ * An index that knows less than the control plane was told was put back as it was before, or made again. @throws
  * {Failure} INTERNAL_ERROR
  */
 function requireAllOf (job: Job, index: IndexFile): void {

@@ -18,7 +18,7 @@ interface Called {
  */
 export class IndexFile extends IndexQueries {
   #counts: Counts
-  /** These are asked for each line. */
+  /** These are requested each line. */
   #hasEarlier: boolean
   #parts: readonly Part[]
 

@@ -5,8 +5,8 @@ import type { LineRecord } from './record.js'
 const max = 8 * 1024 * 1024
 
 /**
- * A line that was just read, as it is stored when it is new and what it refers to is stored under the ids that the
- * import gives.
+ * A line that was just read, as stored when it is new and what it refers to is stored under the ids that the import
+ * gives.
  */
 export interface CachedRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
   /** Those of the simple form, to name those at fault. */

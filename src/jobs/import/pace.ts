@@ -11,8 +11,8 @@ export const maxBytes = 2 * 1024 * 1024
 /** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
 export const maxReferences = maxReferencedRecords
 /**
- * In milliseconds: how long trouble with the datastore may last before the work is given up for now, and the longest
- * and first pause in it.
+ * In milliseconds: how long an error of the datastore may last before the work is given up for now, and the longest and
+ * first pause in it.
  */
 const timeoutMs = 180_000
 const maxWaitMs = 15_000
@@ -69,7 +69,7 @@ export class Throttle {
     return tries < max
   }
 
-  /** Waits as long as trouble with the datastore asks for. @throws {Failure} when it lasts too long */
+  /** Waits as long as an error of the datastore requests. @throws {Failure} when it lasts too long */
   async wait (
     error: Failure,
     { tries, signal }: { readonly tries: number; readonly signal: AbortSignal }

@@ -10,7 +10,7 @@ const minLookedAt = 9
 const minRest = 4
 const maxRest = 32
 
-/** A datastore that became so much faster or slower is tried anew. */
+/** A datastore that became so much faster or slower is tried again. */
 const muchChanged = 0.3
 
 /** What one more has to bring at the least, and one less may cost at most, as shares of the rate. */

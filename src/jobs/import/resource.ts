@@ -19,7 +19,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** A line that is to be written, read again. */
 export interface ReadLine { readonly line: IndexedLine, readonly record: LineRecord }
 
-/** A line as it is to be stored. */
+/** A line as it will be stored. */
 export interface Prepared {
   /** Undefined when the stored record is so already. */
   readonly record: ImportedRecord | undefined

@@ -26,7 +26,7 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   scope.addContentTypeParser(
     [...ndjsonTypes],
     (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
-      // An upload that is refused in its middle stays open: the rest is read after the answer.
+      // An upload that is refused in its middle stays open: the rest is read after the response.
       done(
         null,
         decompress(

@@ -27,7 +27,7 @@ type Input = AsyncIterable<Buffer> | string | readonly Source[]
 /** How an import is to be done. */
 export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>
 
-/** What a client asks for; `announced` is how many bytes it said that it will send. */
+/** What a client requests; `announced` is how many bytes it said that it will send. */
 export interface ImportInput { readonly options: ImportOptions, readonly input: Input, readonly announced?: number }
 
 const maxSources = 1_000

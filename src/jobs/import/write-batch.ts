@@ -181,7 +181,7 @@ async function writeAgain (
     await write(writing, groups.slice(0, half).flat(), { tries: 1, isPart: true })
     return await write(writing, standing(context, groups.slice(half)), { tries: 1, isPart: true })
   }
-  // Made anew of what is stored by then, since one is a change of it.
+  // Made again of what is stored by then, since one is a change of it.
   if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.line.line, maxTries)) return
   note(entries.map(entry => refusedEnd(context, entry, failure)))
 }

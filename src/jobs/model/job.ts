@@ -111,7 +111,7 @@ export interface LineError { readonly line: number, readonly code: string, reado
 /** Why a job failed, as shown to the client. */
 interface JobFailure { readonly code: string, readonly message: string }
 
-/** A bulk job as it is stored. Times are ISO 8601. */
+/** A bulk job as stored. Times are ISO 8601. */
 export interface Job {
   /** Matches {@link jobIdForm}. */
   readonly id: string
@@ -201,7 +201,7 @@ export interface Jobs {
     scope: JobScope,
     page: { readonly count: number; readonly before?: Pick<Job, 'id' | 'createdAt'> }
   ) => Promise<JobPage>
-  /** Cancels a job. A finished job stays as it is. */
+  /** Cancels a job. A finished job stays unchanged. */
   cancel: (id: string, scope: JobScope) => Promise<Job | undefined>
   /** Cancels a job if it is unfinished, and lets it expire now. It is missing from then on. */
   discard: (id: string, scope: JobScope) => Promise<void>

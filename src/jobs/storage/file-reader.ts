@@ -30,7 +30,7 @@ export async function * bytesOf (
     const reader = new FrameReader(file, list, secret)
     for (let offset = start; offset < end;) {
       const { chunks, isEnd } = await reader.read(offset, end)
-      // After it, since the list may have been learned anew.
+      // After it, since the list may have been learned again.
       if (state !== undefined) list.require(state)
       for (const chunk of chunks) {
         yield chunk

@@ -16,7 +16,7 @@ interface SweeperParts {
 /** A folder is made before its job is, and an upload in between may take long. */
 const orphanMs = 24 * 3_600_000
 
-/** Jobs that are asked for at a time. */
+/** Jobs that are requested at a time. */
 const maxConcurrentRequests = 1_000
 
 /**

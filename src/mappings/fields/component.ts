@@ -29,7 +29,7 @@ const fullQuantity = datatype({
 
 const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
 
-// Forms that are shown alike and never written: what is stored stays as it is until it changes.
+// Forms that are shown alike and never written: what is stored stays unchanged until it changes.
 const never = (): boolean => false
 
 const value = choice<unknown>(

@@ -55,7 +55,7 @@ interface ResponseItem {
   readonly items?: readonly ResponseItem[]
 }
 
-/** An answer may have no value where the questions below it were asked all the same. */
+/** A response may have no value where the questions below it were asked all the same. */
 const isShown = (answer: FhirElement): boolean =>
   itemsAt(answer, 'item').length > 0 || Object.values<Element>(values).some(value => value.read(answer) !== undefined)
 
@@ -87,7 +87,7 @@ function named (answer: unknown): unknown {
 
 const isInteger = (value: unknown): boolean => Number.isInteger(value) && Math.abs(value as number) < 2 ** 31
 
-/** QuestionnaireResponse.item: questions in their groups, and the questions to which an answer led. */
+/** QuestionnaireResponse.item: questions in their groups, and the questions to which a response led. */
 export const responseItem = recursiveBackbone<ResponseItem>('Item', self => ({
   linkId: text('linkId', { required: true }),
   definition: uri('definition'),

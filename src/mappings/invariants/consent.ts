@@ -1,7 +1,7 @@
 import { itemsAt } from '../core/path.js'
 import type { Rule } from '../core/rule.js'
 
-/** ppc-2 to ppc-5 ask for a patient, by scope; the simple form always has one. */
+/** ppc-2 to ppc-5 request a patient, by scope; the simple form always has one. */
 export const consentRules: readonly Rule[] = [
   {
     key: 'ppc-1',

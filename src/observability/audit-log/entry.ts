@@ -17,7 +17,7 @@ export interface AuditEntry {
   /** The pattern of the route; absent where there is none. */
   readonly route?: string
   readonly action: InteractionCode['action']
-  /** What was asked; absent for what never got as far. */
+  /** The request; absent for what never got as far. */
   readonly interaction?: InteractionKind
   /** The resource type, where the access has one. */
   readonly type?: string

@@ -30,7 +30,7 @@ interface Waiting { readonly owner: JobOwner, readonly event: AccessEvent }
 
 /** AuditEvents that one transaction takes. */
 const maxTogether = 100
-/** Transactions at a time: the datastore is there for those who wait for an answer. */
+/** Transactions at a time: the datastore is there for those who wait for a response. */
 const maxAtOnce = 4
 const maxPauseMs = 60_000
 

@@ -41,7 +41,7 @@ export interface Measurements {
 /** How often something was found where it was looked for first, since the start. */
 interface Lookups { readonly hits: number, readonly misses: number }
 
-/** What is asked of the parts when somebody wants to know; each absent where there is no such part. */
+/** The request of the parts when somebody wants to know; each absent where there is no such part. */
 export interface GaugeSources {
   readonly keyLookups?: () => Lookups
   readonly keyCopy?: () => { readonly isConnected: boolean; readonly ageSeconds: number | null }

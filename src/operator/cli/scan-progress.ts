@@ -26,7 +26,7 @@ export function walkProgress ({ stderr }: Pick<Streams, 'stderr'>): ShownProgres
     show: ({ seen, total, type }) => {
       if (!isShown) bar.start(total, 0, { type })
       isShown = true
-      // What was counted before the walk is passed when records are met twice or come anew.
+      // What was counted before the walk is passed when records are met twice or come again.
       bar.setTotal(Math.max(total, seen))
       bar.update(seen, { type })
     },

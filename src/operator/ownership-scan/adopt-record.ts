@@ -12,7 +12,7 @@ import { ownerOf } from './walk-owner.js'
 export interface Adoption {
   readonly send: Send
   readonly tenant: Tenant
-  /** The record as it is now; undefined when it is gone or does not meet the operator's criteria any more. */
+  /** The record in its current state; undefined when it is gone or does not meet the operator's criteria any more. */
   readonly again: (record: StoredResource) => Promise<StoredResource | undefined>
   readonly pause?: (ms: number) => Promise<unknown>
 }
@@ -28,7 +28,7 @@ const tryAgainMs = 50
 
 /**
  * Puts the tenant's tag on a record that has none, and changes nothing else: the copy that was read goes back with the
- * tag, on condition that it is still the newest version. When it is not, what is there now is looked at anew.
+ * tag, on condition that it is still the newest version. When it is not, what is there now is looked at again.
  */
 export async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<AdoptionOutcome> {
   const { again, pause = pauseFor } = adoption

@@ -37,7 +37,7 @@ interface Run extends AdoptParts { readonly send: Send, readonly limit: Limit }
 
 /**
  * Puts a tenant's tag on the records that are wanted and have no tag of the tenant system; others are left alone. It
- * can be ended at any moment and begun anew: a record either has the tag or not, and one that has it is not written
+ * can be ended at any moment and begun again: a record either has the tag or not, and one that has it is not written
  * again.
  */
 export async function adopt (parts: AdoptParts): Promise<void> {

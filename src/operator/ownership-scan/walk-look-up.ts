@@ -59,7 +59,7 @@ interface Sought {
   readonly criteria?: readonly SearchParameter[]
 }
 
-/** One record as it is now; undefined when it is gone or does not meet the criteria. */
+/** One record in its current state; undefined when it is gone or does not meet the criteria. */
 export async function recordNow (
   send: Send,
   { type, id, criteria }: { readonly type: string; readonly id: string; readonly criteria: readonly SearchParameter[] }

@@ -79,7 +79,7 @@ function isLoopback (baseUrl: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
 }
 
-/** Why there was no answer, for an operator. */
+/** Why there was no response, for an operator. */
 export function reasonOf (error: unknown): string {
   if (!(error instanceof Failure)) return (error as Error).message
   const { reason, code } = (error.cause ?? {}) as { reason?: string, code?: string }

@@ -75,7 +75,7 @@ async function found (check: Check, trial: TestTenant): Promise<Finding> {
   return holds ? { ...what, state: 'works' } : { ...what, state, gateway, change }
 }
 
-/** Without an answer a check whose promise is necessary blocks; of another one nothing is known. */
+/** Without a response a check whose promise is necessary blocks; of another one nothing is known. */
 async function seen (check: Check, trial: TestTenant): Promise<CheckObservation> {
   try {
     return await check.examine(trial)

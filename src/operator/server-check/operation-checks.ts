@@ -99,7 +99,7 @@ async function exported (trial: TestTenant): Promise<CheckObservation> {
 const looks = 90
 const lookMs = 1_000
 
-/** The answer that ends the waiting; undefined when it takes too long. */
+/** The response that ends the waiting; undefined when it takes too long. */
 async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
   for (let look = 1; look <= looks; look++) {
     const response = await trial.send({ method: 'GET', path: job })

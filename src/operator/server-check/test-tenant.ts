@@ -72,7 +72,7 @@ export class TestTenant {
     await this.#parts.pause(ms)
   }
 
-  /** The server's answer, whatever its status. @throws {Failure} where there is none that can be read */
+  /** The server's response, whatever its status. @throws {Failure} where there is none that can be read */
   async send (request: BackendRequest): Promise<BackendResponse> {
     return await getResponse(this.backend, request)
   }
@@ -146,7 +146,9 @@ export class TestTenant {
     return (await this.send({ method: 'GET', path: `${type}/${id}` })).status === 200
   }
 
-  /** A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset. */
+  /**
+   * A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset.
+   */
   async search (
     type: string,
     parameters: readonly SearchParameter[] = [],
@@ -225,7 +227,7 @@ function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
   return (meta.tag ?? []).some(({ system, code }) => system === trialSystem(tenant) && code === trialCode)
 }
 
-/** An answer of any status; the ones that `send` takes for trouble come without their body. */
+/** A response of any status; the ones that `send` takes for trouble come without their body. */
 export async function getResponse (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
   try {
     return await backend.send(request)
@@ -236,7 +238,7 @@ export async function getResponse (backend: Backend, request: BackendRequest): P
   }
 }
 
-/** The resource in an answer; undefined where it holds none, or an OperationOutcome. */
+/** The resource in a response; undefined where it holds none, or an OperationOutcome. */
 export function resourceIn (response: BackendResponse): StoredResource | undefined {
   const value = jsonIn(response) as StoredResource | undefined
   return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome'
@@ -244,12 +246,12 @@ export function resourceIn (response: BackendResponse): StoredResource | undefin
     : value
 }
 
-/** The searchset in an answer. */
+/** The searchset in a response. */
 export function searchsetIn (response: BackendResponse | undefined): Searchset | undefined {
   return response?.status === 200 ? searchsetOf(jsonIn(response)) : undefined
 }
 
-/** The entries of a Bundle in an answer. */
+/** The entries of a Bundle in a response. */
 export function entriesIn (
   response: BackendResponse
 ): ReadonlyArray<{
@@ -260,7 +262,7 @@ export function entriesIn (
   return response.status === 200 && Array.isArray(entry) ? entry : []
 }
 
-/** The JSON of an answer; undefined where it is none. */
+/** The JSON of a response; undefined where it is none. */
 export function jsonIn ({ body }: BackendResponse): object | undefined {
   try {
     const value: unknown = parseStored(body)

@@ -13,7 +13,7 @@ import { BundleReferences, sentAs } from './bundle-references.js'
 export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirResponse>
 
 /**
- * Performs each entry separately; a failure takes the place of its answer and stops no other entry.
+ * Performs each entry separately; a failure takes the place of its response and stops no other entry.
  * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
  */
 export async function batch (
@@ -74,10 +74,10 @@ function requireIndependence (
   })
 }
 
-/** Whether an entry only reads, so that what it finds is its answer. */
+/** Whether an entry only reads, so that what it finds is its response. */
 export const isRead = ({ interaction }: BundleEntry): boolean => !policy[interaction.kind].scopes.includes('write')
 
-/** An entry that failed, logged where it is our own trouble, since no error handler sees it. */
+/** An entry that failed, logged where it is an internal error, since no error handler sees it. */
 export function failed (context: TenantContext, failure: Failure): { readonly failure: Failure } {
   if (failure.status >= 500) context.onError(failure)
   return { failure }

@@ -8,7 +8,7 @@ import type { FhirResponse } from '../fhir-answer.js'
 /** What one entry of a Bundle came to. */
 interface EntryResponse {
   readonly outcome: FhirResponse | { readonly failure: Failure }
-  /** Whether the entry only reads: then what was found is its answer, and no record is no answer. */
+  /** Whether the entry only reads: then what was found is its response, and no record is no response. */
   readonly isRead: boolean
   /** Whether the record is shown, where there is one. */
   readonly isShown: boolean
@@ -17,12 +17,12 @@ interface EntryResponse {
 }
 
 /**
- * Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as an
- * answer may.
+ * Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as a
+ * response may.
  */
 const maxShown = 67_108_864
 
-/** The answers to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
+/** The responses to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
 export class EntryWriter {
   #room = maxShown
 
@@ -43,7 +43,7 @@ export class EntryWriter {
   }
 }
 
-/** The answer to an entry that reads and was not performed, or not shown. */
+/** The response to an entry that reads and was not performed, or not shown. */
 export const responseTooLarge: EntryResponse = {
   outcome: {
     failure: new Failure('PAYLOAD_TOO_LARGE', {
@@ -56,7 +56,7 @@ export const responseTooLarge: EntryResponse = {
 }
 
 /**
- * The answer to a Bundle of requests, an entry for each in their order:
+ * The response to a Bundle of requests, an entry for each in their order:
  * http://hl7.org/fhir/R4/http.html#transaction-response
  */
 export function buildBundleResponse (

@@ -3,7 +3,7 @@ import type { TenantContext } from '../tenant-context.js'
 import { fetchByIds } from '../fetch-owned.js'
 import { parseLocation } from '../writes/stored-resource.js'
 
-/** An entry in the answer to a transaction, before any check. */
+/** An entry in the response to a transaction, before any check. */
 export interface StoredEntry {
   readonly resource?: unknown
   readonly response?: { readonly status?: unknown, readonly location?: unknown }
@@ -13,7 +13,7 @@ export interface StoredEntry {
 interface WrittenEntry { readonly type: string, readonly id?: string | undefined, readonly isDelete?: boolean }
 
 /**
- * The entries of an answer with the records in them. A server that passes over `Prefer` tells only where they are;
+ * The entries of a response with the records in them. A server that passes over `Prefer` tells only where they are;
  * those are read, a search for each type.
  */
 export async function entriesAsStored (

@@ -3,8 +3,8 @@ import { Failure } from '../../envelope/failures.js'
 import { outcomeOf } from '../../envelope/operation-outcome.js'
 
 /**
- * The same failure with the entries of the Bundle that it is about, by their places; one of our own side stays as it
- * is.
+ * The same failure with the entries of the Bundle that it is about, by their places; one of our own side stays
+ * unchanged.
  */
 export function withEntryPath (error: unknown, indexes: readonly number[]): unknown {
   const failure = failureOf(error)

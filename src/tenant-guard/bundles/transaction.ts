@@ -119,7 +119,7 @@ async function requireOwnRecords (context: TenantContext, entries: readonly Bund
   if (missing.length > 0) throw withEntryPath(notFound(), missing)
 }
 
-/** @returns the answer of each write, by the place of its entry */
+/** @returns the response of each write, by the place of its entry */
 async function performWrites (
   context: TenantContext,
   writes: ReadonlyArray<Write | undefined>,
@@ -151,7 +151,7 @@ async function performWrites (
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
   const stored = await entriesAsStored(context, entriesIn(jsonOf(response, uncertainOutcomeMessage)), writesOf)
-  // Which entry an answer belongs to is known by their order alone.
+  // Which entry a response belongs to is known by their order alone.
   if (stored.length !== performed.length) {
     throw new Failure('INTERNAL_ERROR', {
       message: uncertainOutcomeMessage,
@@ -247,7 +247,7 @@ function entriesIn (value: unknown): readonly StoredEntry[] {
   return isResponse ? entry as readonly StoredEntry[] : []
 }
 
-/** What a write came to. It is done, whatever the answer holds. */
+/** What a write came to. It is done, whatever the response holds. */
 function writtenIn (
   context: TenantContext,
   stored: StoredEntry | undefined,

@@ -12,11 +12,11 @@ import { searchChunks } from './search-chunks.js'
 
 declare const guarded: unique symbol
 
-/** What an export is made of, beside what was asked. */
+/** What an export is made of, beside the request. */
 interface ExportRun {
   /** Where an earlier run stood. */
   readonly position: ExportPosition | undefined
-  /** When the export was asked for, ISO 8601. */
+  /** When the export was requested, ISO 8601. */
   readonly requestedAt: string
   /** Nobody wants it any more. */
   readonly signal: AbortSignal
@@ -25,7 +25,7 @@ interface ExportRun {
 /** A datastore as one tenant's export sees it. Only {@link guardedExport} makes one. */
 export interface GuardedExport {
   readonly [guarded]: true
-  /** The tenant's records, in the order of what was asked; each once, save for what a portion says of itself. */
+  /** The tenant's records, in the order of the request; each once, save for what a portion says of itself. */
   chunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
   /** Tells the datastore that nobody waits for its native export any more. */
   end (position: ExportPosition | undefined): Promise<void>

@@ -16,7 +16,7 @@ interface NativeTaking extends SearchExportOptions { readonly pause: (ms: number
 
 type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
 
-/** A datastore that loses what it began is not asked for ever. */
+/** A datastore that loses what it began is not requested ever. */
 const maxBegun = 3
 
 /**
@@ -118,14 +118,14 @@ async function * linesOfFile (
   }
 }
 
-/** Trouble of the connection or the server, and not with what it sent. */
+/** An error of the connection or the server, and not with what it sent. */
 function isPassing (error: unknown): error is Failure {
   if (!(error instanceof Failure)) return false
   const { status, reason } = (error.cause ?? {}) as { status?: number, reason?: string }
   return error.status >= 502 && reason === undefined && (status ?? 500) >= 429
 }
 
-/** The type of what HAPI and others answer with when they are asked for NDJSON. */
+/** The type of what HAPI and others answer with when they are requested NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
 async function * fileFrom (

@@ -11,7 +11,7 @@ import type { TypeSearch } from './searches.js'
  */
 export interface NativeFile { readonly type: string, readonly path: string, readonly count: number | undefined }
 
-/** What the datastore says of an export that it was asked for. */
+/** What the datastore says of an export that it was requested. */
 export type NativeState =
   | { readonly kind: 'going on'; readonly retryAfterMs: number | undefined }
   | { readonly kind: 'lost' }
@@ -85,7 +85,7 @@ function filesIn (context: TenantContext, response: BackendResponse, types: read
   if (!files.every(({ type }) => types.includes(type))) {
     throw unexpectedResponse(response, 'an export holds a type that was not asked for')
   }
-  // One order whenever it is asked for, because a place in it is kept.
+  // One order whenever it is requested, because a place in it is kept.
   const rank = ({ type, path }: NativeFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }
 }

@@ -14,7 +14,7 @@ export function parametersOfPatient (type: string): readonly string[] {
 }
 
 /**
- * Tells whether a record of a type is in the compartment of a patient.
+ * Whether a record of a type is in the compartment of a patient.
  * @param patients ids; absent: any patient will do
  */
 export function compartmentOf (type: string, patients?: ReadonlySet<string>): (record: FhirElement) => boolean {

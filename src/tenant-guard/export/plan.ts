@@ -13,7 +13,7 @@ import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
 /** What a survey is made with. */
 interface ExportContext {
   readonly context: TenantContext
-  /** When the export was asked for, ISO 8601. */
+  /** When the export was requested, ISO 8601. */
   readonly requestedAt: string
   readonly pause: (ms: number) => Promise<unknown>
 }

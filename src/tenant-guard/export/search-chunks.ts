@@ -58,7 +58,7 @@ async function * chunksOf (
   }
 }
 
-/** Without what comes again when an instant has to be asked for in smaller pages. */
+/** Without what comes again when an instant has to be requested in smaller pages. */
 async function * once (walk: AsyncGenerator<ScanChunk>): AsyncGenerator<ScanChunk> {
   let met = new Set<string>()
   for await (const { records, upTo } of walk) {

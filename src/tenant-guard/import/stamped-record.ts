@@ -17,8 +17,7 @@ export interface ImportedRecord {
   /** The stored record that it is a change of, whose faults prevent no change of something else. */
   readonly before?: FhirResource
   /**
-   * Where others of the import are stored that the resource refers to; absent where it refers to none, or as they are
-   * stored.
+   * Where others of the import are stored that the resource refers to; absent where it refers to none, or as stored.
    */
   readonly targets?: Targets
 }
@@ -43,7 +42,7 @@ export class CheckedRecord {
     this.links = collectReferences(this.resource, [context.backend.baseUrl], context.fhirBase)
   }
 
-  /** As it is to be stored. @param targets where others of its import are stored that it refers to */
+  /** As it will be stored. @param targets where others of its import are stored that it refers to */
   stamped (targets?: Targets): TaggedRecord {
     return new TaggedRecord(this, targets)
   }

@@ -5,7 +5,7 @@ import { identityElements, restrict } from '../restrict.js'
 
 /**
  * The ids of the tenant's records of a type, a part at a time; some may come twice.
- * @param expected how many are looked for at most, so that no larger pages are asked for
+ * @param expected how many are looked for at most, so that no larger pages are requested
  */
 export async function * existingIds (
   context: TenantContext,

@@ -57,7 +57,7 @@ export async function rejectedEntries (
 /** Stores the records of one import. */
 export class TransactionWriter {
   readonly #context: TenantContext
-  /** Types of which a record came back as it is stored, the tenant's. */
+  /** Types of which a record came back as stored, the tenant's. */
   readonly #seen = new Set<string>()
 
   constructor (context: TenantContext) {
@@ -96,7 +96,7 @@ export class TransactionWriter {
     return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
   }
 
-  /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
+  /** What was made under an id that only we can give is what was sent; all else is looked at as stored. */
   async #confirmed (
     entries: readonly StoredEntry[],
     records: readonly TaggedRecord[]
@@ -114,7 +114,7 @@ export class TransactionWriter {
     return records.map((_, at) => failures.get(at))
   }
 
-  /** A write is done, whatever its answer holds. */
+  /** A write is done, whatever its response holds. */
   #findError (stored: StoredEntry | undefined, { type, id }: TaggedRecord): Failure | undefined {
     const status = Number.parseInt(String(stored?.response?.status), 10)
     const record = verifyAndRememberOwned(this.#context, stored?.resource, { type, id })

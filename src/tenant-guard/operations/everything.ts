@@ -24,8 +24,8 @@ const defaultCount = 100
 
 /**
  * A patient and what is about it. The datastore knows no tenants here, so the patient is checked first, and of the
- * answer all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So
- * is what the client did not ask for: HAPI passes over `_since`, and shows more types than `_type` names.
+ * response all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So
+ * is what the client did not request: HAPI passes over `_since`, and shows more types than `_type` names.
  */
 export async function patientEverything (context: TenantContext, request: EverythingOperation): Promise<FhirResponse> {
   const { type, id, count = defaultCount, cursor, parameters } = request

@@ -13,7 +13,7 @@ export interface BackendIssue {
   readonly expression?: readonly string[]
 }
 
-/** The issues of an answer that is an OperationOutcome, built anew; undefined for anything else. */
+/** The issues of a response that is an OperationOutcome, rebuilt; undefined for anything else. */
 export function parseIssues (
   context: Pick<TenantContext, 'backend' | 'fhirBase'>,
   { body }: Pick<BackendResponse, 'body'>

@@ -17,8 +17,7 @@ declare const guarded: unique symbol
 
 /**
  * One request that a proxy may carry to a datastore straight, built of what was parsed, and what may be shown of the
- * answer.
- * Only the guard makes one.
+ * response. Only the guard makes one.
  */
 export interface TerminologyRequest {
   readonly [guarded]: true
@@ -31,11 +30,11 @@ export interface TerminologyRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /**
-   * What the client may see of an answer.
+   * What the client may see of a response.
    * @throws {Failure}
    */
   readonly shown: (response: BackendResponse) => FhirResponse
-  /** What the client is told of an exchange that came to no whole answer. */
+  /** What the client is told of an exchange that came to no whole response. */
   readonly broken: (error: Error) => unknown
 }
 

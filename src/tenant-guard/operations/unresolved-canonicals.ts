@@ -44,7 +44,7 @@ export function unresolvedCanonicals (resource: FhirResource): Unresolved {
     resource: mapJson(resource, (item, name) =>
       typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item
     ),
-    // In one pass: a resource may have a hundred thousand canonicals, and the answer an issue for each.
+    // In one pass: a resource may have a hundred thousand canonicals, and the response an issue for each.
     restored: json =>
       json.replaceAll(/urn:uuid:[0-9a-f-]{36}/g, name =>
         originals.has(name) ? JSON.stringify(originals.get(name)).slice(1, -1) : name

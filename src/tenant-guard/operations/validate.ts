@@ -10,7 +10,7 @@ import { unresolvedCanonicals } from './unresolved-canonicals.js'
 import { createRequest } from '../writes/writes.js'
 
 /**
- * What the datastore thinks of a resource as it would be stored. That it is not valid is an answer, and no failure; a
+ * What the datastore thinks of a resource as it would be stored. That it is not valid is a response, and no failure; a
  * reference to what is not the tenant's is one, as on a write. It is held against R4 and what the operator loaded,
  * never against a questionnaire or measure of tenants, which HAPI looks up among those of all. What is not in R4's form
  * is said here: a datastore may drop it before it looks.

@@ -18,11 +18,11 @@ export interface BackendBundleEntry {
   readonly response?: Readonly<Record<string, unknown>>
 }
 
-/** A Bundle as a datastore gave it: read, for the checks, and its text, for the answer. */
+/** A Bundle as a datastore gave it: read, for the checks, and its text, for the response. */
 export interface BackendBundle {
   readonly entries: readonly BackendBundleEntry[]
   readonly total: number | undefined
-  /** The link to the next page, as it was given. */
+  /** The link to the next page, as received. */
   readonly next: string | undefined
   /** Whether the server says that more could have come along. */
   readonly isCut: boolean
@@ -30,7 +30,7 @@ export interface BackendBundle {
   readonly isEntryLast: boolean
 }
 
-/** Reads an answer that must be a Bundle of this type; undefined for anything else. */
+/** Reads a response that must be a Bundle of this type; undefined for anything else. */
 export function parseBackendBundle (
   response: BackendResponse,
   type: 'searchset' | 'history'
@@ -88,7 +88,7 @@ export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
   ]
 }
 
-/** The shown entries printed anew, from a reading that keeps the text of numbers. */
+/** The shown entries printed again, from a reading that keeps the text of numbers. */
 function printedEntries (
   context: TenantContext,
   { text, entries }: BackendBundle,

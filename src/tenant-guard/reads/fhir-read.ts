@@ -11,7 +11,7 @@ import { encodeParameters } from '../restrict.js'
 import { versionOf } from './vread.js'
 import { readRecord } from './read-record.js'
 
-/** One record as it is stored, or the parts of it that are wanted. */
+/** One record as stored, or the parts of it that are wanted. */
 export async function fhirRead (context: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
   const query = encodeParameters(shapeParameters(plainShape(type, shape)))
   const response = await sendRequest(context, {

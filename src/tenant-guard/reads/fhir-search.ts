@@ -99,7 +99,7 @@ async function firstPage (
 }
 
 /**
- * Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is
+ * Why a datastore rejected a search. HAPI responds 405 for a modifier that its configuration turns off, which is
  * `:contains` by default.
  */
 function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
@@ -134,7 +134,7 @@ async function furtherConditions (context: TenantContext, request: FhirSearch): 
 }
 
 /**
- * Bundles are requested whole, because HAPI would apply `_elements` to its answer, which is a Bundle too. The
+ * Bundles are requested whole, because HAPI would apply `_elements` to its response, which is a Bundle too. The
  * references that are followed are requested as well, so that they can be counted.
  */
 function shapeOf ({ type, shape, includes }: FhirSearch): Projection | undefined {
@@ -148,11 +148,11 @@ const nothing = { entries: [], total: 0, next: undefined, isCut: false, text: ''
 
 const route = 'fhir'
 
-/** An answer, and what is known of its search from the page before. */
+/** A response, and what is known of its search from the page before. */
 type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly response: BackendResponse
   readonly bundle: BackendBundle
-  /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
+  /** Of a first page, which need not hold all matches; undefined where nobody requested their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
@@ -222,7 +222,7 @@ function selfUrl ({ fhirBase }: TenantContext, { type, within, requested }: Fhir
   return linkUrl(`${fhirBase}/${path}`, requested)
 }
 
-/** The parameters of a shape; the meta, which the check of the answer needs, is asked for in any case. */
+/** The parameters of a shape; the meta, which the check of the response needs, is requested in any case. */
 export function shapeParameters ({ elements, summary }: Projection = {}): SearchParameter[] {
   return [
     ...elements === undefined ? [] : [['_elements', `${elements},id,meta`] as const],

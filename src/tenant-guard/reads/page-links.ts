@@ -8,7 +8,7 @@ import { pageLink } from './page-link.js'
 /** A link of a Bundle: http://hl7.org/fhir/R4/bundle.html#links */
 export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
 
-/** The address of a page, with what was asked there. */
+/** The address of a page, with the request there. */
 export function linkUrl (url: string, requested: readonly SearchParameter[]): string {
   const query = encodeParameters(requested)
   return query === '' ? url : `${url}?${query}`
@@ -36,7 +36,7 @@ interface Continuation {
   readonly paths: readonly string[]
   readonly binding: CursorBinding
   readonly contents: Omit<CursorContents, 'link' | 'filters'>
-  /** The address at which a client asks for the page, without the cursor. */
+  /** The address at which a client requests the page, without the cursor. */
   readonly url: string
 }
 

@@ -29,7 +29,7 @@ interface WalkStart { readonly after?: string | undefined, readonly from?: strin
 /** What a walk meets at a time. */
 export interface ScanChunk {
   readonly records: Records
-  /** Everything that changed until then was met, this included. Absent in the midst of an instant. */
+  /** Everything that changed until then was met, this included. Absent within an instant. */
   readonly upTo?: string | undefined
 }
 
@@ -147,7 +147,7 @@ function isRecord (value: unknown, type: string): boolean {
 }
 
 /**
- * Whether a page is what was asked for: if a datastore ignored the order or the condition, the walk would miss records
+ * Whether a page is what was requested: if a datastore ignored the order or the condition, the walk would miss records
  * or never end.
  */
 function isOrdered (records: Records, after: string | undefined): boolean {

@@ -91,7 +91,7 @@ function contradicts ({ parameters, count }: Search, opened: CursorContents): bo
   )
 }
 
-/** An answer, and what is known of its search from the page before. */
+/** A response, and what is known of its search from the page before. */
 type FoundPage = Partial<CursorContents> & Pick<CursorContents, 'count'> & {
   readonly response: BackendResponse
   readonly found: Searchset

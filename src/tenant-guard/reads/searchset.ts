@@ -8,7 +8,7 @@ export interface Searchset {
   /** Whether the server says that it has more records to include. */
   readonly isCut: boolean
   readonly total: number | undefined
-  /** The link to the next page, as it was given. */
+  /** The link to the next page, as received. */
   readonly next: string | undefined
 }
 

@@ -12,7 +12,7 @@ import type { VersionRead } from '../interaction.js'
 import { isId } from '../resource-types.js'
 import { readRecord } from './read-record.js'
 
-/** A version of a record, and the answer in which it came. */
+/** A version of a record, and the response in which it came. */
 interface FoundVersion { readonly record: StoredResource, readonly response: BackendResponse }
 
 /** One version of a record that is the tenant's now; the id may have been another's at the time of the version. */

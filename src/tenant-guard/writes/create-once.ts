@@ -14,11 +14,11 @@ import { uncertainOutcomeMessage, notCreated, createRequest, preferRepresentatio
 /** The record that a create made, now or before. */
 export interface CreateResult {
   readonly record: StoredResource
-  /** False for a record that an earlier request made; it is shown as it is now. */
+  /** False for a record that an earlier request made; it is shown in its current state. */
   readonly isNew: boolean
 }
 
-/** The same with the datastore's answer. */
+/** The same with the datastore's response. */
 interface WriteResponse extends CreateResult { readonly response: BackendResponse }
 
 /** How often a create is repeated when another one with the same mark interferes. */

@@ -15,7 +15,7 @@ export async function fhirCreate (context: TenantContext, request: FhirCreate): 
   return shownRecord(context, response, record, 201)
 }
 
-/** The same once: 200 and the record as it is now where an earlier request made it. */
+/** The same once: 200 and the record in its current state where an earlier request made it. */
 export async function fhirCreateOnce (context: TenantContext, request: CreateOnce): Promise<FhirResponse> {
   const { record, isNew, response } = await createOnce(context, request)
   return shownRecord(context, response, record, isNew ? 201 : 200)

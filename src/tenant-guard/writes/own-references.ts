@@ -5,7 +5,7 @@ import { isRecordReference } from './references.js'
 /**
  * A resource whose references to records here are relative, as the datastore knows them: to a client the base of this
  * gateway stands before them, and the datastore would take that for another server. So it is with what R4 has as url or
- * canonical; a uri is a name, which stays as it is. Changes the resource in place, as nobody has seen it yet.
+ * canonical; a uri is a name, which stays unchanged. Changes the resource in place, as nobody has seen it yet.
  */
 export function relativizeReferences<T> (resource: T, fhirBase: string): T {
   return mapLinks(resource, (text, kind) => toRelative(text, kind, fhirBase))

@@ -6,7 +6,7 @@ import { isTenantSystem, type Tenant } from '../tenant.js'
 import { requireStorableBundle } from './stored-bundle.js'
 
 /**
- * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
+ * The resource as stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
  * nothing in `meta` that the datastore decides. Returns a new object.
  * @throws {Failure} VALIDATION_ERROR for what is not in the form of R4, which a lenient server could read in two ways,
  * and for a label without a system

@@ -6,8 +6,8 @@ import { isId } from '../resource-types.js'
 interface ExpectedRecord { readonly type: string, readonly id?: string | undefined }
 
 /**
- * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location,
- * or an OperationOutcome; then that version is read. If that fails, the answer stays as it is.
+ * The response to a write with the record in its body. A server that ignores `Prefer` returns only the record's
+ * location, or an OperationOutcome; then that version is read. If that fails, the response stays unchanged.
  */
 export async function withStoredResource (
   context: TenantContext,

@@ -27,7 +27,7 @@ import { withIdempotencyTag, tagForTenant } from './stamp.js'
 export const preferRepresentation = { prefer: 'return=representation' }
 export const uncertainOutcomeMessage = 'Before you repeat the change, check whether it was made.'
 
-/** A record as it was stored, and the datastore's answer. */
+/** A record as it was stored, and the datastore's response. */
 export interface Written { readonly record: StoredResource, readonly response: BackendResponse }
 
 /** Stores a new record under an id that the datastore chooses. */
@@ -73,7 +73,7 @@ export async function notCreated (
   return unexpectedResponse(response, 'a create was not answered')
 }
 
-/** What is replaced. Only `version`, if given, may be: the one that was read, or the client's If-Match. */
+/** What is replaced. Only `version`, if present, may be: the one that was read, or the client's If-Match. */
 type Replacement = Omit<FhirUpdate, 'kind'> & Pick<Update, 'before'>
 
 /**
@@ -109,8 +109,8 @@ export async function update (
 }
 
 /**
- * A record of the tenant's that another gateway deleted since this one saw it, stored anew under its id. With a version
- * that can't be: then the datastore made a record that was not there.
+ * A record of the tenant's that another gateway deleted since this one saw it, stored again under its id. With a
+ * version that can't be: then the datastore made a record that was not there.
  */
 function broughtBack (
   context: TenantContext,
@@ -193,7 +193,7 @@ async function refusal (
   return rejection(failureCause(response), { hasCriteria })
 }
 
-/** The stored record in the answer to a write. The write is done, whatever the answer holds. */
+/** The stored record in the response to a write. The write is done, whatever the response holds. */
 export function toWriteResult (
   context: TenantContext,
   response: BackendResponse,

@@ -67,7 +67,7 @@ async function namesFor (
   ])
 }
 
-/** The number of a line; what is none asks for the newest. */
+/** The number of a line; what is none requests the newest. */
 function numberOf (text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) && Number(text) <= lastAuditLine ? Number(text) : undefined
 }

@@ -16,7 +16,7 @@ interface KeyList {
   readonly mayChange: boolean
 }
 
-/** The page of an organization's keys that a query asks for. @param keys newest first */
+/** The page of an organization's keys that a query requests. @param keys newest first */
 export function keyListing (
   keys: readonly Key[],
   now: Date,

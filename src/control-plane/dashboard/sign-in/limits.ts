@@ -7,7 +7,7 @@ const perBrowser = 10
 const perAddress = 50
 const windowMs = 15 * 60_000
 
-/** More of each than this within one window would let the oldest begin anew. */
+/** More of each than this within one window would let the oldest begin again. */
 const counted = 100_000
 
 /**

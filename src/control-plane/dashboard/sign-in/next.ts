@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 const nowhere = 'http://dashboard.invalid'
 
 /**
- * Where a sign-in leads: the page that was asked for, when it is one of the dashboard's own, and else its beginning.
+ * Where a sign-in leads: the page that was requested, when it is one of the dashboard's own, and else its beginning.
  */
 export function nextPath (requested: string): string {
   if (!URL.canParse(requested, nowhere)) return '/dashboard'

@@ -17,11 +17,11 @@ interface ProviderOptions {
   readonly callbackUrl: string
 }
 
-/** How long the provider may take for one answer. */
+/** How long the provider may take for one response. */
 const timeoutSeconds = 10
 
 /**
- * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is asked for when somebody first signs
+ * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is requested when somebody first signs
  * in, and again after a failure, so that a provider that is down stops neither the start nor other ways in.
  */
 export class Provider {

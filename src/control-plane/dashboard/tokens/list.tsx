@@ -23,7 +23,7 @@ interface TokenList {
   readonly error?: FormError
 }
 
-/** The page of tokens that a query asks for. @param tokens newest first */
+/** The page of tokens that a query requests. @param tokens newest first */
 export function tokenListing (
   tokens: readonly Token[],
   now: Date,

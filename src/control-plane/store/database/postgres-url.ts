@@ -10,7 +10,7 @@ const modes: Readonly<Record<string, string>> = {
 
 /**
  * The URL of a PostgreSQL database in the form that pg needs, with an `sslmode` that it supports.
- * @throws {DatabaseUnavailable} if it asks for TLS without verification
+ * @throws {DatabaseUnavailable} if it requests TLS without verification
  */
 export function verifyingUrl (url: string): string {
   const parsed = new URL(url)

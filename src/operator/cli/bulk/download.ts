@@ -23,7 +23,7 @@ interface Download {
 interface Version { readonly etag: string, readonly bytes: number }
 
 /**
- * Fetches a file whole. It comes compressed; when the connection breaks, the rest is asked for by its range, and a
+ * Fetches a file whole. It comes compressed; when the connection breaks, the rest is requested by its range, and a
  * later run goes on with what an earlier one had. The file has its name only when all of it is there. @returns bytes
  */
 export async function download (gateway: Gateway, request: Download): Promise<number> {
@@ -83,7 +83,7 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   throw new CliError('A file was longer than the gateway reported, so it was discarded.')
 }
 
-/** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
+/** Writes what one response has. @returns the place where the next one begins; rejects only when no data arrived */
 async function more (
   gateway: Gateway,
   {
@@ -123,7 +123,7 @@ async function more (
 
 const isOfDisk = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === 'write'
 
-/** The bytes of an answer as they were before they were compressed. */
+/** The bytes of a response as they were before they were compressed. */
 export function plain (body: Readable, encoding: string | string[] | undefined): AsyncIterable<Buffer> {
   // Errors of either end the reading of it.
   return encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body

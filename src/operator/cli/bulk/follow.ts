@@ -22,7 +22,7 @@ export async function requireKind ({ gateway }: Session, jobId: string, kind: Bu
   if (type !== kind) throw new CliError(`This job is an ${type}. Use clinigate bulk ${type} --job.`)
 }
 
-/** Asks for a job until it has ended, less often the longer it takes, and shows how far it is. */
+/** Requests a job until it has ended, less often the longer it takes, and shows how far it is. */
 export async function waitForJob ({ gateway, streams }: Session, jobId: string): Promise<BulkJob> {
   const meter = progressBar(streams.stderr)
   try {

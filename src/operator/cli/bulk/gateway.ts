@@ -29,9 +29,9 @@ type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'head
 
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
-  /** Resolves with the `data` of the answer. @throws {ApiError} {Trouble} */
+  /** Resolves with the `data` of the response. @throws {ApiError} {Trouble} */
   readonly send: <T>(path: string, requested?: RequestOptions) => Promise<T>
-  /** One attempt; rejects when there is no answer. */
+  /** One attempt; rejects when there is no response. */
   readonly attempt: (path: string, attempt?: Attempt) => Promise<Dispatcher.ResponseData>
   /** Pauses before something is tried again; rejects when the command is to end. */
   readonly pause: (ms: number) => Promise<void>
@@ -140,7 +140,7 @@ export function retryDelayMs (
   return isSafe && (status === 502 || status === 504) ? jitter : undefined
 }
 
-/** The `data` of an answer. @throws {ApiError} */
+/** The `data` of a response. @throws {ApiError} */
 export async function dataOf<T> (response: Dispatcher.ResponseData): Promise<T> {
   if (response.statusCode >= 300) throw await refusalOf(response)
   const read = (await response.body.json().catch(error => {
@@ -151,7 +151,7 @@ export async function dataOf<T> (response: Dispatcher.ResponseData): Promise<T> 
   return read.data
 }
 
-/** An answer that is no success, in the words of the gateway, which never repeat a value. */
+/** A response that is no success, in the words of the gateway, which never repeat a value. */
 export async function refusalOf (response: Dispatcher.ResponseData): Promise<ApiError> {
   const read = (await response.body.json().catch(() => undefined)) as
     { message?: unknown; issues?: ReadonlyArray<{ diagnostics: string; expression?: readonly string[] }> } | undefined

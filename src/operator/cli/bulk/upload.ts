@@ -62,7 +62,7 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
     try {
       return await once(gateway, source, { ...uploading, sent })
     } catch (error) {
-      // An answer that refuses says that no job was made.
+      // A response that refuses says that no job was made.
       const isSafe = error instanceof ApiError || !sent.isComplete
       if (!isSafe) {
         throw new CliError(

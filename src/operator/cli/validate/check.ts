@@ -10,7 +10,7 @@ import type { Value } from './input.js'
 /** Something to correct, and the line on which it stands. */
 interface LocatedIssue extends Issue { readonly line: number }
 
-/** Why POST would refuse a value, as its answer would say it. Nothing of the value is in it. */
+/** Why POST would refuse a value, as its response would say it. Nothing of the value is in it. */
 export interface LineError {
   /** Where the value begins. */
   readonly line: number
