@@ -6,7 +6,7 @@ import { Failure, catalog, fieldIssue, type FailureCode } from '../../src/envelo
 import { identity } from '../../src/envelope/request-metadata.js'
 import { nearest } from '../../src/envelope/nearest.js'
 import { envelope } from '../../src/envelope/reply.js'
-import { requestId } from '../../src/envelope/request-id.js'
+import { requestId } from '../../src/http/server-options.js'
 import { serializeError } from '../../src/http/log.js'
 import { ExactNumber } from '../../src/json/json.js'
 

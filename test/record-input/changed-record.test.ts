@@ -9,11 +9,11 @@ t.test('a field that is sent as it is shown is no change, and what is read-only 
   const shown = { id: '1', versionId: '2', firstName: 'Ada', fullName: 'Ada Byron', address: { city: 'Bern' } }
   t.strictSame(changedFields(patients as never, shown, shown), {
     changed: {},
-    kept: { firstName: 'Ada', address: { city: 'Bern' } }
+    stored: { firstName: 'Ada', address: { city: 'Bern' } }
   })
   t.strictSame(changedFields(patients as never, { ...shown, firstName: 'Eve', gender: null }, shown), {
     changed: { firstName: 'Eve', gender: null },
-    kept: { address: { city: 'Bern' } }
+    stored: { address: { city: 'Bern' } }
   })
   for (const change of [
     { id: '2' },
@@ -35,11 +35,11 @@ t.test('of two fields that show the same, neither undoes a change of the other',
   const shown = { availableDays: ['mon'], availableTime: [{ daysOfWeek: ['mon'] }] }
   t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableDays: ['tue'] }, shown), {
     changed: { availableDays: ['tue'] },
-    kept: {}
+    stored: {}
   })
   t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableTime: null }, shown), {
     changed: { availableTime: null },
-    kept: {}
+    stored: {}
   })
 })
 

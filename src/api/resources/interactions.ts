@@ -5,14 +5,15 @@ import { lossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { checkRules } from '../../mappings/core/validate.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
-import type { Trace } from '../../tenant-guard/interaction.js'
+import type { Trace, SearchParameter } from '../../tenant-guard/interaction.js'
 import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
 import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
 import { changedFields } from '../../record-input/changed-record.js'
 import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
-import { mapErrorsToFields, resolveReferences } from '../../record-input/references.js'
-import { resolveCanonicalFilters } from './canonical-filters.js'
+import { mapErrorsToFields, resolveReferences, urlOf } from '../../record-input/references.js'
 import type { Query } from './query.js'
+import { splitUnescaped } from '../../fhir/search-escaping.js'
+import { escapedParts } from './filter-value.js'
 
 /** What every interaction works on: the resource group, and the datastore as its caller may see it. */
 export interface Context {
@@ -118,4 +119,26 @@ export async function remove ({ mapping, store }: Context, id: string, ifMatch: 
   }
   const version = versions === '*' ? undefined : versions[0]
   await store.delete({ kind: 'delete', type: mapping.type, id, ...version !== undefined && { version } })
+}
+
+/** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */
+async function resolveCanonicalFilters (
+  mapping: Mapping,
+  store: TenantStore,
+  parameters: readonly SearchParameter[]
+): Promise<readonly SearchParameter[]> {
+  const canonicals = new Map(Object.values(mapping.filters).map(({ param, canonicalOf }) => [param, canonicalOf]))
+  return await Promise.all(
+    parameters.map(async ([param, value]) => {
+      const type = canonicals.get(param)
+      if (type === undefined) return [param, value] as const
+      const urls = await Promise.all(
+        splitUnescaped(value, ',').map(async part => {
+          const url = await urlOf(store, type, part)
+          return url === undefined ? part : escapedParts(url)
+        })
+      )
+      return [param, urls.join(',')] as const
+    })
+  )
 }

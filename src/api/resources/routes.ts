@@ -43,9 +43,10 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOp
     store: storeFor(request),
     createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
-  readRoutes(scope, { ...options, mapping, contextOf })
-  createRoute(scope, { ...options, mapping, contextOf })
-  if (!mapping.appendOnly) changeRoutes(scope, { ...options, mapping, contextOf })
+  const routeOptions = { ...options, mapping, contextOf }
+  createRoute(scope, routeOptions)
+  readRoutes(scope, routeOptions)
+  if (!mapping.appendOnly) changeRoutes(scope, routeOptions)
 }
 
 interface RouteOptions extends ResourceOptions {

@@ -23,13 +23,20 @@ import { errorPage, missingPage } from './errors.js'
 import { invitationRoutes } from './sign-in/invitation.js'
 import { oidcRoutes } from './sign-in/oidc.js'
 import { pageReplies } from './page.js'
-import { pages } from './pages.js'
 import type { DashboardOptions, DashboardContext } from './options.js'
 import { passwordRoutes } from './sign-in/password.js'
 import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
 import { signedInMembers, sessions } from './session.js'
 import { signInRoutes } from './sign-in/sign-in.js'
 import { signInRateLimit, type AttemptLimits } from './sign-in/limits.js'
+import { auditRoutes } from './audit/routes.js'
+import { gatewayRoutes } from './gateways/routes.js'
+import { keyRoutes } from './keys/routes.js'
+import { memberRoutes } from './members/routes.js'
+import { organizationRoutes } from './organizations/routes.js'
+import { home, organizationPath } from './paths.js'
+import { tokenRoutes } from './tokens/routes.js'
+import { usageRoutes } from './usage/routes.js'
 
 /** No form of the dashboard is longer. */
 const bodyBytes = 65_536
@@ -77,4 +84,20 @@ async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promis
   await scope.register(accountRoutes, parts)
   if (parts.settings.localAccounts) await scope.register(passwordRoutes, parts)
   await scope.register(pages, parts)
+}
+
+/** What members see and do. */
+async function pages (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
+  scope.get('/', async ({ member }, reply) =>
+    reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303)
+  )
+  for (const routes of [
+    organizationRoutes,
+    keyRoutes,
+    memberRoutes,
+    tokenRoutes,
+    usageRoutes,
+    auditRoutes,
+    gatewayRoutes
+  ]) { await scope.register(routes, parts) }
 }

@@ -1,6 +1,5 @@
 import type { JobFile, Progress } from '../model/job.js'
 import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
-import { ndjsonChunks } from './ndjson.js'
 
 /** What was written of one type. */
 export type Written = Required<Omit<JobFile, 'name'>>
@@ -94,5 +93,19 @@ export class Output {
     const written = this.#written.get(type)
     this.#open = { type, writer: await this.#files.write(nameOf(type), written?.bytes, written?.mark) }
     return this.#open
+  }
+}
+
+/** The lines of NDJSON that was written here, as many at a time as are there. */
+async function * ndjsonChunks (bytes: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+  let begun: Buffer[] = []
+  for await (const chunk of bytes) {
+    const end = chunk.lastIndexOf(0x0a)
+    if (end < 0) {
+      begun.push(chunk)
+      continue
+    }
+    yield Buffer.concat([...begun, chunk.subarray(0, end)]).toString().split('\n')
+    begun = [chunk.subarray(end + 1)]
   }
 }

@@ -37,3 +37,12 @@ function afterLast (date: string): number {
   if (day !== undefined) return Date.UTC(year!, month! - 1, day + 1)
   return month === undefined ? Date.UTC(year! + 1, 0, 1) : Date.UTC(year!, month, 1)
 }
+
+/** Whether one time is certainly not after another: 2026-03 may be after 2026-03-14, and not after 2026-04. */
+export function isNotAfter (first: unknown, second: unknown): boolean {
+  if (typeof first !== 'string' || typeof second !== 'string') return false
+  if (first.includes('T') && second.includes('T')) return Date.parse(first) <= Date.parse(second)
+  const shared = Math.min(...[first, second].map(time => time.split('T')[0]!.length))
+  const [early, late] = [first.slice(0, shared), second.slice(0, shared)]
+  return early < late || (early === late && first.length <= second.length)
+}

@@ -7,11 +7,37 @@ import { note } from '../fields/note.js'
 import type { DefaultContext } from '../core/element.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { allergyRules } from '../invariants/allergy.js'
 import { allergyClinicalStatus, allergyVerificationStatus } from '../value-sets.js'
+import type { FhirElement } from '../fhir.js'
+import type { Rule } from '../core/rule.js'
+import { exists, hasCoding } from '../core/exists.js'
+
+const allergyRules: readonly Rule[] = [
+  {
+    key: 'ait-1',
+    fields: ['clinicalStatus', 'verificationStatus'],
+    message: 'clinicalStatus is needed unless verificationStatus is entered-in-error',
+    holds: allergy => isEnteredInError(allergy) || exists(allergy, 'clinicalStatus')
+  },
+  {
+    key: 'ait-2',
+    fields: ['clinicalStatus', 'verificationStatus'],
+    message: 'clinicalStatus must be absent when verificationStatus is entered-in-error',
+    holds: allergy => !isEnteredInError(allergy) || !exists(allergy, 'clinicalStatus')
+  }
+]
+
+const isEnteredInError = (allergy: FhirElement): boolean =>
+  hasCoding(
+    allergy.verificationStatus,
+    'http://terminology.hl7.org/CodeSystem/allergyintolerance-verification',
+    'entered-in-error'
+  )
 
 const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
+
 const finding = conceptOf({ max: 500 })
+
 const activeUnlessEnteredInError = ({ simple }: DefaultContext) =>
   simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
 

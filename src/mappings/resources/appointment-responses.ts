@@ -5,8 +5,18 @@ import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { byReference } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
-import { appointmentResponseRules } from '../invariants/appointment-response.js'
 import { participationStatus } from '../value-sets.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const appointmentResponseRules: readonly Rule[] = [
+  {
+    key: 'apr-1',
+    fields: ['actorId', 'participantType'],
+    message: 'actorId or participantType is required',
+    holds: response => exists(response, 'actor') || exists(response, 'participantType')
+  }
+]
 
 const actors = [
   'Patient',

@@ -3,7 +3,6 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime, instant, positiveInteger, text, unsignedInteger } from '../datatypes/primitives.js'
 import { reference, typedReference } from '../datatypes/reference.js'
-import { withDefault } from '../fields/filled.js'
 import { identifiers } from '../fields/identifiers.js'
 import { inMatchingItem } from '../fields/in-item.js'
 import type { FhirElement } from '../fhir.js'
@@ -14,6 +13,7 @@ import { textAt } from '../core/path.js'
 import { backbone } from '../core/structure.js'
 import { appointmentRules } from '../invariants/appointment.js'
 import { participationStatus } from '../value-sets.js'
+import { datatype, type Datatype } from '../core/datatype.js'
 
 const actors = [
   'Patient',
@@ -108,3 +108,16 @@ export const appointments = mapping('Appointment', {
   },
   rules: appointmentRules
 })
+
+/**
+ * A structure in which R4 requires a part that clients may leave out: it is filled in whenever the structure is
+ * written.
+ */
+function withDefault<T extends object> ({ codec }: Datatype<T>, defaults: Partial<T>): Datatype<T> {
+  const full = (value: T): T => ({ ...defaults, ...value })
+  return datatype<T>({
+    ...codec,
+    accept: value => codec.accept?.(full(value)) ?? full(value),
+    write: (value, before) => codec.write(full(value), before)
+  })
+}

@@ -8,11 +8,27 @@ import type { DefaultContext } from '../core/element.js'
 import { byCode, byReference, byText, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { auditEventRules } from '../invariants/audit-event.js'
 import { auditSubtypes, auditTypes } from '../value-sets.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const auditEventRules: readonly Rule[] = [
+  {
+    key: 'sev-1',
+    fields: ['entity'],
+    message: 'an entity has a name or a query, not both',
+    holds: event =>
+      itemsAt(event, 'entity').every(
+        entity => !isElement(entity) || !exists(entity, 'name') || !exists(entity, 'query')
+      )
+  }
+]
 
 const agents = ['Practitioner', 'PractitionerRole', 'Organization', 'Device', 'Patient', 'RelatedPerson'] as const
+
 const who = referenceOrDisplay(agents)
+
 const coding = codingOf()
 
 /** The key is what is known for certain of the system that reports. */

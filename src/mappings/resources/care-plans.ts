@@ -7,8 +7,22 @@ import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { carePlanRules } from '../invariants/care-plan.js'
 import { requestStatus } from '../value-sets.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const carePlanRules: readonly Rule[] = [
+  {
+    key: 'cpl-3',
+    fields: ['activity'],
+    message: 'an activity with referenceId has no other field',
+    holds: plan =>
+      itemsAt(plan, 'activity').every(
+        activity => isElement(activity) && !(exists(activity, 'detail') && exists(activity, 'reference'))
+      )
+  }
+]
 
 const authors = [
   'Practitioner',
@@ -19,6 +33,7 @@ const authors = [
   'Organization',
   'CareTeam'
 ] as const
+
 const performers = [
   'Practitioner',
   'PractitionerRole',
@@ -29,6 +44,7 @@ const performers = [
   'HealthcareService',
   'Device'
 ] as const
+
 const activities = [
   'Appointment',
   'CommunicationRequest',
@@ -40,6 +56,7 @@ const activities = [
   'VisionPrescription',
   'RequestGroup'
 ] as const
+
 const activityStatus = [
   'not-started',
   'scheduled',

@@ -2,14 +2,35 @@ import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { text } from '../datatypes/primitives.js'
-import { reference, typedReference } from '../datatypes/reference.js'
+import { reference, typedReference, localReference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { email, phone } from '../fields/telecom.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { careTeamRules } from '../invariants/care-team.js'
+import type { FhirElement } from '../fhir.js'
+import { at, isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const careTeamRules: readonly Rule[] = [
+  {
+    key: 'ctm-1',
+    fields: ['participant'],
+    message: 'onBehalfOfId is only for a member who is a Practitioner',
+    holds: team =>
+      itemsAt(team, 'participant').every(
+        participant => !isElement(participant) || !exists(participant, 'onBehalfOf') || mayBePractitioner(participant)
+      )
+  }
+]
+
+/** R4 takes a member that cannot be looked up for a practitioner. */
+function mayBePractitioner (participant: FhirElement): boolean {
+  const member = localReference(at(participant, 'member.reference'))
+  return member === undefined || member.startsWith('Practitioner/')
+}
 
 const members = ['Practitioner', 'PractitionerRole', 'RelatedPerson', 'Patient', 'Organization', 'CareTeam'] as const
 

@@ -10,8 +10,19 @@ import type { DefaultContext } from '../core/element.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone, recursiveBackbone } from '../core/structure.js'
-import { consentRules } from '../invariants/consent.js'
 import { consentScopes } from '../value-sets.js'
+import { itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+
+/** ppc-2 to ppc-5 ask for a patient, by scope; the simple form always has one. */
+const consentRules: readonly Rule[] = [
+  {
+    key: 'ppc-1',
+    fields: ['policyUri', 'policies', 'policyRule'],
+    message: 'a consent needs one of policyUri, policies and policyRule',
+    holds: consent => itemsAt(consent, 'policy').length > 0 || consent.policyRule !== undefined
+  }
+]
 
 type Period = NonNullable<ReturnType<typeof period.codec.read>>
 

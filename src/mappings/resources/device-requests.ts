@@ -10,8 +10,20 @@ import { note } from '../fields/note.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { deviceRequestRules } from '../invariants/device-request.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+import { rangeRule } from '../invariants/range.js'
+
+const deviceRequestRules: readonly Rule[] = [
+  {
+    key: 'code[x] 1..1',
+    fields: ['code', 'deviceId'],
+    message: 'code or deviceId is required',
+    holds: request => exists(request, 'code[x]')
+  },
+  rangeRule('valueRange', 'parameter')
+]
 
 const performers = [
   'Practitioner',

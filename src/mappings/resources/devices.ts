@@ -2,12 +2,32 @@ import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime, text, uri } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { deviceName } from '../fields/device-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { byText } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
+import type { FhirElement } from '../fhir.js'
+import type { Element, ElementOptions } from '../core/element.js'
+import { inMatchingItem } from '../fields/in-item.js'
+
+const isNamed = (item: FhirElement): boolean => text.codec.read(item.name) !== undefined
+
+const isForUsers = (item: FhirElement): boolean => item.type === 'user-friendly-name' && isNamed(item)
+
+/** The name of a device that its users know, else the first of any kind; the others are kept. */
+function deviceName<const O extends ElementOptions = object> (options: O = {} as O): Element<string, O> {
+  const name = text('name', options)
+  const forUsers = inMatchingItem('deviceName', { find: isForUsers, create: { type: 'user-friendly-name' } }, name)
+  const first = inMatchingItem('deviceName', { find: isNamed }, name)
+  const chosen = (device: FhirElement): Element<string, O> =>
+    forUsers.read(device) === undefined && first.read(device) !== undefined ? first : forUsers
+  return {
+    ...forUsers,
+    read: device => chosen(device).read(device),
+    write: (device, value) => chosen(device).write(device, value)
+  }
+}
 
 /** http://hl7.org/fhir/R4/device.html */
 export const devices = mapping('Device', {

@@ -7,7 +7,23 @@ import { note } from '../fields/note.js'
 import { from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { familyHistoryRules } from '../invariants/family-history.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const familyHistoryRules: readonly Rule[] = [
+  {
+    key: 'fhs-1',
+    fields: ['ageString', 'bornDate'],
+    message: 'send the age or the birth, not both',
+    holds: history => !exists(history, 'age[x]') || !exists(history, 'born[x]')
+  },
+  {
+    key: 'fhs-2',
+    fields: ['estimatedAge', 'ageString'],
+    message: 'estimatedAge needs an age',
+    holds: history => !exists(history, 'estimatedAge') || exists(history, 'age[x]')
+  }
+]
 
 const finding = conceptOf({ max: 500 })
 

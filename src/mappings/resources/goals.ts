@@ -1,15 +1,47 @@
 import { code } from '../datatypes/code.js'
 import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
-import { date, text } from '../datatypes/primitives.js'
+import { date, text, boolean, integer } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { goalDetail } from '../fields/goal-detail.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { byCode, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { goalRules } from '../invariants/goal.js'
 import { goalAchievement, goalCategories, goalPriority } from '../value-sets.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+import { rangeRule } from '../invariants/range.js'
+import { isNumber } from '../../json/json.js'
+import { quantity, range, ratio } from '../datatypes/quantities.js'
+import { choice, hasChoice, isBoolean, isText } from '../fields/choice.js'
+
+/**
+ * Goal.target.detail[x]: what is to be reached. A text that is stored as a CodeableConcept is shown like any other
+ * text.
+ */
+const goalDetail = choice<unknown>('detail', [
+  { suffix: 'Integer', codec: integer.codec, is: isNumber },
+  { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+  { suffix: 'String', codec: text.codec, is: isText },
+  { suffix: 'Quantity', codec: quantity.codec, is: hasChoice('value') },
+  { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
+  { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
+  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
+], { about: 'A whole number, text, true or false, or an object: a Quantity, Range, Ratio or coding.' })
+
+const goalRules: readonly Rule[] = [
+  {
+    key: 'gol-1',
+    fields: ['target'],
+    message: 'a target with a detail needs a measure',
+    holds: goal =>
+      itemsAt(goal, 'target').every(
+        target => !isElement(target) || !exists(target, 'detail[x]') || exists(target, 'measure')
+      )
+  },
+  rangeRule('detailRange', 'target')
+]
 
 /** http://hl7.org/fhir/R4/goal.html */
 export const goals = mapping('Goal', {

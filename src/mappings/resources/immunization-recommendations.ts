@@ -6,7 +6,21 @@ import { intOrString } from '../fields/int-or-string.js'
 import { byToken, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { immunizationRecommendationRules } from '../invariants/immunization-recommendation.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const immunizationRecommendationRules: readonly Rule[] = [
+  {
+    key: 'imr-1',
+    fields: ['recommendation'],
+    message: 'each recommendation needs vaccineCode or targetDisease',
+    holds: recommendations =>
+      itemsAt(recommendations, 'recommendation').every(
+        item => isElement(item) && (exists(item, 'vaccineCode') || exists(item, 'targetDisease'))
+      )
+  }
+]
 
 const forecastStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
   due: 'Due', overdue: 'Overdue', immune: 'Immune', contraindicated: 'Contraindicated', complete: 'Complete'

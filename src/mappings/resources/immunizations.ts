@@ -9,7 +9,17 @@ import { note } from '../fields/note.js'
 import { byReference, byText, byToken, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { immunizationRules } from '../invariants/immunization.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const immunizationRules: readonly Rule[] = [
+  {
+    key: 'occurrence[x] 1..1',
+    fields: ['occurrenceDateTime', 'occurrenceText'],
+    message: 'occurrenceDateTime or occurrenceText is required',
+    holds: immunization => exists(immunization, 'occurrence[x]')
+  }
+]
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization'] as const
 

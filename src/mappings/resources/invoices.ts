@@ -1,15 +1,25 @@
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
-import { dateTime, positiveInteger, text } from '../datatypes/primitives.js'
+import { dateTime, positiveInteger, text, decimal } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { exactlyOne } from '../fields/exclusive.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
-import { priceComponent } from '../fields/price-component.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
+
+/**
+ * One of the amounts or factors that make up a price:
+ * http://hl7.org/fhir/R4/invoice-definitions.html#Invoice.lineItem.priceComponent
+ */
+const priceComponent = backbone({
+  type: code(['base', 'surcharge', 'deduction', 'discount', 'tax', 'informational'])('type', { required: true }),
+  code: concept('code'),
+  factor: decimal('factor'),
+  amount: money('amount')
+})
 
 const participants = ['Practitioner', 'Organization', 'Patient', 'PractitionerRole', 'Device', 'RelatedPerson'] as const
 

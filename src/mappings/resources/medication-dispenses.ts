@@ -1,3 +1,4 @@
+import { isNotAfter } from '../core/date-order.js'
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, dateTime } from '../datatypes/primitives.js'
@@ -11,7 +12,23 @@ import { note } from '../fields/note.js'
 import { byReference, from } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { medicationDispenseRules } from '../invariants/medication-dispense.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const medicationDispenseRules: readonly Rule[] = [
+  {
+    key: 'mdd-1',
+    fields: ['whenHandedOver', 'whenPrepared'],
+    message:
+      'whenHandedOver must not be before whenPrepared, and must be at least as precise if both are otherwise equal',
+    // A time that is there without a value, for the extensions that it has, cannot be compared, which R4 counts as
+    // broken.
+    holds: dispense =>
+      !exists(dispense, 'whenPrepared') ||
+      !exists(dispense, 'whenHandedOver') ||
+      isNotAfter(dispense.whenPrepared, dispense.whenHandedOver)
+  }
+]
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'Device', 'RelatedPerson'] as const
 

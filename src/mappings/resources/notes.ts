@@ -8,8 +8,26 @@ import { noteContent, noteContentType, noteTitle } from '../fields/note-content.
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { documentReferenceRules } from '../invariants/document-reference.js'
 import { compositionStatus, documentRelations, noteCategories, noteTypes } from '../value-sets.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const documentReferenceRules: readonly Rule[] = [
+  {
+    key: 'content 1..*',
+    fields: ['content', 'contentType'],
+    message: 'a note needs content',
+    holds: note => itemsAt(note, 'content').length > 0
+  },
+  {
+    key: 'att-1',
+    fields: ['contentType'],
+    message: 'cannot be removed while the content has data',
+    holds: note => itemsAt(note, 'content').map(content => isElement(content) ? content.attachment : undefined)
+      .every(attachment => !isElement(attachment) || !exists(attachment, 'data') || exists(attachment, 'contentType'))
+  }
+]
 
 /** http://hl7.org/fhir/R4/documentreference.html */
 export const notes = mapping('DocumentReference', {

@@ -5,14 +5,29 @@ import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, namePrefixes, nameSuffixes } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
-import { fromFirstItem } from '../fields/in-item.js'
-import { npi, npiSystem } from '../fields/npi.js'
+import { fromFirstItem, inItemWithUse } from '../fields/in-item.js'
 import { email, phone } from '../fields/telecom.js'
 import { byText } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { firstItemRule } from '../invariants/first-item.js'
 import { administrativeGender } from '../value-sets.js'
+import { datatype } from '../core/datatype.js'
+import type { ElementOptions } from '../core/element.js'
+
+/** The identifier system of the US National Provider Identifier. */
+const npiSystem = 'http://hl7.org/fhir/sid/us-npi'
+
+const digits = datatype<string>({
+  schema: { type: 'string', format: 'npi', 'x-expects': 'ten digits, the last of which is the NPI check digit' },
+  kind: 'token',
+  read: stored => typeof stored === 'string' ? stored : undefined,
+  write: value => value
+})
+
+/** The NPI in use among the identifiers, as its ten digits. */
+const npi = <const O extends ElementOptions = object>(options?: O) =>
+  inItemWithUse('identifier', npiSystem, digits('value', options))
 
 /** http://hl7.org/fhir/R4/practitioner.html */
 export const practitioners = mapping('Practitioner', {

@@ -1,20 +1,36 @@
 import { code } from '../datatypes/code.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
-import { boolean, dateTime, unsignedInteger } from '../datatypes/primitives.js'
+import { boolean, dateTime, unsignedInteger, textUpTo } from '../datatypes/primitives.js'
 import { nonNegativeQuantity } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
-import { conceptText } from '../fields/concept-text.js'
 import { dosage, dosageText } from '../fields/dosage.js'
 import { duration } from '../fields/duration.js'
 import { identifiers } from '../fields/identifiers.js'
 import { medication, medicationId, medicationRule } from '../fields/medication.js'
 import { note } from '../fields/note.js'
-import { substitutionAllowed } from '../fields/substitution-allowed.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { prescriptionCategories, requestPriority } from '../value-sets.js'
+import { datatype, type Datatype } from '../core/datatype.js'
+import { isElement, withMember } from '../core/path.js'
+import { backbone } from '../core/structure.js'
+
+const { codec } = backbone({ allowed: boolean('allowedBoolean', { required: true, choice: 'allowed' }) })
+
+/**
+ * Whether another product may be given. Which one, said by a code, is kept unseen until this is set; the reason goes
+ * with it.
+ */
+const substitutionAllowed = datatype<boolean>({
+  ...boolean.codec,
+  revises: true,
+  read: stored => codec.read(stored)?.allowed,
+  write: (allowed, before) => codec.write({ allowed }, before),
+  without: before => codec.without?.(before)
+})('substitution', { about: 'Whether another product may be given.' })
 
 const prescribers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'] as const
+
 const performers = [
   'Practitioner',
   'PractitionerRole',
@@ -78,3 +94,19 @@ export const prescriptions = mapping('MedicationRequest', {
   filters: { dateFrom: from('authoredon'), dateTo: until('authoredon') },
   rules: [medicationRule]
 })
+
+/**
+ * The words of a CodeableConcept alone. Changed, the concept is replaced whole: its codes would mean something else.
+ */
+function conceptText (max: number): Datatype<string> {
+  const { codec } = textUpTo(max)
+  return datatype<string>({
+    ...codec,
+    read: stored => isElement(stored) ? codec.read(stored.text) : undefined,
+    write: text => ({ text }),
+    without (before) {
+      const rest = isElement(before) ? withMember(withMember(before, 'text', undefined), '_text', undefined) : {}
+      return Object.keys(rest).length === 0 ? undefined : rest
+    }
+  })
+}

@@ -6,8 +6,24 @@ import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { riskAssessmentRules } from '../invariants/risk-assessment.js'
 import { observationStatus } from '../value-sets.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
+
+const riskAssessmentRules: readonly Rule[] = [
+  {
+    key: 'ras-2',
+    fields: ['prediction'],
+    message: 'a probability cannot be above 100',
+    holds: assessment =>
+      itemsAt(assessment, 'prediction').every(
+        prediction =>
+          !isElement(prediction) ||
+          prediction.probabilityDecimal === undefined ||
+          Number(prediction.probabilityDecimal) <= 100
+      )
+  }
+]
 
 const kind = conceptOf({ max: 200 })
 

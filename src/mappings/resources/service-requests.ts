@@ -7,8 +7,18 @@ import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
-import { serviceRequestRules } from '../invariants/service-request.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+const serviceRequestRules: readonly Rule[] = [
+  {
+    key: 'prr-1',
+    fields: ['code'],
+    message: 'cannot be removed while the request has order details',
+    holds: request => !exists(request, 'orderDetail') || exists(request, 'code')
+  }
+]
 
 const performers = [
   'Practitioner',

@@ -9,8 +9,18 @@ import { note } from '../fields/note.js'
 import { from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { taskRules } from '../invariants/task.js'
 import { requestPriority } from '../value-sets.js'
+import { isOrdered } from '../core/date-order.js'
+import type { Rule } from '../core/rule.js'
+
+const taskRules: readonly Rule[] = [
+  {
+    key: 'inv-1',
+    fields: ['authoredOn'],
+    message: 'must not be after the time at which the task was last modified',
+    holds: task => isOrdered(task.authoredOn, task.lastModified)
+  }
+]
 
 /** What a task takes or gives. R4 allows fifty more types of value; those are kept and not shown. */
 const parameter = backbone({

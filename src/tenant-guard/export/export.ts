@@ -1,14 +1,40 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import { decorateBackend } from '../../backends/decorate.js'
-import type { TenantContext } from '../tenant-context.js'
+import { type TenantContext, sendRequest } from '../tenant-context.js'
 import { withRetry } from '../retry.js'
-import { membersOf } from './members.js'
 import { endNativeExport } from './native-export.js'
 import { nativeChunks } from './native-chunks.js'
 import type { ExportSelection, ExportPosition, ExportChunk } from './position.js'
 import { searchesOf } from './searches.js'
 import { planExport } from './plan.js'
 import { searchChunks } from './search-chunks.js'
+import { idPattern } from '../../fhir/names.js'
+import type { FhirElement } from '../../mappings/fhir.js'
+import { filterOwned } from '../fetch-owned.js'
+import { readRecord } from '../reads/read-record.js'
+
+/**
+ * The ids of the patients in a group of the tenant's that are the tenant's too. Members that have left do not count,
+ * nor do those of a group in the group.
+ * @throws {Failure} NOT_FOUND
+ */
+async function membersOf (context: TenantContext, groupId: string): Promise<readonly string[]> {
+  const group = readRecord(context, await sendRequest(context, { method: 'GET', path: `Group/${groupId}` }), {
+    type: 'Group',
+    id: groupId
+  })
+  const named = new Set((Array.isArray(group.member) ? group.member as FhirElement[] : []).flatMap(patientIn))
+  const owned = await filterOwned(context, named)
+  return [...named].filter(patient => owned.has(patient)).map(patient => patient.slice('Patient/'.length))
+}
+
+const toPatient = new RegExp(`^Patient/${idPattern}`)
+
+function patientIn (member: FhirElement | null): string[] {
+  const reference = (member?.entity as FhirElement | undefined)?.reference
+  const [patient] = typeof reference === 'string' ? toPatient.exec(reference) ?? [] : []
+  return patient === undefined || member?.inactive === true ? [] : [patient]
+}
 
 declare const guarded: unique symbol
 

@@ -6,17 +6,41 @@ import { requireAdmin } from '../../store/permissions.js'
 import type { ControlError } from '../../store/control-error.js'
 import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import type { PageFacts } from '../page.js'
-import { InvitationPage } from './invitation.js'
 import { MembersPage } from './list.js'
 import { NewPasswordPage, ResetPasswordPage } from './password.js'
-import { RemovePage } from './remove.js'
 import { RolePage, type MemberView } from './role.js'
 import { listingOf } from '../listing.js'
 import { mayChange, operatorsOnly, type OrganizationRequest } from '../organization-requests.js'
-import { home, membersPath, signInPath } from '../paths.js'
+import { home, membersPath, signInPath, memberPath } from '../paths.js'
 import type { DashboardContext } from '../options.js'
+import { Heading, Secret, Time, OptionalTime } from '../components.js'
+import { PostForm, SubmitButton } from '../forms.js'
+
+const backAgain =
+  'They are signed out everywhere at once, but come back with their next sign-in unless they are removed at the provider too.'
+
+/** Asks whether a member is really to be removed. */
+function RemovePage ({ csrf, member, isOwn }: MemberView) {
+  return (
+    <>
+      <Heading title={`Remove ${member.name}?`} />
+      <p>
+        <span safe>{member.email}</span>, last sign-in: <OptionalTime at={member.lastSignInAt} otherwise='never' />
+      </p>
+      <p>
+        {isOwn ? 'This is you. ' : ''}
+        {member.isFromProvider ? backAgain : 'They are signed out everywhere at once and can’t sign in again.'} Keys
+        and tokens that they created keep working, and so do open invitations: withdraw those that you do not trust.
+      </p>
+      <PostForm action={memberPath(member.memberId, 'remove')} csrf={csrf}>
+        <SubmitButton label='Remove' cancel={membersPath(member.tenantId)} isDangerous />
+      </PostForm>
+    </>
+  )
+}
 
 interface MemberRequest { Params: { readonly memberId: string } }
+
 interface InvitationRequest { Params: { readonly invitationId: string } }
 
 /** A request about the people of the organization in the path, or about operators when it names none. */
@@ -189,4 +213,29 @@ async function resetPassword (
   const facts = await factsOf({ controlService }, member.tenantId)
   const { password } = await controlService.resetPassword(params.memberId)
   return await reply.code(201).page('New password', <NewPasswordPage member={member} password={password} />, facts)
+}
+
+/** The page that shows the link of an invitation, once. */
+function InvitationPage ({ invitation, link }: { readonly invitation: Invitation, readonly link: string }) {
+  const { email, role, tenantId, expiresAt } = invitation
+  return (
+    <>
+      <Heading title='Invitation created' />
+      <p>
+        Send this link to <strong safe>{email}</strong>, who will join as <strong>{role}</strong>. It works once, until{' '}
+        <Time at={expiresAt} />.
+      </p>
+      <section class='notice notice-warning'>
+        <p>
+          <strong>Copy the link now.</strong> It is shown only here, only once.
+        </p>
+      </section>
+      <Secret text={link} label='the link' />
+      <p>
+        <a class='button' href={membersPath(tenantId)}>
+          I have copied it
+        </a>
+      </p>
+    </>
+  )
 }

@@ -5,7 +5,6 @@ import { requireOperator } from '../../store/permissions.js'
 import type { ControlError } from '../../store/control-error.js'
 import type { UsageTotal } from '../../store/usage-totals.js'
 import { startOfMonth, monthOf } from '../../../limits/month.js'
-import { datastoresOf } from '../datastores.js'
 import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { listingOf } from '../listing.js'
 import { mayChange, operatorsOnly, organizationOf, type OrganizationRequest } from '../organization-requests.js'
@@ -14,6 +13,7 @@ import { NewOrganizationPage } from './new.js'
 import { previousValueField, OverviewPage } from './overview.js'
 import { organizationPath } from '../paths.js'
 import type { DashboardContext } from '../options.js'
+import type { Config } from '../../../config/schema.js'
 
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export async function organizationRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
@@ -180,4 +180,16 @@ async function switchOverage (
     overage: field(body, 'overage') === 'on'
   })
   return reply.done(organizationPath(tenantId), overage ? 'Overage is on.' : 'Overage is off.')
+}
+
+/**
+ * The names of the datastores that an organization's keys open; `live` is undefined where a dedicated one is missing,
+ * as gateways see it that are configured like this process.
+ */
+function datastoresOf (
+  { tenantId, plan, datastore }: Organization,
+  { test, live, dedicated }: Config['routing']
+): { readonly test: string; readonly live: string | undefined } {
+  if (plan !== 'enterprise') return { test, live }
+  return { test, live: (Object.hasOwn(dedicated, tenantId) ? dedicated[tenantId] : undefined) ?? datastore }
 }

@@ -2,16 +2,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { newIdempotencyToken } from '../../store/context.js'
 import { requireAdmin } from '../../store/permissions.js'
 import type { ControlError } from '../../store/control-error.js'
-import type { TokenRole } from '../../store/token-store.js'
+import type { TokenRole, Token } from '../../store/token-store.js'
 import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { endOfLastDay } from '../usage/last-day.js'
 import { mayChange, operatorsOnly, type OrganizationRequest } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
-import { tokensPath } from '../paths.js'
+import { tokensPath, tokenPath } from '../paths.js'
 import type { DashboardContext } from '../options.js'
 import { tokenListing, TokensPage } from './list.js'
-import { RevokeTokenPage } from './revoke.js'
 import { TokenSecretPage } from './secret.js'
+import { Heading, Time } from '../components.js'
+import { PostForm, SubmitButton } from '../forms.js'
 
 interface TokenRequest { Params: { readonly tokenId: string } }
 
@@ -130,4 +131,25 @@ async function revoke (
 ): Promise<FastifyReply> {
   const { tenantId, name } = await controlService.revokeToken(params.tokenId)
   return reply.done(tokensPath(tenantId), `Token “${name}” revoked.`)
+}
+
+/** Asks whether a token is really to be revoked. */
+function RevokeTokenPage ({ csrf, token }: { readonly csrf: string, readonly token: Token }) {
+  return (
+    <>
+      <Heading title={`Revoke the token “${token.name}”?`} />
+      <p>
+        Secret <code safe>{`…${token.hint}`}</code>, created <Time at={token.createdAt} />.
+      </p>
+      <p>
+        {token.role === 'gateway'
+          ? 'The gateway that uses it keeps working with the keys that it knows, but no longer learns about changes.'
+          : 'The program that uses it is refused from its next request on.'}{' '}
+        This cannot be undone.
+      </p>
+      <PostForm action={tokenPath(token.tokenId, 'revoke')} csrf={csrf}>
+        <SubmitButton label='Revoke token' cancel={tokensPath(token.tenantId)} isDangerous />
+      </PostForm>
+    </>
+  )
 }

@@ -1,7 +1,22 @@
-import { Migrator, type Kysely } from 'kysely'
+import { Migrator, type Kysely, type MigrationProvider } from 'kysely'
 import type { ChangeSource } from '../change-notifier.js'
-import { migrations } from '../migrations/index.js'
 import type { Tables } from '../tables.js'
+import * as organizationsAndKeys from '../migrations/001-organizations-and-keys.js'
+import * as peopleAndMachines from '../migrations/002-people-and-machines.js'
+import * as usage from '../migrations/003-usage.js'
+import * as jobs from '../migrations/004-jobs.js'
+import * as statesThatGatewaysTake from '../migrations/005-states-that-gateways-take.js'
+
+/** All migrations of the control database in the order of their names. A released migration never changes. */
+const migrations: MigrationProvider = {
+  getMigrations: async () => ({
+    '001-organizations-and-keys': organizationsAndKeys,
+    '002-people-and-machines': peopleAndMachines,
+    '003-usage': usage,
+    '004-jobs': jobs,
+    '005-states-that-gateways-take': statesThatGatewaysTake
+  })
+}
 
 /** An open control database, SQLite or PostgreSQL, with migrated tables. */
 export interface Engine {
