@@ -60,7 +60,7 @@ export async function openAuditLog (
 
 /** AuditEvents of the lines of a log, which tells of those that could not be stored. */
 function openAuditEvents (auditLog: AuditLog, { openTenantContext, log, now }: AuditLogParts): AuditEvents {
-  // Nobody keeps account of what goes through this door, or there would be no end.
+  // Nobody accounts for accesses through this context, or there would be no end.
   const tenantContextOf = (owner: JobOwner) => openTenantContext(owner, { id: 'audit-events', log })
   return new AuditEvents({
     store: async (owner, events) => await storeAccessEvents(tenantContextOf(owner), events),

@@ -7,7 +7,7 @@ import { readConnection } from '../config/datastore-connection.js'
 import type { Environment } from '../config/environment.js'
 import type { Check } from '../http/health.js'
 
-/** What a client of a datastore needs of its surroundings. */
+/** What a client of a datastore needs of its environment. */
 export interface ClientParts {
   readonly environment: Environment
   readonly now: () => Date

@@ -9,17 +9,17 @@ import type { Ownership } from '../tenant-guard/ownership.js'
 import type { BackendTimer } from '../http/backend-time.js'
 import type { OpenDatastores } from './datastores.js'
 
-/** For what a door is opened: a request, or a job. */
+/** What a context is opened for: a request, or a job. */
 interface RequestContext {
   readonly id: string
   readonly log: FastifyBaseLogger
   /** Where it is measured how long it waits. */
   readonly waiting?: BackendTimer | undefined
-  /** Where somebody keeps account of accesses. */
+  /** Records accesses, where they are recorded. */
   readonly accesses?: Access[] | undefined
 }
 
-/** What doors are made of; `onIncident` is told of each, beside the log. */
+/** The parts of a context; `onIncident` receives each incident, next to the log. */
 interface TenantContextParts {
   readonly url: string
   readonly now: () => Date

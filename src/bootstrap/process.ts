@@ -20,7 +20,7 @@ export interface StartOptions {
   readonly role?: string
 }
 
-/** What a start takes from its surroundings; `out` is for what people read. */
+/** What a start takes from its environment; `out` is for what people read. */
 interface StartContext {
   readonly environment: NodeJS.ProcessEnv
   readonly out: (text: string) => void

@@ -17,7 +17,7 @@ export interface OAuthCredentials {
   readonly tokenUrl: string
   readonly clientId: string
   readonly proof: ClientProof
-  /** Of the token request, beside the grant: scope, resource, audience. */
+  /** Of the token request, besides the grant: scope, resource, audience. */
   readonly parameters: Readonly<Record<string, string>>
   /** Certificate authorities of the token server in PEM, in place of the system's. */
   readonly ca?: string

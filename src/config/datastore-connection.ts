@@ -10,7 +10,7 @@ export interface ClientCertificate {
   readonly key: string
 }
 
-/** What a connection to a datastore needs beside its address, secrets included: pass it on, never log it. */
+/** What a connection to a datastore needs besides its address, secrets included: pass it on, never log it. */
 export interface DatastoreConnection {
   readonly credentials: Credentials
   readonly ca: string | undefined

@@ -14,7 +14,7 @@ export function requestId ({ headers }: Pick<IncomingMessage, 'headers'>, newId:
   return typeof sent === 'string' && validRequestId.test(sent) ? sent : newId()
 }
 
-/** What the HTTP server needs of its surroundings. */
+/** What the HTTP server needs of its environment. */
 export interface ServerDependencies {
   readonly logger?: FastifyBaseLogger
   /**

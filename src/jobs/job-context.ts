@@ -93,7 +93,7 @@ export class PermanentFailure extends Failure {}
 
 /**
  * Does a job from where it stands to its end. It may be begun any number of times. A Failure of the client's (4xx) ends
- * the job as failed; trouble of a datastore (5xx) lets it be taken up again later, unless it is a {@link
+ * the job as failed; an error of a datastore (5xx) lets it be taken up again later, unless it is a {@link
  * PermanentFailure}.
  */
 export type JobHandler = (work: JobContext) => Promise<void>

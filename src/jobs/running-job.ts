@@ -87,7 +87,7 @@ export class RunningJob {
   async #work (): Promise<void> {
     const { job } = this.#claimed
     const { doJob, spool } = this.#parts
-    // One that takes the process with it each time never comes to tell of its trouble.
+    // One that takes the process with it each time never comes to tell of its error.
     if (this.#failures >= maxFailures) throw new Failure('INTERNAL_ERROR')
     const { signal } = this.#leaving
     signal.throwIfAborted()

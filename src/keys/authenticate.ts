@@ -23,7 +23,7 @@ interface AuthenticatorParts {
  */
 export type Authenticate = (rawHeaders: readonly string[], now: Date) => Promise<Caller>
 
-/** Validates keys against the copy beside the gateway; refuses all of them while the copy is incomplete or too old. */
+/** Validates keys against the copy next to the gateway; refuses all of them while the copy is incomplete or too old. */
 export function authenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
   return async (rawHeaders, now) => {
     const { mode, hash } = presentedKey(rawHeaders)

@@ -35,8 +35,8 @@ const tables = `
   PRAGMA user_version = ${schemaVersion};`
 
 /**
- * The copy of the control plane's keys beside one gateway: enough to validate a key while everything else is down.
- * It holds hashes and no secret, and may be deleted at any time.
+ * The copy of the control plane's keys next to one gateway: enough to validate a key while everything else is down. It
+ * holds hashes and no secret, and may be deleted at any time.
  */
 export class Replica {
   readonly #database: Database.Database

@@ -15,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>
 interface ChangedFields {
   /** Those that are to be shown otherwise; null removes one. */
   readonly changed: Fields
-  /** Those that were sent as they are shown: no change, but what is changed beside them must not take them away. */
+  /** Those that were sent as they are shown: no change, but what is changed next to them must not take them away. */
   readonly stored: Fields
 }
 
@@ -42,7 +42,7 @@ const withShownDigits = (sent: unknown, shown: unknown): unknown =>
   typeof sent === 'number' && shown instanceof ExactNumber && Number(shown) === sent ? shown : sent
 
 /**
- * Whether a field of the record is written, and by no other field; beside a change of the other, its value would undo
+ * Whether a field of the record is written, and by no other field; next to a change of the other, its value would undo
  * that.
  */
 function isOfOwn ({ fields }: Mapping, name: string): boolean {

@@ -5,7 +5,7 @@ import { invalid } from './outcome.js'
 import type { Condition } from './store.js'
 
 /**
- * What a row of the search index must be like; `beside` is the suffix of the rows looked at, when they are not the
+ * What a row of the search index must be like; `next to` is the suffix of the rows looked at, when they are not the
  * parameter's own.
  */
 export interface RowMatch extends Condition { readonly extraCondition?: string }

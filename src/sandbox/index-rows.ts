@@ -19,10 +19,10 @@ interface IndexRow {
 
 type Value = Omit<IndexRow, 'parameter'>
 
-/** Beside a token's own rows: its texts, for the modifier `:text`. */
+/** Next to a token's own rows: its texts, for the modifier `:text`. */
 export const textSuffix = ':text'
 
-/** Beside a time's own rows: the same as it was written, for a search by day, month or year. */
+/** Next to a time's own rows: the same as it was written, for a search by day, month or year. */
 export const writtenSuffix = ':written'
 
 /** All values that searches of the resource's type look at. */

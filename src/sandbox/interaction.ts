@@ -38,7 +38,7 @@ export function readUrl (url: string): Pick<SandboxRequest, 'path' | 'query'> {
   }
 }
 
-/** What a request requests, once conditional ones have found what they mean. */
+/** The interaction of a request, once conditional ones have found what they mean. */
 export type Interaction =
   | { readonly kind: 'metadata' | 'none' }
   | { readonly kind: 'search'; readonly type: string; readonly query: readonly QueryParameter[] }

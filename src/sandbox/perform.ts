@@ -20,7 +20,7 @@ export interface SandboxResponse {
 type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
 /**
- * Does what a request requests. Writes belong inside a transaction of the store.
+ * Performs a request. Writes belong inside a transaction of the store.
  * @throws {FhirError}
  */
 export function perform (sandbox: Sandbox, interaction: Interaction): SandboxResponse {

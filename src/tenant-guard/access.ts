@@ -16,7 +16,7 @@ export interface Access {
   readonly failure?: FailureCode
 }
 
-/** Who records accesses; absent if nobody does. */
+/** Records accesses; absent where none are recorded. */
 interface Accounting { readonly onAccess?: (access: Access) => void }
 
 type AccessedRecords = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }

@@ -6,8 +6,8 @@ import { sendRequest, unexpectedResponse, type TenantContext } from './tenant-co
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
 
 /**
- * Starts an operation of the datastore's that runs after the response: http://hl7.org/fhir/R4/async.html.
- * @param reason for the log, if the datastore answers in no known way
+ * Starts a datastore operation that runs after its response: http://hl7.org/fhir/R4/async.html.
+ * @param reason for the log, if the response of the datastore is unexpected
  * @returns the response that accepts it, with the URL of its status in `content-location`; undefined if the datastore
  * does not offer it
  */
@@ -27,8 +27,8 @@ export async function kickOff (
 }
 
 /**
- * Requests the status of an operation. @returns undefined once it has failed: HAPI responds 500 then, however often it
- * is asked
+ * Fetches the status of an operation.
+ * @returns undefined once it has failed: HAPI responds 500 to every poll then
  */
 export async function operationStatus (context: TenantContext, path: string): Promise<BackendResponse | undefined> {
   try {

@@ -51,7 +51,7 @@ function softwareName (software: unknown): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' ')
 }
 
-/** Asks a datastore what it can do. @throws {Failure} if the response is no CapabilityStatement */
+/** Fetches the CapabilityStatement of a datastore. @throws {Failure} if the response is none */
 export async function fetchCapabilities (send: Send): Promise<Capabilities> {
   const response = await send({ method: 'GET', path: 'metadata' })
   const capabilities = parseCapabilities(response)
@@ -66,7 +66,7 @@ const knownForMs = 600_000
 
 /**
  * What a datastore can do, requested when first needed and again after ten minutes, because HAPI takes a third of a
- * second to response. Concurrent callers share one request; a failure is not remembered.
+ * second to respond. Concurrent callers share one request; a failure is not remembered.
  * @param send sends the request
  */
 export async function getCapabilities (

@@ -19,7 +19,7 @@ export interface CursorContents {
   readonly filters: string
   readonly count: number
   readonly total?: number
-  /** What comes along with the matches, as the search has it. */
+  /** The includes of the search, as its parameters. */
   readonly ways?: readonly SearchParameter[]
   /** What the gateway itself leaves out of every page. */
   readonly narrowing?: readonly SearchParameter[]
@@ -36,7 +36,7 @@ interface CursorOptions {
   /** 32 bytes; the same for all gateways that share clients. */
   readonly key: Uint8Array
   readonly now: () => Date
-  /** Below the hour for which HAPI keeps a search. */
+  /** Below the hour for which HAPI stores a search. */
   readonly lifetimeMinutes?: number
 }
 

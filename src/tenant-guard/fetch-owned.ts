@@ -13,7 +13,7 @@ import { isId, isTenantType } from './resource-types.js'
 import { identityElements, singlePage, restrict } from './restrict.js'
 import { searchsetOf } from './reads/searchset.js'
 
-/** Ids per search, few enough that a server with small pages can still answer with one. */
+/** Ids per search, few enough that a server with small pages can still respond with one. */
 const idsOfOneSearch = 200
 
 /**
@@ -58,9 +58,7 @@ export interface RecordQuery {
   readonly isComplete: boolean
 }
 
-/**
- * Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones.
- */
+/** Those of the records that are the tenant's and stored now, by their ids; even known ones are fetched. */
 export async function fetchByIds (
   context: TenantContext,
   { ids, ...request }: RecordQuery

@@ -69,7 +69,7 @@ export interface FhirSearch {
   /** Entries per page; 0 if only the number of matches is wanted. */
   readonly count?: number
   readonly total?: 'none' | 'estimate' | 'accurate'
-  /** A cursor that this guard gave; then nothing else. */
+  /** A cursor that this guard issued; then nothing else. */
   readonly cursor?: string
   /** The search as the client sent it, for the link `self`. */
   readonly requested: readonly SearchParameter[]
@@ -103,7 +103,7 @@ export interface FhirDelete {
   readonly version?: string
 }
 
-/** Conditions of a search that tell which record is meant, at least one. */
+/** Conditions of a search that identify the record, at least one. */
 export interface Criteria { readonly type: string, readonly parameters: readonly SearchParameter[] }
 
 export interface ConditionalCreate {
@@ -147,7 +147,7 @@ export interface EverythingOperation {
 /** Whether a resource would be valid: http://hl7.org/fhir/R4/resource-operation-validate.html */
 export interface Validate { readonly kind: 'validate', readonly type: string, readonly resource: FhirResource }
 
-/** A question about codes, answered from what the operator loaded: http://hl7.org/fhir/R4/terminology-service.html */
+/** A terminology operation, on what the operator loaded: http://hl7.org/fhir/R4/terminology-service.html */
 export interface Terminology {
   readonly kind: 'terminology'
   readonly type: 'CodeSystem' | 'ConceptMap' | 'ValueSet'
@@ -176,7 +176,7 @@ export interface BundleEntry {
   readonly conditions?: ReadConditions
 }
 
-/** Independent requests, each answered separately; a failure takes the place of a request that was refused already. */
+/** Independent requests, each with its own response; a request that was refused already is a failure. */
 export interface Batch {
   readonly kind: 'batch'
   readonly type: 'Bundle'

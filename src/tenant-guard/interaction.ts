@@ -1,8 +1,8 @@
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 
 /**
- * What a request asks of a datastore, parsed but not yet allowed: the one form that every route
- * makes and that the policy decides on. Names are those of http://hl7.org/fhir/R4/http.html.
+ * The interaction that a request names, parsed but not yet allowed: the one form that every route makes and that the
+ * policy decides on. Names are those of http://hl7.org/fhir/R4/http.html.
  */
 export type Interaction = Read | VersionRead | RelatedRead | Search | Create | CreateOnce | Update | Delete | Import
 
@@ -50,8 +50,8 @@ export interface Search {
   /** Entries per page, 1 to 100. If absent: 20, or with a cursor what the cursor says. */
   readonly count?: number
   /**
-   * A cursor that this guard gave; absent for the first page. The parameters and the count are then those of the
-   * search that gave it, or absent.
+   * A cursor that this guard issued; absent for the first page. The parameters and the count are then those of the
+   * search that issued it, or absent.
    */
   readonly cursor?: string
   /** What else the cursor is bound to: the route's name. */
@@ -105,5 +105,5 @@ export interface Delete {
   readonly version?: string
 }
 
-/** One record of an import, stored whole under an id that is the tenant's or that nobody else can have. */
+/** One record of an import, stored whole under an id that is the tenant's or that no other tenant can have. */
 interface Import { readonly kind: 'import', readonly type: string, readonly id: string }

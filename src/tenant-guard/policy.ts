@@ -10,7 +10,7 @@ interface Rule {
   readonly scopes: ReadonlyArray<'read' | 'write'> | 'entries'
   /** Whom it is about: a tenant's records of a type, one of them, several, or what all tenants share. */
   readonly on: 'type' | 'record' | 'bundle' | 'shared'
-  /** How one tenant is kept from another's records, as the documentation prints it. */
+  /** How one tenant is isolated from another's records, as the documentation prints it. */
   readonly isolation: string
 }
 
@@ -117,9 +117,9 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
 }
 
 /**
- * Refuses an interaction that no tenant may have, before anything is looked up.
- * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway keeps,
- * NOT_FOUND for a type or id that cannot be
+ * Refuses an interaction that no tenant may have, before any look-up.
+ * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway
+ * maintains, NOT_FOUND for a type or id that cannot be
  */
 export function authorize (interaction: Interaction | FhirInteraction): void {
   const { on, scopes } = policy[interaction.kind]
@@ -137,8 +137,8 @@ export function authorize (interaction: Interaction | FhirInteraction): void {
 }
 
 /**
- * Refuses a change of what the gateway keeps for a tenant: the AuditEvents that it wrote. The id alone tells, so it
- * needs no look.
+ * Refuses a change of what the gateway maintains for a tenant: the AuditEvents that it wrote. The id alone identifies
+ * them, so it needs no look-up.
  * @throws {Failure} METHOD_NOT_ALLOWED
  */
 export function requireMutable (type: string, id: unknown): void {

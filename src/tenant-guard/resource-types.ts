@@ -27,7 +27,7 @@ export const resourceTypes: ReadonlySet<string> = new Set(`
 
 /**
  * Types that one tenant cannot have to itself. A stored one of the conformance types changes how a datastore reads or
- * answers for everybody; a Subscription is evaluated with the datastore's own rights and calls out.
+ * responds for every tenant; a Subscription is evaluated with the datastore's own rights and calls out.
  */
 export const sharedTypes: ReadonlySet<string> = new Set(`
   CapabilityStatement CodeSystem CompartmentDefinition ConceptMap ExampleScenario GraphDefinition ImplementationGuide

@@ -19,7 +19,7 @@ export interface SearchRequest {
    * decides.
    */
   readonly total?: 'accurate' | 'estimate' | 'none' | undefined
-  /** What the guard itself asks of the response, such as `_elements` and `_include`. */
+  /** What the guard itself requires of the response, such as `_elements` and `_include`. */
   readonly shape?: readonly SearchParameter[]
 }
 
@@ -57,8 +57,8 @@ export function restrict (
 }
 
 /**
- * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for
- * a minute; no-store keeps it from saving this one, and cuts the result at 100 matches unless more are requested.
+ * The Cache-Control of a search that is never continued. Without no-cache HAPI would respond from an earlier search for
+ * a minute; no-store prevents it from saving this one, and cuts the result at 100 matches unless more are requested.
  */
 export const singlePage = (maxMatches: number): string => `no-cache, no-store, max-results=${maxMatches}`
 
@@ -73,8 +73,7 @@ export const identityElements = (type: string, elements: readonly string[] = [])
   type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
 
 /**
- * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria
- * become.
+ * Conditions on the tenant's own records, encoded: those of a conditional write, and of a client's criteria.
  * @throws {Failure} as {@link restrict}
  */
 export function tenantCriteria (

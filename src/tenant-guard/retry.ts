@@ -18,7 +18,7 @@ const maxRepeats = 3
 
 /**
  * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a
- * GET that failed there. It does not wait for a datastore that has never answered.
+ * GET that failed there. It does not wait for a datastore that has never responded.
  */
 export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => {} }: RetryOptions = {}): Send {
   let hasResponded = false

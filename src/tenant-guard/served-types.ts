@@ -6,7 +6,7 @@ import { isTenantType, sharedTypes } from './resource-types.js'
 interface ServedTypes {
   /** Those that tenants can have records of, the ones that others refer to first. */
   readonly tenant: readonly string[]
-  /** Those that belong to nobody: conformance types and Subscription. */
+  /** Those that belong to no tenant: conformance types and Subscription. */
   readonly shared: readonly string[]
   /** Whether it exports records itself: http://hl7.org/fhir/uv/bulkdata/ */
   readonly hasExport: boolean

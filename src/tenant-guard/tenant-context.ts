@@ -30,7 +30,7 @@ export interface TenantContext {
   readonly onError: (failure: Failure) => void
 }
 
-/** A datastore answered what it never should, so an operator must look into it. Names no record. */
+/** A datastore responded as it never should, so an operator must look into it. Names no record. */
 export interface Incident {
   /** A match, or the response to a write, without the tenant's tag alone; a change that brought a record into being. */
   readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
@@ -61,7 +61,7 @@ export function ownershipScope ({ backend, tenant }: TenantContext): OwnershipSc
   return { datastore: backend.name, tenant: tenant.id }
 }
 
-/** What a cursor is valid for that a request through this door gets. */
+/** The binding of a cursor that a request through this context gets. */
 export function cursorBinding (
   { tenant, mode, backend }: TenantContext,
   { route, type }: Pick<CursorBinding, 'route' | 'type'>
@@ -81,7 +81,7 @@ export function verifyAndRememberOwned (
 }
 
 /**
- * The JSON of a response, in which numbers keep their text.
+ * The JSON of a response, in which numbers retain their text.
  * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
  */
 export function jsonOf (response: BackendResponse, message?: string): unknown {

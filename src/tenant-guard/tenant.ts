@@ -31,8 +31,8 @@ function fold (text: string): string {
 }
 
 /**
- * Character by character, as far as the text is alike: what is kept of each does not depend on its neighbours.
- * Normalization makes eighteen characters of some, and a client may send five million of those.
+ * Character by character, as far as the text is alike: what normalization retains of each does not depend on its
+ * neighbours. Normalization makes eighteen characters of some, and a client may send five million of those.
  */
 function foldsTo (text: string, requested: string): boolean {
   let found = 0

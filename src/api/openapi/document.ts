@@ -82,7 +82,7 @@ function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   return components.all()
 }
 
-/** The resource's page: the simple form beside the FHIR that it becomes. */
+/** The resource's page: the simple form next to the FHIR that it becomes. */
 function tagOf (mapping: Mapping): JsonSchema {
   const block = (value: unknown): string =>
     `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``

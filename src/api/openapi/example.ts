@@ -18,7 +18,7 @@ export const exampleContext: CreateContext = {
   newUrl: () => 'https://example.org/canonical/1'
 }
 
-/** How many optional fields an example shows beside the required ones, so that it stays readable. */
+/** How many optional fields an example shows next to the required ones, so that it stays readable. */
 const optionalFields = 6
 
 /** A body that creates a resource: every required field, and some others that go with them. */

@@ -43,7 +43,7 @@ export function resourcePaths (
   }
 }
 
-/** At each operation, since the pages do not follow references that stand beside them. */
+/** At each operation, since the pages do not follow references that stand next to them. */
 const recordId = parameter('RecordId')
 const entityTag = { ETag: header('ETag') }
 const replayed = { [idempotencyKey.replayedHeader]: header('IdempotentReplayed') }

@@ -11,7 +11,7 @@ export const securityPolicy = [
 ].join('; ')
 
 /**
- * Where a resource is open, the simple form stands beside the FHIR that it becomes; of failures only their words are
+ * Where a resource is open, the simple form stands next to the FHIR that it becomes; of failures only their words are
  * shown.
  */
 export const pageStyle = `

@@ -7,7 +7,7 @@ import { ServedDocument } from '../../envelope/served-document.js'
 import { pageScript, pageStyle, securityPolicy } from './page.js'
 
 export interface DocumentationOptions {
-  /** Requested at most once, when somebody reads the documentation. */
+  /** Requested at most once, when a client reads the documentation. */
   readonly document: () => JsonSchema
 }
 

@@ -109,7 +109,7 @@ function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
 
 const formats: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
 
-/** Whether a reader needs the words of what is expected beside the schema itself. */
+/** Whether a reader needs the words of what is expected next to the schema itself. */
 function isDescribed (schema: Schema, form: SchemaVariant): boolean {
   if (schema['x-references'] !== undefined) return true
   if (form === 'shown') return schema.format !== undefined && formats.includes(schema.format)

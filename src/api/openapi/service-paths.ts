@@ -70,7 +70,7 @@ const usage: JsonSchema = {
   required: ['month', 'mode', 'plan', 'limit', 'used', 'remaining', 'overage', 'resetsAt']
 }
 
-/** The paths beside the resources. */
+/** The paths besides the resources. */
 export const servicePaths: Readonly<Record<string, JsonSchema>> = {
   '/health': {
     get: {

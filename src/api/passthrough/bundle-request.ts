@@ -95,7 +95,7 @@ function bundleIn (body: unknown): FhirElement {
   return body
 }
 
-/** What an entry may hold beside what is understood would change its meaning unseen. */
+/** What an entry may hold besides what is understood would change its meaning unseen. */
 const entryMembers = new Set(['fullUrl', 'resource', 'request', 'id', 'link'])
 const requestMembers = new Set(['method', 'url', 'ifMatch', 'ifNoneExist', 'ifNoneMatch', 'ifModifiedSince', 'id'])
 

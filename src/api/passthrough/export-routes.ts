@@ -27,7 +27,7 @@ export interface Exports {
 }
 
 /**
- * Starts the export that a request requests, and says where its state is told:
+ * Starts the export of a request, and responds with the URL of its state:
  * http://hl7.org/fhir/uv/bulkdata/STU2/export.html
  */
 export async function kickOff (

@@ -65,7 +65,7 @@ const routes: readonly Route[] = [
 ]
 
 /**
- * What a request requests.
+ * The interaction of a request.
  * @throws {Failure} NOT_FOUND, METHOD_NOT_ALLOWED, BAD_REQUEST, before anything is looked up
  */
 export function parseInteraction (request: FhirRequest): FhirInteraction {

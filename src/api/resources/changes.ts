@@ -71,7 +71,7 @@ function merged (before: unknown, change: unknown): unknown {
 }
 
 /**
- * The words of a code, and of a quantity the code beside its unit or the unit beside its code: left as they are, they
+ * The words of a code, and of a quantity the code next to its unit or the unit next to its code: left as they are, they
  * would tell of another one.
  */
 function namesOfOld (known: Changes, change: Changes): readonly string[] {

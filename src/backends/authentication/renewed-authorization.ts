@@ -142,7 +142,7 @@ export class RefreshingAuthorization implements Authorization {
     this.#report(error)
   }
 
-  /** Logs each kind of trouble once, and once when it is over, since a source may fail for days. */
+  /** Logs each kind of error once, and once when it is over, since a source may fail for days. */
   #report (error: CredentialError | undefined): void {
     const reported = this.#error
     this.#error = error

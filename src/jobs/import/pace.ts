@@ -4,7 +4,7 @@ import type { Failure } from '../../envelope/failures.js'
 import { maxReferencedRecords } from '../../tenant-guard/writes/references.js'
 import { Parallelism } from './parallelism.js'
 
-/** Lines of one transaction, at most and at least while the datastore has trouble; and bytes of them. */
+/** Lines of one transaction, at most and at least while the datastore has errors; and bytes of them. */
 export const maxLines = 200
 const minLines = 10
 export const maxBytes = 2 * 1024 * 1024
@@ -24,7 +24,7 @@ export class Throttle {
   readonly #turns = pLimit(this.#parallelism.limit)
   #lines = maxLines
   readonly #conflicts = new Map<number, number>()
-  /** When the trouble began that there is, by the clock that only goes forward. */
+  /** When the current errors began, by the clock that only goes forward. */
   #failingSince: number | undefined
 
   /** Transactions that may be at the datastore at a time. */

@@ -6,7 +6,7 @@ import type { IndexedLine } from './index-rows.js'
 /** What became of one line; `pending` until it is known. */
 export type ResultStatus = 'created' | 'updated' | 'unchanged' | 'failed' | 'valid' | 'pending'
 
-/** The result of one line, without what the index has beside it. No value of the line is in it. */
+/** The result of one line, without what the index has besides it. No value of the line is in it. */
 export interface Result {
   readonly status: Exclude<ResultStatus, 'pending'>
   /** Of the stored record. */

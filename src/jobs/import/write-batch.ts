@@ -131,7 +131,7 @@ interface Writing {
 }
 
 /**
- * How often lines are sent again when the datastore has trouble with them and with no others, or somebody else writes
+ * How often lines are sent again when the datastore has errors with them and with no others, or somebody else writes
  * the same ones.
  */
 const maxTries = 3
@@ -203,7 +203,7 @@ function toOutcome (context: ImportContext, entry: Entry, failure: Failure | und
   return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(context, entry, failure)
 }
 
-/** Does what only reads, again and again while the datastore has trouble. */
+/** Does what only reads, again and again while the datastore has errors. */
 export async function withRetry<T> ({ signal }: ImportContext, pace: Throttle, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -97,7 +97,7 @@ function failureOfDoomed (
   return new Failure('VALIDATION_ERROR', { message })
 }
 
-/** Tasks that are under way, of which the first one in trouble ends all. */
+/** Tasks that are under way, of which the first one that failed ends all. */
 class UnderWay {
   readonly #tasks = new Set<Promise<void>>()
   #error: { readonly error: unknown } | undefined
@@ -116,7 +116,7 @@ class UnderWay {
     await Promise.race(this.#tasks)
   }
 
-  /** @throws what the first one in trouble threw */
+  /** @throws what the first one that failed threw */
   throwIfFailed (): void {
     if (this.#error !== undefined) throw this.#error.error
   }

@@ -114,7 +114,7 @@ export class Spool {
     for (const name of await this.#namesBut(id, storedName)) await rm(join(this.#folder(id), name), { force: true })
   }
 
-  /** The jobs that have files here beside those whose names begin so. */
+  /** The jobs that have files here next to those whose names begin so. */
   async withMoreThan (storedName: string): Promise<readonly string[]> {
     const ids = await this.#ids()
     const names = await Promise.all(ids.map(id => this.#namesBut(id, storedName)))

@@ -97,7 +97,7 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
       const item = put(codec, value, items[index])
       if (item === items[index]) return holder
       const changed = item === undefined ? [] : [item]
-      // What stands beside a primitive tells of the old one.
+      // What stands next to a primitive tells of the old one.
       const origins = items.map((_, origin) => origin === index && !isElement(item) ? undefined : origin)
       return withList(holder, { path, sibling }, {
         items: items.toSpliced(index, 1, ...changed),
@@ -134,7 +134,7 @@ function slotsAt (holder: FhirElement, path: string, sibling: string): readonly 
   return extras.length <= items.length ? items : extras.map((_, i) => items[i] ?? null)
 }
 
-/** The holder with another list at the path; what stood beside a primitive in the `_name` list moves with it. */
+/** The holder with another list at the path; what stood next to a primitive in the `_name` list moves with it. */
 function withList (
   holder: FhirElement,
   { path, sibling }: { path: string; sibling: string },

@@ -2,7 +2,7 @@ import { ExactNumber } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 import type { FilterKind, Schema } from './schema.js'
 
-/** What a default may depend on beside the fields: the request that creates the record. */
+/** What a default may depend on next to the fields: the request that creates the record. */
 export interface CreateContext {
   /** The time of the request, an instant. */
   readonly now: string

@@ -8,7 +8,7 @@ import type { Mapping } from './mapping.js'
 import { isElement } from './path.js'
 import { canonicalJson } from './canonical-json.js'
 
-/** The values at each path of single names; what stands beside a primitive (`_birthDate`) has the primitive's path. */
+/** The values at each path of single names; what stands next to a primitive (`_birthDate`) has the primitive's path. */
 type Values = ReadonlyMap<string, readonly string[]>
 
 /** A warning for each part of a record that a change removed and that no field showed. */

@@ -23,7 +23,7 @@ interface Declaration<E extends Elements> {
   /** What the resource is, in one sentence. */
   readonly about: string
   readonly fields: E
-  /** Filters beside those that stand with a field of the same name. */
+  /** Filters besides those that stand with a field of the same name. */
   readonly filters?: Filters
   readonly rules?: readonly Rule[]
   /** Moves what clients send to the fields that show it, where an `alias` is not enough. */
@@ -97,7 +97,7 @@ export function mapping<const E extends Elements> (type: string, declaration: De
   }
 }
 
-/** The whole fields are written first; a shortcut sent beside the field it is a part of is joined to it. */
+/** The whole fields are written first; a shortcut sent next to the field it is a part of is joined to it. */
 function patcher (fields: Elements) {
   const entries = Object.entries(fields).filter(([, element]) => element.options.readOnly !== true)
   const inOrder = [

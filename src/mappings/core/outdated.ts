@@ -45,7 +45,7 @@ const withoutMember = (element: FhirElement, name: string): FhirElement =>
   withMember(withMember(element, name, undefined), `_${name}`, undefined)
 
 /**
- * The holder with another value at a path. Of what R4's JSON has beside a primitive (`_birthDate`) only the id stays:
+ * The holder with another value at a path. Of what R4's JSON has besides a primitive (`_birthDate`) only the id stays:
  * the extensions say why the old value is masked, or the time of another day.
  */
 export function withPrimitive (holder: FhirElement, path: string, value: unknown): FhirElement {

@@ -7,7 +7,7 @@ import { withoutOutdated, type Description } from './outdated.js'
 import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 
-/** What a structure says beside its elements. */
+/** What a structure says besides its elements. */
 interface StructureOptions {
   readonly kind?: FilterKind
   /** More of JSON Schema: `dependentRequired`, `anyOf`, `x-ordered`. */

@@ -39,7 +39,7 @@ interface ConceptOptions {
 
 /**
  * A CodeableConcept: in, text or a coding; out, a string when it holds only text. What the simple form does not show of
- * it stays as long as one of its codes does, or its only text: beside others it would tell of something else.
+ * it stays as long as one of its codes does, or its only text: next to others it would tell of something else.
  */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
   const { known = {}, max } = options

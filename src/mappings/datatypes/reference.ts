@@ -82,7 +82,7 @@ export const anyReference = datatype<string>({
   }
 })
 
-/** The display of a Reference as a field of its own: the thing by name, beside its id or alone. */
+/** The display of a Reference as a field of its own: the thing by name, next to its id or alone. */
 export const display = (max?: number): Datatype<string> => {
   const text = textUpTo(max).codec
   return datatype<string>({

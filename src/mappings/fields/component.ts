@@ -12,7 +12,7 @@ import { backbone } from '../core/structure.js'
 import { choice, hasChoice, isBoolean, isText } from './choice.js'
 import { clearsSiblings } from './clears-siblings.js'
 
-/** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field beside it. */
+/** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field next to it. */
 const plainQuantity = datatype<number>({
   schema: decimal.codec.schema,
   kind: 'quantity',
@@ -97,7 +97,7 @@ const isInteger = (value: unknown): value is FhirElement => isPlain(value) && va
 
 /**
  * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
- * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit beside it.
+ * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit next to it.
  */
 export const component = datatype<Component>({
   ...parts.codec,

@@ -40,7 +40,7 @@ const restOfTiming = [
 ].map(path => `timing.${path}`)
 
 /**
- * A part of how often it is taken. Beside another one, the rest would tell of the old, or of more than is meant now.
+ * A part of how often it is taken. Next to another one, the rest would tell of the old, or of more than is meant now.
  */
 const timed = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
 

@@ -1,8 +1,8 @@
 import type { Schema } from '../core/schema.js'
 
 /**
- * What an object's JSON Schema says beside its properties so that at most one of these fields is sent: a choice element
- * inside a structure.
+ * What an object's JSON Schema says besides its properties so that at most one of these fields is sent: a choice
+ * element inside a structure.
  */
 export function atMostOne (...names: readonly string[]): Schema {
   const nothing: Schema = { not: {}, 'x-expects': `at most one of ${names.join(', ')}` }

@@ -23,7 +23,7 @@ const { codec } = backbone({
 type Stored = NonNullable<ReturnType<typeof codec.read>>
 
 /**
- * The code and the words are one CodeableConcept; a code sent as words beside other words is a coding that has only a
+ * The code and the words are one CodeableConcept; a code sent as words next to other words is a coding that has only a
  * display.
  */
 function joined ({ code, text, ...rest }: Finding): Stored {

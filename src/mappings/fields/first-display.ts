@@ -12,7 +12,7 @@ const lens: ListItemLens = items => {
   return found < 0 ? firstItemLens(items) : found
 }
 
-/** The display of the first Reference of a list: somebody by name, beside the field with the id or alone. */
+/** The display of the first Reference of a list: somebody by name, next to the field with the id or alone. */
 export function firstDisplay (path: string, options: ElementOptions & { readonly max?: number } = {}): Element<string> {
   return { ...listItemField(display(options.max).codec, path, lens, options), path: `${path}.display` }
 }

@@ -8,7 +8,7 @@ type Options = ElementOptions & { readonly max?: number }
 
 /**
  * The fields of a person's name. They show the official name, else the usual one, else the first that is not old, else
- * the first; other names are kept. `name.text` beside a changed part would be a lie, so it goes.
+ * the first; other names are kept. `name.text` next to a changed part would be a lie, so it goes.
  * http://hl7.org/fhir/R4/datatypes.html#HumanName
  */
 export const firstName = <const O extends Options = object>(options?: O) =>

@@ -6,7 +6,7 @@ import { isElement, itemsAt, withAt } from '../core/path.js'
 interface ItemChoice {
   /** The item is the first for which this holds. */
   readonly find: (item: FhirElement) => boolean
-  /** What a new item has beside the field. */
+  /** What a new item has besides the field. */
   readonly create?: FhirElement
   /** The item is more than the field: it goes only when nothing is left in it. */
   readonly isRetained?: boolean
@@ -69,7 +69,7 @@ export function inFirst<T, O extends ElementOptions> (path: string, inner: Eleme
   return inMatchingItem(path, { find: () => true }, inner)
 }
 
-/** A field of the first item of a list, beside others. */
+/** A field of the first item of a list, next to others. */
 export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
   return inMatchingItem(path, { find: () => true, isRetained: true }, inner)
 }

@@ -45,7 +45,7 @@ function textOf (stored: unknown): string | undefined {
 }
 
 /**
- * What stays beside a text that takes the place of another: its title, and its type unless that is for something else.
+ * What stays next to a text that takes the place of another: its title, and its type unless that is for something else.
  */
 function siblingText (before: unknown): FhirElement {
   if (!isElement(before) || Object.keys(before).length === 0) return {}
@@ -82,8 +82,8 @@ const attachmentOf = (note: FhirElement): unknown => {
 }
 
 /**
- * The title of a DocumentReference: its description, which stands a second time beside a text. An Attachment of another
- * kind has a title of its own.
+ * The title of a DocumentReference: its description, which stands a second time next to a text. An Attachment of
+ * another kind has a title of its own.
  */
 export const noteTitle: Element<string, typeof description.options> = {
   ...description,
@@ -113,7 +113,7 @@ export const noteTitle: Element<string, typeof description.options> = {
 const content = inMatchingItem('content', first, body('attachment', { required: true }))
 
 /**
- * The body of a DocumentReference: text, or any other Attachment. A title that stands beside the old text alone is
+ * The body of a DocumentReference: text, or any other Attachment. A title that stands next to the old text alone is
  * kept.
  */
 export const noteContent: typeof content = {
@@ -128,7 +128,7 @@ export const noteContent: typeof content = {
 
 const plainUnlessTyped = ({ simple }: DefaultContext) => isElement(simple.content) ? undefined : 'text/plain'
 
-/** The type of the body, beside a text or as a part of the Attachment. */
+/** The type of the body, next to a text or as a part of the Attachment. */
 export const noteContentType = inMatchingItem(
   'content',
   first,

@@ -3,7 +3,7 @@ import type { InputNormalizer } from '../core/mapping.js'
 
 /**
  * The one policy without an authority among those that were sent, as the `policyUri` that it is shown as. Several of
- * them, or one beside a `policyUri`, stay where they are and are refused there.
+ * them, or one next to a `policyUri`, stay where they are and are refused there.
  */
 export const policyUri: InputNormalizer = (sent, emptied) => {
   const { policies = [], ...others } = sent

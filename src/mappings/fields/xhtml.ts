@@ -29,7 +29,7 @@ export function isNarrative (xhtml: string): boolean {
   return isDiv(xhtml, token, isHarmless)
 }
 
-/** The named characters of XHTML beside those of XML. */
+/** The named characters of XHTML next to those of XML. */
 const characters =
   `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil
   sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH

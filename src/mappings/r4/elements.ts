@@ -2,7 +2,7 @@ import table from './elements.json' with { type: 'json' }
 
 const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** A member that an object of a type may have in JSON, beside the one with an underscore before its name. */
+/** A member that an object of a type may have in JSON, next to the one with an underscore before its name. */
 export interface ElementDefinition {
   /** The element as R4 names it, a choice without its type: `value[x]`. */
   readonly element: string
@@ -76,7 +76,7 @@ export function mandatoryElements (type: string): readonly string[] {
 }
 
 /**
- * What `_summary=text` shows beside id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary
+ * What `_summary=text` shows next to id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary
  */
 export function elementsOfText (type: string): readonly string[] {
   return ['text', ...mandatoryElements(type).map(element => element.replace('[x]', ''))]

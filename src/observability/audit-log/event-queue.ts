@@ -11,7 +11,7 @@ import type { AccessEvent, AccessEventOutcome } from '../../tenant-guard/access-
 export interface EventQueueParts {
   /** The name of the datastore. */
   readonly datastore: string
-  /** Stores some of one tenant. @returns what became of each @throws for trouble, after which they are sent again */
+  /** Stores some of one tenant. @returns what became of each @throws for an error, after which they are sent again */
   readonly store: (owner: JobOwner, events: readonly AccessEvent[]) => Promise<readonly AccessEventOutcome[]>
   /** Told of how many were stored, or given up. */
   readonly onEnded: (outcome: 'stored' | 'unsent', owner: JobOwner, events: number) => void
@@ -106,7 +106,7 @@ export class EventQueue {
     }
   }
 
-  /** The trouble may be theirs alone, so others come first the next time. */
+  /** The error may be theirs alone, so others come first the next time. */
   #putBack (part: readonly Waiting[]): void {
     for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
   }

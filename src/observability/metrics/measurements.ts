@@ -41,7 +41,7 @@ export interface Measurements {
 /** How often something was found where it was looked for first, since the start. */
 interface Lookups { readonly hits: number, readonly misses: number }
 
-/** The request of the parts when somebody wants to know; each absent where there is no such part. */
+/** The request of the parts when they are read; each absent where there is no such part. */
 export interface GaugeSources {
   readonly keyLookups?: () => Lookups
   readonly keyCopy?: () => { readonly isConnected: boolean; readonly ageSeconds: number | null }
@@ -62,6 +62,6 @@ export interface GaugeSources {
 
 /** Where measurements are kept and read. */
 export interface Metrics extends Measurements {
-  /** From now on these are asked when somebody wants to know. */
+  /** From now on these are asked when they are read. */
   readonly watch: (readings: GaugeSources) => void
 }

@@ -13,7 +13,7 @@ export interface PrometheusMetrics extends Metrics {
   readonly contentType: string
 }
 
-/** Keeps measurements for Prometheus, with those of the process beside them. */
+/** Keeps measurements for Prometheus, with those of the process next to them. */
 export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -18,7 +18,7 @@ export type TrafficMetric = (typeof trafficMetrics)[number]
 
 /**
  * What every request adds to, in plain numbers: the library would check and sort the labels with each addition, and
- * need only know of them when somebody reads.
+ * need only know of them when a client reads.
  */
 export class Traffic {
   readonly #requests = counts<'clinigate_http_requests_total'>()

@@ -9,7 +9,7 @@ import { openControlStore, type ControlStore } from '../../control-plane/store/s
 import { openedFile } from '../../bootstrap/startup-errors.js'
 import { adminClient, type AdminClient, type AdminApiOptions } from './admin-client.js'
 
-/** Where a command runs: what the process knows of its surroundings. */
+/** Where a command runs: what the process knows of its environment. */
 export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The name of the person, for the audit trail. */

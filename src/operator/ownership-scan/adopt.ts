@@ -19,7 +19,7 @@ export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
   readonly criteria: readonly AdoptionCriteria[]
   /** Finds out what would be done and writes nothing. */
   readonly isDryRun: boolean
-  /** Writes at a time, as long as the datastore does not wish for less. */
+  /** Writes at a time, as long as the datastore does not accept fewer. */
   readonly parallel: number
   /**
    * An empty one; it holds what became of each record, and the references of adopted ones to what is not the tenant's.

@@ -37,7 +37,7 @@ interface AuditParts extends RetryOptions {
 /** How far a walk has come, in records. The total is what the datastore counted before, so it may be passed. */
 export interface WalkProgress { readonly seen: number, readonly total: number, readonly type: string }
 
-/** What an audit says beside its ledger. */
+/** What an audit says besides its ledger. */
 export interface AuditResult {
   readonly records: number
   /** Records of conformance types and Subscriptions, by type; they belong to nobody and are counted only. */

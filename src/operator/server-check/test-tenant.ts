@@ -37,7 +37,7 @@ const trialPrefix = 'doctor-'
 const trialTypes = ['Observation', 'Subscription', 'Basic', 'Patient']
 
 /**
- * A tenant for one examination, with everything that is stored for it. Its records carry a tag of their own beside the
+ * A tenant for one examination, with everything that is stored for it. Its records carry a tag of their own next to the
  * tenant's, by which those that an examination had to leave are found by the next one.
  */
 export class TestTenant {
@@ -227,7 +227,7 @@ function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
   return (meta.tag ?? []).some(({ system, code }) => system === trialSystem(tenant) && code === trialCode)
 }
 
-/** A response of any status; the ones that `send` takes for trouble come without their body. */
+/** A response of any status; the ones that `send` takes for errors come without their body. */
 export async function getResponse (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
   try {
     return await backend.send(request)

@@ -5,14 +5,14 @@ import { outcomeOf } from '../../envelope/operation-outcome.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 
-/** What one entry of a Bundle came to. */
+/** The outcome of one entry of a Bundle. */
 interface EntryResponse {
   readonly outcome: FhirResponse | { readonly failure: Failure }
   /** Whether the entry only reads: then what was found is its response, and no record is no response. */
   readonly isRead: boolean
   /** Whether the record is shown, where there is one. */
   readonly isShown: boolean
-  /** Under which it is answered without the record, as the same read alone. */
+  /** Conditions under which the response leaves out the record, as for the same read alone. */
   readonly conditions?: ReadConditions | undefined
 }
 
@@ -22,7 +22,7 @@ interface EntryResponse {
  */
 const maxShown = 67_108_864
 
-/** The responses to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
+/** Writes each response of one Bundle as text as soon as it arrives, so that nothing else of it stays in memory. */
 export class EntryWriter {
   #room = maxShown
 
@@ -33,7 +33,7 @@ export class EntryWriter {
     return this.#room <= 0
   }
 
-  /** For what finds no room: a write is answered without its record, as it is done, and a read is refused. */
+  /** Over the limit, a write responds without its record, since it is done, and a read is refused. */
   of (response: EntryResponse): string {
     const text = entryText(this.context, response)
     if (!response.isShown || 'failure' in response.outcome) return text

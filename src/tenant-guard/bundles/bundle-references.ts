@@ -12,7 +12,7 @@ interface ReferableEntry {
 
 /**
  * Which entry of its Bundle a reference leads to: the fullUrl comes first, of whatever form it is; a relative reference
- * is resolved against the base of the fullUrl beside it: http://hl7.org/fhir/R4/bundle.html#references
+ * is resolved against the base of its own entry's fullUrl: http://hl7.org/fhir/R4/bundle.html#references
  */
 export class BundleReferences {
   readonly #entries: readonly ReferableEntry[]

@@ -13,8 +13,8 @@ export interface StoredEntry {
 interface WrittenEntry { readonly type: string, readonly id?: string | undefined, readonly isDelete?: boolean }
 
 /**
- * The entries of a response with the records in them. A server that passes over `Prefer` tells only where they are;
- * those are read, a search for each type.
+ * The entries of a response with the records in them. A server that ignores `Prefer` returns only their locations;
+ * those records are fetched, with a search for each type.
  */
 export async function entriesAsStored (
   context: TenantContext,

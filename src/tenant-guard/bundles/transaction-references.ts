@@ -23,7 +23,7 @@ type Writes = ReadonlyArray<Write | undefined>
 /** Writes whose references were resolved and checked. */
 interface CheckedWrites {
   readonly writes: Writes
-  /** Records that they refer to, believed to be the tenant's without asking. */
+  /** Records that they refer to, taken for the tenant's without a look-up. */
   readonly believed: readonly string[]
 }
 

@@ -9,7 +9,7 @@ import { findSingleMutableMatch } from '../writes/single-match.js'
 import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
 import { readMeta } from '../reads/read-record.js'
 
-/** One write of a transaction as the datastore is told it; nothing is forwarded. */
+/** One write of a transaction as the gateway sends it to the datastore; nothing is forwarded. */
 export interface Write {
   readonly type: string
   /** The record that is written; absent for a new one. */

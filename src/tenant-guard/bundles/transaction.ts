@@ -193,7 +193,7 @@ function meantBy ({ type, id, request }: Write): string | undefined {
 
 /**
  * The writes with each conditional create that repeats one before it, under the same criteria and with the same
- * content, marked as the same: the datastore would store one record and answer with fewer entries than were sent.
+ * content, marked as the same: the datastore would store one record and respond with fewer entries than were sent.
  */
 function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): ReadonlyArray<Write | undefined> {
   const first = new Map<string, number>()
@@ -247,7 +247,7 @@ function entriesIn (value: unknown): readonly StoredEntry[] {
   return isResponse ? entry as readonly StoredEntry[] : []
 }
 
-/** What a write came to. It is done, whatever the response holds. */
+/** The outcome of a write. It is done, whatever the response holds. */
 function writtenIn (
   context: TenantContext,
   stored: StoredEntry | undefined,

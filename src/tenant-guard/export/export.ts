@@ -38,13 +38,13 @@ function patientIn (member: FhirElement | null): string[] {
 
 declare const guarded: unique symbol
 
-/** What an export is made of, beside the request. */
+/** The parts of an export besides its request. */
 interface ExportRun {
   /** Where an earlier run stood. */
   readonly position: ExportPosition | undefined
   /** When the export was requested, ISO 8601. */
   readonly requestedAt: string
-  /** Nobody wants it any more. */
+  /** Aborts once no client wants the export any more. */
   readonly signal: AbortSignal
 }
 
@@ -53,7 +53,7 @@ export interface GuardedExport {
   readonly [guarded]: true
   /** The tenant's records, in the order of the request; each once, save for what a portion says of itself. */
   chunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
-  /** Tells the datastore that nobody waits for its native export any more. */
+  /** Cancels the native export in the datastore. */
   end (position: ExportPosition | undefined): Promise<void>
 }
 
@@ -85,7 +85,7 @@ async function * chunks (
   yield * searchChunks({ context, searches, since: request.since, signal }, position)
 }
 
-/** The same door, whose datastore is waited for when it is busy or away for a while. */
+/** The same context, which waits for a datastore that is busy or unavailable for a while. */
 function retryingContext (
   context: TenantContext,
   { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>; readonly signal: AbortSignal }

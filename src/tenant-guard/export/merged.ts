@@ -25,7 +25,7 @@ export async function * mergeSorted (walks: ReadonlyArray<AsyncGenerator<ScanChu
   }
 }
 
-/** A datastore may tell times finer than milliseconds. */
+/** A datastore may return times finer than milliseconds. */
 function latest (records: readonly StoredResource[]): string {
   return records.map(({ meta }) => meta.lastUpdated!).reduce((last, time) => time > last ? time : last)
 }

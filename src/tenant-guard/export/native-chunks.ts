@@ -20,8 +20,8 @@ type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
 const maxBegun = 3
 
 /**
- * The records of those types that the datastore's native export does for. Where it comes to nothing, all types are left
- * for the walk.
+ * The records of those types that the datastore's native export covers. Where it fails, all types are left for the
+ * walk.
  * @returns where the walk begins
  */
 export async function * nativeChunks (taking: NativeTaking, begun: ExportPosition): Chunks {
@@ -51,7 +51,7 @@ export async function * nativeChunks (taking: NativeTaking, begun: ExportPositio
 
 const minPauseMs = 500
 const maxPauseMs = 10_000
-/** An export is asked after once more when it has taken a fiftieth longer. */
+/** An export is polled again when it has taken a fiftieth longer. */
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
@@ -125,7 +125,7 @@ function isPassing (error: unknown): error is Failure {
   return error.status >= 502 && reason === undefined && (status ?? 500) >= 429
 }
 
-/** The type of what HAPI and others answer with when they are requested NDJSON. */
+/** The media types under which HAPI and other servers return NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
 async function * fileFrom (

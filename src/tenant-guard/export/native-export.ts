@@ -18,7 +18,7 @@ export type NativeState =
   | { readonly kind: 'failed' }
   | { readonly kind: 'done'; readonly files: readonly NativeFile[] }
 
-/** The only type that HAPI does not export, because it keeps its files as such records. */
+/** The only type that HAPI does not export, because it stores its files as such records. */
 const notExported = 'Binary'
 
 /**
@@ -28,9 +28,9 @@ const notExported = 'Binary'
 export const isExportable = ({ type, searches }: TypeSearch): boolean => searches.length === 1 && type !== notExported
 
 /**
- * Asks the datastore for an export: each type is named and has one filter, of which the tenant's tag is a condition.
- * @returns where it tells of it, relative to the base URL; undefined when it does not offer it, or tells of it
- * elsewhere
+ * Starts a native export: each type is named and has one filter, of which the tenant's tag is a condition.
+ * @returns the URL of its status, relative to the base URL; undefined when the datastore does not offer it, or its
+ * status is elsewhere
  */
 export async function beginNativeExport (
   context: TenantContext,
@@ -85,7 +85,7 @@ function filesIn (context: TenantContext, response: BackendResponse, types: read
   if (!files.every(({ type }) => types.includes(type))) {
     throw unexpectedResponse(response, 'an export holds a type that was not asked for')
   }
-  // One order whenever it is requested, because a place in it is kept.
+  // The order is the same at each request, because checkpoints store a position in it.
   const rank = ({ type, path }: NativeFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }
 }

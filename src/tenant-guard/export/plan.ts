@@ -50,8 +50,8 @@ export async function planExport (
 const countedAtOnce = 4
 
 /**
- * The time by the datastore's clock, in whole seconds as HTTP tells it. A moment is waited for that is after the
- * request, so that what was stored before the request is before this time too.
+ * The time by the datastore's clock, in whole seconds as in HTTP's Date. It waits for a moment after the request, so
+ * that what was stored before the request is before this time too.
  */
 async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise<string> {
   for (let attempt = 1; ; attempt++) {

@@ -39,20 +39,19 @@ export interface Line {
   readonly exact: () => unknown
 }
 
-/** What an export gives at a time. */
+/** One chunk of an export. */
 export interface ExportChunk {
   /** The type of all lines; absent where there are none. */
   readonly type?: string
   readonly lines: readonly Line[]
-  /** Where one can go on once these lines are kept; absent in between. */
+  /** Where an export resumes once these lines are stored; absent in between. */
   readonly position?: ExportPosition
   /** The place must not be lost: something was begun in the datastore. */
   readonly isStep?: boolean
   /**
-   * Whether these records were changed after the export began, so that an earlier version of them may have been given
-   * already.
+   * Whether these records changed after the export began, so that an earlier chunk may hold an earlier version of them.
    */
   readonly isLate?: boolean
-  /** Everything that was given so far is void, and comes again. */
+  /** All chunks so far are void and are sent again. */
   readonly isAnew?: boolean
 }

@@ -16,9 +16,7 @@ export interface TypeSearch {
   readonly isSelected?: (record: FhirElement) => boolean
 }
 
-/**
- * Members that can be named in the conditions of a search; of a larger group the records are told by looking at each.
- */
+/** Members that can be named in the conditions of a search; for a larger group each record is checked instead. */
 const maxNamed = 50
 /** Searches that one type is looked through by at the same time. */
 const maxSearches = 8

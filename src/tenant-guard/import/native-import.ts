@@ -5,7 +5,7 @@ import { unexpectedResponse, type TenantContext } from '../tenant-context.js'
 /** A file that a datastore is to fetch. */
 interface OfferedFile { readonly type: string, readonly url: string }
 
-/** What a datastore is asked to import, and the user and password by which it may fetch it. */
+/** The files that a datastore imports, and the user and password by which it may fetch them. */
 interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
 
 /**
@@ -13,7 +13,7 @@ interface Offered { readonly files: readonly OfferedFile[], readonly credentials
  * texts of {@link StampedRecord}s whose references are stored.
  */
 export interface NativeImport {
-  /** @returns where the datastore tells of it, relative to its base URL; undefined when it does not offer it */
+  /** @returns the URL of its status, relative to the datastore's base URL; undefined when it does not offer it */
   begin (offered: Offered): Promise<string | undefined>
   /**
    * Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which
@@ -26,7 +26,7 @@ export interface NativeImport {
 export function nativeImport (context: TenantContext): NativeImport {
   return {
     begin: offered => begin(context, offered),
-    // One that failed has ended, too: HAPI answers so when a single record failed.
+    // One that failed has ended, too: HAPI responds so when a single record failed.
     hasEnded: async job => (await operationStatus(context, job))?.status !== 202
   }
 }

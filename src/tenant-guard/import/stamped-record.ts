@@ -6,7 +6,7 @@ import { collectReferences, type ReferenceSite } from '../writes/references.js'
 import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
 import { resolveLinks, type Targets } from './resolve-links.js'
 
-/** A record that is to be stored under an id which is the tenant's, or which nobody else can have. */
+/** A record to store under an id that is the tenant's, or that no other tenant can have. */
 export interface ImportedRecord {
   readonly type: string
   readonly id: string

@@ -18,8 +18,8 @@ import type { TaggedRecord } from './stamped-record.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /**
- * What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none
- * sent because of some, by their places.
+ * The outcome of records that were sent together: each stored, or with an error of its own; or none sent because of
+ * some, by their indexes.
  */
 export type TransactionResult =
   { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
@@ -66,7 +66,7 @@ export class TransactionWriter {
 
   /**
    * Stores all of the records or none, in one transaction.
-   * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
+   * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for an error of the datastore
    */
   async write (records: readonly TaggedRecord[]): Promise<TransactionResult> {
     const context = this.#context
@@ -96,7 +96,7 @@ export class TransactionWriter {
     return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
   }
 
-  /** What was made under an id that only we can give is what was sent; all else is looked at as stored. */
+  /** A record created under an id that only the gateway issues is what was sent; all others are checked as stored. */
   async #confirmed (
     entries: readonly StoredEntry[],
     records: readonly TaggedRecord[]

@@ -80,8 +80,8 @@ async function firstPage (
 }
 
 /**
- * @throws {Failure} BAD_REQUEST for the dates of care, which cannot be told from a record: HAPI passes over them, and
- * would show all times
+ * @throws {Failure} BAD_REQUEST for the dates of care, which a record does not show: HAPI ignores them, and would show
+ * all times
  */
 async function requireHeeded (context: TenantContext, parameters: EverythingOperation['parameters']): Promise<void> {
   const [name] = parameters.find(([name]) => name === 'start' || name === 'end') ?? []

@@ -49,7 +49,7 @@ function issueOf (
   }
 }
 
-/** HAPI names lines and columns too, of a text that nobody here has seen. */
+/** HAPI names lines and columns too, of a text that the client never saw. */
 function pathsIn (paths: unknown): string[] {
   return Array.isArray(paths)
     ? paths.filter(path => typeof path === 'string' && /^[A-Z]\w*(?:[.[]|$)/.test(path) && path.length <= maxPath)

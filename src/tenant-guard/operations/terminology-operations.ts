@@ -1,13 +1,13 @@
-/** The forms in which a parameter is given; those that are no simple type only come in Parameters. */
+/** The forms of a parameter; those that are no simple type only come in Parameters. */
 export type ParameterForm =
   'uri' | 'canonical' | 'code' | 'string' | 'boolean' | 'integer' | 'dateTime' | 'Coding' | 'CodeableConcept'
 
-/** A question about codes that may be asked, and what answers it. */
+/** A terminology operation that a client may request, and its response. */
 interface TerminologyOperation {
   readonly resultType: 'Parameters' | 'ValueSet'
-  /** Those that may be given; what names a resource by its content or id, or follows a profile, is not among them. */
+  /** Those that are allowed; what names a resource by its content or id, or follows a profile, is not among them. */
   readonly parameters: Readonly<Record<string, ParameterForm>>
-  /** One that must be given. */
+  /** One that is required. */
   readonly needed?: string
 }
 

@@ -26,7 +26,7 @@ export interface TerminologyRequest {
   /** From the host on, without the query. */
   readonly path: string
   readonly query: string
-  /** All of them but those that the datastore's connection adds: none of the client's goes along. */
+  /** All of them but those that the datastore's connection adds: none of the client's is forwarded. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /**
@@ -34,13 +34,13 @@ export interface TerminologyRequest {
    * @throws {Failure}
    */
   readonly shown: (response: BackendResponse) => FhirResponse
-  /** What the client is told of an exchange that came to no whole response. */
+  /** The client's error for an exchange without a complete response. */
   readonly broken: (error: Error) => unknown
 }
 
 /**
- * The way of a question about codes, which no tenant owns: by URLs and codes only, so no record of anybody can be
- * meant.
+ * The datastore request of a terminology operation, which no tenant owns: by URLs and codes only, so it can name no
+ * tenant's record.
  * @throws {Failure} METHOD_NOT_ALLOWED for an operation or parameter that is not on the list
  */
 export function terminologyRequest (context: TenantContext, requested: Terminology): TerminologyRequest {
@@ -61,7 +61,7 @@ export function terminologyRequest (context: TenantContext, requested: Terminolo
   } satisfies Omit<TerminologyRequest, typeof guarded> as TerminologyRequest
 }
 
-/** Whatever the method is, nothing is changed by asking. */
+/** Whatever the method is, the operation changes nothing. */
 const readOnly: BackendRequest = { method: 'GET', path: '' }
 
 /** Longer request lines are refused by some servers. */

@@ -3,7 +3,7 @@ import { mapJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 
 /**
- * Elements whose canonical may name a definition that tenants keep: a Questionnaire, Measure, Library, PlanDefinition
+ * Elements whose canonical may name a definition that tenants store: a Questionnaire, Measure, Library, PlanDefinition
  * or ActivityDefinition. Without `profile`, `valueSet` and `system`, which lead to what the operator loaded.
  */
 const ofTenants: ReadonlySet<string> = new Set([
@@ -22,7 +22,7 @@ const ofTenants: ReadonlySet<string> = new Set([
   'valueUrl'
 ])
 
-/** A resource whose canonicals nobody can resolve, and the way back to what they were. */
+/** A resource whose canonicals resolve to nothing, and the function that restores them. */
 interface Unresolved {
   readonly resource: FhirResource
   /** JSON text with the canonicals of the resource in place of those that were put there. */
@@ -30,8 +30,8 @@ interface Unresolved {
 }
 
 /**
- * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and tells
- * what they demand. So it is given names that nobody has.
+ * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and reveals
+ * what they demand. So its canonicals are replaced by names that do not exist.
  */
 export function unresolvedCanonicals (resource: FhirResource): Unresolved {
   const originals = new Map<string, string>()

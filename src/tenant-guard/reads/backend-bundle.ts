@@ -9,7 +9,7 @@ import { rewriteUrls } from '../public-urls.js'
 import { isTruncated } from './searchset.js'
 import type { BundleLink } from './page-links.js'
 
-/** An entry as a datastore gave it, before any check. */
+/** An entry as a datastore returned it, before any check. */
 export interface BackendBundleEntry {
   readonly fullUrl?: unknown
   readonly resource?: unknown
@@ -18,13 +18,13 @@ export interface BackendBundleEntry {
   readonly response?: Readonly<Record<string, unknown>>
 }
 
-/** A Bundle as a datastore gave it: read, for the checks, and its text, for the response. */
+/** A Bundle as a datastore returned it: parsed, for the checks, and its text, for the response. */
 export interface BackendBundle {
   readonly entries: readonly BackendBundleEntry[]
   readonly total: number | undefined
   /** The link to the next page, as received. */
   readonly next: string | undefined
-  /** Whether the server says that more could have come along. */
+  /** Whether the server says that more could have been included. */
   readonly isCut: boolean
   readonly text: string
   readonly isEntryLast: boolean
@@ -55,7 +55,7 @@ interface BundleHead {
   readonly type: 'searchset' | 'history'
   readonly total?: number | undefined
   readonly links: readonly BundleLink[]
-  /** What a client is told beside the entries. */
+  /** A warning for the client, besides the entries. */
   readonly note?: string | undefined
 }
 
@@ -88,7 +88,7 @@ export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
   ]
 }
 
-/** The shown entries printed again, from a reading that keeps the text of numbers. */
+/** The shown entries printed again, from a parse that preserves the text of numbers. */
 function printedEntries (
   context: TenantContext,
   { text, entries }: BackendBundle,

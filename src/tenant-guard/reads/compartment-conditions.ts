@@ -9,9 +9,9 @@ import { searchsetOf } from './searchset.js'
 import { readMeta } from './read-record.js'
 
 /**
- * The condition that keeps a search within a compartment, whose record must be the tenant's. FHIR cannot join
- * conditions by OR, so where several parameters lead there, the records are named by their ids; usually only one has
- * matches, and is the condition.
+ * The condition that limits a search to a compartment, whose record must be the tenant's. FHIR cannot join conditions
+ * by OR, so where several parameters lead there, the records are named by their ids; usually only one has matches, and
+ * is the condition.
  * @returns undefined when nothing can match
  * @throws {Failure} NOT_FOUND, and BAD_REQUEST when too many records would have to be named
  */

@@ -37,7 +37,7 @@ export function shownRecord (
   return { status, record, body: rewriteUrlsInText(context, response) }
 }
 
-/** HAPI answers `_summary=text` with the body `null`, but returns the same elements by name. */
+/** HAPI responds to `_summary=text` with the body `null`, but returns the same elements by name. */
 function plainShape (type: string, shape: Projection | undefined): Projection | undefined {
   return shape?.summary === 'text' && shape.elements === undefined
     ? { elements: elementsOfText(type).join(',') }

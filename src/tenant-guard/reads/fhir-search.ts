@@ -126,7 +126,7 @@ function requireBundle (response: BackendResponse): BackendBundle {
 const matchesIn = ({ entries }: BackendBundle): readonly unknown[] =>
   entries.filter(isMatch).map(({ resource }) => resource)
 
-/** What a compartment and joins come to; undefined when nothing can match. */
+/** The conditions of a compartment and of joins; undefined when nothing can match. */
 async function furtherConditions (context: TenantContext, request: FhirSearch): Promise<SearchParameter[] | undefined> {
   const within = await compartmentConditions(context, request)
   const joined = within && (await resolveChains(context, request.type, request.joins))
@@ -152,7 +152,7 @@ const route = 'fhir'
 type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly response: BackendResponse
   readonly bundle: BackendBundle
-  /** Of a first page, which need not hold all matches; undefined where nobody requested their number. */
+  /** Of a first page, which need not hold all matches; undefined where the client did not request their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
@@ -183,7 +183,7 @@ async function shownPage (
   }
 }
 
-/** What tells a client that included records may be missing. */
+/** The warning that included records may be missing. */
 function noteOf ({ entries, isCut }: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
   if (ways.length === 0) return undefined
   const ofMode = (mode: string) => entries.filter(entry => modeOf(entry) === mode).map(({ resource }) => resource)

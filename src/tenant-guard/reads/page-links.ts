@@ -14,7 +14,7 @@ export function linkUrl (url: string, requested: readonly SearchParameter[]): st
   return query === '' ? url : `${url}?${query}`
 }
 
-/** The parameters of a page by which an interaction without a query of its own is asked. */
+/** The page parameters of an interaction that has no query of its own. */
 export function pageParameters ({
   count,
   cursor

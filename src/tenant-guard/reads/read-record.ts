@@ -17,14 +17,14 @@ export async function readMeta (context: TenantContext, type: string, id: string
   return readRecord(context, response, { type, id })
 }
 
-/** The record that was read; foreign, unknown and deleted ones give the same failure. */
+/** The record that was read; foreign, unknown and deleted ones cause the same failure. */
 export function readRecord (
   context: TenantContext,
   response: BackendResponse,
   request: { readonly type: string; readonly id: string },
   json = jsonOf
 ): StoredResource {
-  // Some servers call an id that they could never have given a bad request.
+  // Some servers call an id that they could never have issued a bad request.
   if ([400, 404, 410].includes(response.status)) throw forgetAndNotFound(context, `${request.type}/${request.id}`)
   if (response.status !== 200) throw unexpectedResponse(response, 'a read was not answered')
   const record = verifyAndRememberOwned(context, json(response), request)

@@ -66,7 +66,7 @@ function requireKnown (type: string, includes: readonly Include[]): void {
   }
 }
 
-/** Records of others, or of nobody, came along only because of a reference, so they are silently left out. */
+/** Records of other tenants, or of none, were included only because of a reference, so they are silently left out. */
 function ownOnes (context: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
     .filter(item => isTenantType(typeOf(item)))

@@ -58,7 +58,7 @@ export async function * scanChunks (position: ScanPosition, start: WalkStart = {
   }
 }
 
-// Only one page of each search is wanted, so the datastore need not keep the rest for later. HAPI would cut it at 100.
+// Only one page of each search is wanted, so the datastore need not store the rest. HAPI would cut it at 100.
 const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
@@ -67,7 +67,7 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
   const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
   for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested
+      // A record that changes while the datastore responds is listed by its earlier time, so the page is requested
       // again.
       for (let attempt = 1; ; attempt++) {
         const { records } = await fetchPage(
@@ -90,7 +90,7 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
 
 /**
  * The records of one instant: a transaction of any size may have stored them.
- * @param max how many records the datastore has just given in one page: fewer are all there are
+ * @param max how many records the datastore has just returned in one page: fewer are all there are
  */
 async function * recordsAt (position: ScanPosition, instant: string, max: number): AsyncGenerator<Records> {
   const at: SearchParameter[] = [['_lastUpdated', `ge${instant}`], ['_lastUpdated', `le${instant}`]]

@@ -77,7 +77,7 @@ async function continued (context: TenantContext, request: Search, cursor: strin
   const opened = context.cursors.open(cursor, cursorBinding(context, request))
   if (contradicts(request, opened)) throw invalidCursor()
   const response = await sendRequest(context, { method: 'GET', path: opened.link })
-  // The datastore keeps a search for a time of its own.
+  // The datastore stores a search for a time of its own.
   if (response.status === 404 || response.status === 410) throw invalidCursor()
   const found = foundIn(response)
   reportForeign(context, request.type, found.matches)

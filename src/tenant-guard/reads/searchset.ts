@@ -31,7 +31,8 @@ export function searchsetOf (value: unknown): Searchset | undefined {
 }
 
 /**
- * Whether a server says that more could have come along. Azure links to the rest, and used to note that it left it out.
+ * Whether a server says that more could have been included. Azure links to the rest, and used to note that it left it
+ * out.
  */
 export function isTruncated (
   links: ReadonlyArray<Record<string, unknown>>,

@@ -12,12 +12,12 @@ const maxFollowed = 1_000
 interface IncludedCounts {
   readonly matches: readonly unknown[]
   readonly included: readonly unknown[]
-  /** Whether the server says that it has more than it gave. */
+  /** Whether the server says that it has more than it returned. */
   readonly isCut: boolean
 }
 
 /**
- * The includes that may have more records than came along. References are counted, since several may lead to one
+ * The includes that may have more records than were returned. References are counted, since several may lead to one
  * record.
  */
 export function truncatedIncludes<Way extends IterableInclude> (

@@ -112,8 +112,8 @@ async function findOrMake (
 }
 
 /**
- * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to
- * a new record, so one that comes with an id and meets nothing is not found.
+ * An update of the one record that meets the criteria, or a new record where none does. A new record never gets a
+ * client's id, so a resource that comes with an id and meets nothing is not found.
  */
 export async function conditionalUpdate (context: TenantContext, request: ConditionalUpdate): Promise<FhirResponse> {
   return await withCriteriaLock(context, request.criteria, () => updateOrCreate(context, request))

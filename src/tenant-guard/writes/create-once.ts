@@ -65,7 +65,7 @@ function conditionOf ({ tenant }: TenantContext, marks: readonly string[]): stri
 }
 
 /**
- * When the request that made a record was first seen, in milliseconds; Infinity where the datastore kept the mark
+ * When the request that made a record was first seen, in milliseconds; Infinity where the datastore stored the mark
  * alone.
  */
 function markTime (

@@ -10,8 +10,9 @@ interface Line { readonly limit: LimitFunction, users: number }
 const lines = new WeakMap<Backend['upstream'], Map<string, Line>>()
 
 /**
- * Performs creates and updates of a tenant's by equal criteria one after the other. HAPI keeps two creates from making
- * a record each, but not while the first one's record is being updated: then it forgets by what that one was made.
+ * Performs creates and updates of a tenant's by equal criteria one after the other. HAPI prevents two creates from
+ * making a record each, but not while the first one's record is being updated: then it forgets by what that one was
+ * made.
  */
 export async function withCriteriaLock<T> (
   { backend: { upstream }, tenant }: TenantContext,

@@ -3,15 +3,15 @@ import { elementDefinitions } from '../../mappings/r4/elements.js'
 import { isRecordReference } from './references.js'
 
 /**
- * A resource whose references to records here are relative, as the datastore knows them: to a client the base of this
- * gateway stands before them, and the datastore would take that for another server. So it is with what R4 has as url or
- * canonical; a uri is a name, which stays unchanged. Changes the resource in place, as nobody has seen it yet.
+ * A resource whose references to records here are relative, as the datastore knows them: a client's have the base of
+ * this gateway, and the datastore would take that for another server. So it is with what R4 has as url or canonical; a
+ * uri is a name, which stays unchanged. Changes the resource in place, as no other code has seen it yet.
  */
 export function relativizeReferences<T> (resource: T, fhirBase: string): T {
   return mapLinks(resource, (text, kind) => toRelative(text, kind, fhirBase))
 }
 
-/** A text that leads to a record here, relative; any other as it is. */
+/** A text that leads to a record here, relative; any other unchanged. */
 export function relativizeReference (text: string, fhirBase: string): string {
   const rest = below(fhirBase, text)
   return rest !== undefined && isRecordReference(rest) ? rest : text
@@ -31,7 +31,7 @@ export function mapLinks<T> (resource: T, map: (text: string, kind: LinkKind) =>
   return mapped(resource, { name: '', type: 'Resource' }, map) as T
 }
 
-/** An element by its name, and the type that R4 gives it. */
+/** An element by its name, and its type in R4. */
 interface TypedElement { readonly name: string, readonly type: string }
 
 type MapLink = Parameters<typeof mapLinks>[1]
@@ -53,7 +53,7 @@ function mapMembers (holder: Record<string, unknown>, type: string, map: MapLink
   const members = elementDefinitions(type === 'Resource' ? String(holder.resourceType) : type)
   for (const name in holder) {
     const member = members?.get(name)
-    // Beside a primitive stands what it has as an element: its extensions.
+    // The extensions of a primitive are in its sibling element.
     if (member !== undefined) holder[name] = mapped(holder[name], { name, type: member.type }, map)
     else if (name.startsWith('_')) mapped(holder[name], { name, type: 'Element' }, map)
   }

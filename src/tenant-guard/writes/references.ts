@@ -38,7 +38,7 @@ const reasons = {
 
 export type ReferenceReason = keyof typeof reasons
 
-/** A reference that is refused; without a reason it is told from the form of the reference. */
+/** A reference that is refused; without a reason, the form of the reference decides it. */
 export interface RefusedLink extends Pick<ReferenceSite, 'path' | 'reference'> { readonly reason?: ReferenceReason }
 
 /**

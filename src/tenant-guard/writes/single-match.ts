@@ -76,8 +76,8 @@ export async function findSingleMutableMatch (
 }
 
 /**
- * Criteria that more than one record meets. Its code tells it from a version that has changed, after which a client
- * tries again.
+ * Criteria that more than one record meets. Its code differs from that of a version that has changed, after which a
+ * client tries again.
  */
 function multipleMatches (): Failure {
   const message = 'Several records match the criteria. Narrow them, or use the id of the record.'

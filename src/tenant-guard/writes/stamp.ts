@@ -62,7 +62,7 @@ function refuseLabel (): never {
 }
 
 /**
- * A tag or label by its system and code. HAPI keeps the rest once for all records that ever have the code, so one
+ * A tag or label by its system and code. HAPI stores the rest once for all records that ever have the code, so one
  * tenant would read, or write, the words of another.
  */
 function withoutServerMeta ({
@@ -86,7 +86,7 @@ function bareMark (coding: FhirElement): FhirElement {
   }
 }
 
-/** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
+/** The system of the tags that identify an earlier create; always next to the tenant's tag. */
 export const idempotencyTagSystem = ({ system }: Tenant): string => `${system}:idempotency`
 
 /**
@@ -122,9 +122,7 @@ function withoutEmptied (meta: Meta, before: unknown): Meta | undefined {
   return meta !== before && Object.keys(meta).length === 0 ? undefined : meta
 }
 
-/**
- * Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs.
- */
+/** Extensions by which HAPI and Smile CDR record where content lies and to which partition a record belongs. */
 const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)(?:[/:?#]|\s*$)/i
 
 function refuseServerExtension (url: unknown): void {

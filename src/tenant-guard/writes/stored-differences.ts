@@ -127,8 +127,8 @@ function typeAt ({ sent, steps }: Walk): string | undefined {
 }
 
 /**
- * Space, entities, self-closing tags and the prefix of a namespace make no difference; whether an XML printer keeps
- * them is up to it.
+ * Space, entities, self-closing tags and the prefix of a namespace make no difference; an XML printer may preserve or
+ * drop them.
  */
 function isSameNarrative (sent: string, stored: string): boolean {
   const [one, other] = [sent, stored].map(normalizeNarrative)

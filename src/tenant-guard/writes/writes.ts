@@ -156,7 +156,7 @@ function stamped (
 /** A resource whose references were checked. */
 interface Checked {
   readonly resource: FhirResource
-  /** Records that it refers to, believed to be the tenant's without asking. */
+  /** Records that it refers to, taken for the tenant's without a look-up. */
   readonly believed: readonly string[]
   /** Whether it is made unless some record meets criteria; a datastore may demand that it meets them itself. */
   readonly hasCriteria?: true

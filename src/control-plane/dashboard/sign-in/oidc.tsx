@@ -76,7 +76,7 @@ async function refuse (request: FastifyRequest, reply: FastifyReply, reason: str
   return await reply.code(403).page('No account', <NotAdmittedPage reason={reason} />)
 }
 
-/** Only what kind of trouble it is: what the provider answered may hold codes, tokens and names. */
+/** Only what kind of error it is: what the provider answered may hold codes, tokens and names. */
 function failure ({ log }: FastifyRequest, error: unknown, what: string): undefined {
   const { name, code } = error as { readonly name?: string, readonly code?: string }
   log.warn({ type: name, code }, what)

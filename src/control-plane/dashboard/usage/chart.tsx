@@ -22,7 +22,7 @@ interface BarChart {
 const width = 1_000
 const height = 200
 
-/** Bars over time. Words stand beside the drawing, so that they keep their size when it is drawn narrow. */
+/** Bars over time. Words stand next to the drawing, so that they keep their size when it is drawn narrow. */
 export function Chart ({ id, title, description, parts, bars, marks }: BarChart) {
   const top = axisMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
   return (

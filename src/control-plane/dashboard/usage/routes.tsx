@@ -67,7 +67,7 @@ async function show (
   })
 }
 
-/** The mode that is wished; without a wish the live one, unless only test keys were used. */
+/** The selected mode; without a selection the live one, unless only test keys were used. */
 async function modeOf (
   { controlService, query }: FastifyRequest<OrganizationRequest>,
   time: { readonly tenantId: string; readonly from: Date; readonly to: Date }

@@ -47,7 +47,7 @@ export class NativeBatch {
   async clear ({ isOurs }: { readonly isOurs: boolean }): Promise<void> {
     for (const reservation of this.reservations.splice(0)) reservation.refund()
     for (const [type, writer] of this.#writers) {
-      // Nobody reads the file any more, so that trouble with it is none.
+      // Nobody reads the file any more, so that an error of it does not matter.
       await writer.close().catch(() => {})
       if (isOurs) await this.#files.remove(nameOf(type))
     }

@@ -10,11 +10,11 @@ interface GatewayAddress { readonly url: string, readonly key: string }
 interface GatewayOptions {
   /** Ends every request and pause. */
   readonly signal?: AbortSignal | undefined
-  /** Tells a person of trouble that may pass. */
+  /** Tells a person of an error that may pass. */
   readonly notice?: (text: string) => void
 }
 
-/** One request; `patienceMs` is for how long it is tried again in trouble that may pass. */
+/** One request; `patienceMs` is for how long it is tried again after an error that may pass. */
 interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly body?: object
@@ -29,7 +29,7 @@ type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'head
 
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
-  /** Resolves with the `data` of the response. @throws {ApiError} {Trouble} */
+  /** Resolves with the `data` of the response. @throws {ApiError} */
   readonly send: <T>(path: string, requested?: RequestOptions) => Promise<T>
   /** One attempt; rejects when there is no response. */
   readonly attempt: (path: string, attempt?: Attempt) => Promise<Dispatcher.ResponseData>

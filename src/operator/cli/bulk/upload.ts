@@ -53,8 +53,8 @@ const reasons: Readonly<Record<string, string>> = {
 
 /**
  * Sends the lines and resolves with the id of the job. The gateway makes a job only once it has all of them, so an
- * upload that broke in its midst made none and is sent again, where the input can be read again. One that broke after
- * its last byte is not: the job may be there, and a second one would do, and count, everything twice.
+ * upload that broke halfway made none and is sent again, where the input can be read again. One that broke after its
+ * last byte is not: the job may be there, and a second one would do, and count, everything twice.
  */
 export async function upload (gateway: Gateway, source: Source, uploading: Uploading): Promise<string> {
   for (let tries = 1; ; tries++) {
