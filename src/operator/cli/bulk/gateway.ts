@@ -29,7 +29,7 @@ type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'head
 
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
-  /** Resolves with the `data` of the response. @throws {ApiError} */
+  /** Resolves with the `data` of the response. @throws {ApiError} @throws {CliError} without a response */
   readonly send: <T>(path: string, requested?: RequestOptions) => Promise<T>
   /** One attempt; rejects when there is no response. */
   readonly attempt: (path: string, attempt?: Attempt) => Promise<Dispatcher.ResponseData>
