@@ -30,8 +30,9 @@ export async function creates (): Promise<void> {
     maritalStatus: { system: 'urn:x', code: 'M' },
     contact: { relationship: 'mother' }
   })
-  // @ts-expect-error lastName is missing
   await client.patients.create({ firstName: 'Ada' })
+  // @ts-expect-error code and status are missing
+  await client.observations.create({ patientId: '1' })
   // @ts-expect-error no such field
   await client.patients.create({ firstName: 'Ada', lastName: 'Byron', birthday: '1990' })
   // @ts-expect-error no such code
@@ -76,7 +77,7 @@ export async function changes (): Promise<void> {
   await client.patients.update('1', { email: null, address: { city: null } }, { ifMatch: '3' })
   await client.patients.update('1', [{ op: 'remove', path: '/email' }])
   // @ts-expect-error required, so it cannot be removed
-  await client.patients.update('1', { lastName: null })
+  await client.observations.update('1', { code: null })
   // @ts-expect-error no operation of JSON Patch
   await client.patients.update('1', [{ op: 'delete', path: '/email' }])
   // @ts-expect-error audit events are never changed

@@ -18,6 +18,8 @@ import { consents } from '../../src/mappings/resources/consents.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
 import { observations } from '../../src/mappings/resources/observations.js'
 import { patients } from '../../src/mappings/resources/patients.js'
+import { persons } from '../../src/mappings/resources/persons.js'
+import { practitioners } from '../../src/mappings/resources/practitioners.js'
 import { createContext } from '../harness/create-context.js'
 
 const note = [{ url: 'http://example.org/note', valueString: 'hidden' }]
@@ -327,7 +329,6 @@ const secret = 'secret-7f3a'
 const errors: ReadonlyArray<
   readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]
 > = [
-  [{ firstName: undefined }, 'firstName', /is required/, 'required'],
   [{ gendr: secret }, 'gendr', /no such field; did you mean gender\?/, 'structure'],
   [{ [`${secret} x`]: 1 }, '(unknown)', /no such field/, 'structure'],
   [{ fullName: secret }, 'fullName', /read-only/, 'business-rule'],
@@ -336,7 +337,7 @@ const errors: ReadonlyArray<
   [{ birthDate: '1990-02-30' }, 'birthDate', /expected a date such as/],
   [{ active: 'true' }, 'active', /expected true or false/],
   [{ firstName: ` ${secret}` }, 'firstName', /expected text/],
-  [{ firstName: null }, 'firstName', /expected text/],
+  [{ firstName: null }, 'firstName', /leave it out/],
   [{ middleName: 'x'.repeat(1001) }, 'middleName', /at most 1000 characters/],
   [{ identifiers: [] }, 'identifiers', /at least one item/],
   [{ identifiers: [{ value: 'a' }, { system: secret }] }, 'identifiers[1].value', /is required here/, 'required'],
@@ -365,9 +366,7 @@ const errors: ReadonlyArray<
 
 t.test('each mistake is named by its field, with what to do and without the value', async t => {
   for (const [sent, expression, says, code = 'invalid'] of errors) {
-    const { firstName: _, ...rest } = ada
-    const body = 'firstName' in sent && sent.firstName === undefined ? rest : { ...ada, ...sent }
-    const issues = checkCreate(patients, body)
+    const issues = checkCreate(patients, { ...ada, ...sent })
     t.match(issues, [{ severity: 'error', code, diagnostics: says, expression: [expression] }], expression)
     t.equal(issues.length, 1, `${expression}: one issue`)
     t.notMatch(JSON.stringify(issues), secret, `${expression}: the value is not repeated`)
@@ -375,14 +374,16 @@ t.test('each mistake is named by its field, with what to do and without the valu
 })
 
 t.test('every failing field is named at once', async t => {
-  const issues = checkCreate(patients, { gender: 'x', birthDate: 'x', colour: 'x' })
+  const issues = checkCreate(observations, { effectiveDateTime: 'x', valueBoolean: 'x', colour: 'x' })
   t.strictSame(issues.map(issue => issue.expression?.[0]).sort(), [
-    'birthDate',
+    'code',
     'colour',
-    'firstName',
-    'gender',
-    'lastName'
+    'effectiveDateTime',
+    'patientId',
+    'status',
+    'valueBoolean'
   ])
+  t.match(issues.find(issue => issue.expression?.[0] === 'code'), { code: 'required', diagnostics: /is required/ })
 })
 
 t.test('two forms of one choice are refused, on create and on change', async t => {
@@ -404,7 +405,7 @@ t.test('two forms of one choice are refused, on create and on change', async t =
 
 t.test('null removes what may be absent and nothing else', async t => {
   t.strictSame(checkChange(patients, { gender: null, active: null }), [])
-  t.match(checkChange(patients, { lastName: null }), [{ code: 'required', expression: ['lastName'] }])
+  t.match(checkChange(observations, { code: null }), [{ code: 'required', expression: ['code'] }])
   t.match(
     checkChange(encounters, { status: null }),
     [{ code: 'required', expression: ['status'] }],
@@ -503,8 +504,8 @@ t.test('the rules of R4 are checked on the whole resource', async t => {
     of: typeof observations | typeof patients | typeof consents,
     simple: Record<string, unknown>
   ): string[] => checkRules(of as never, of.toFhir(simple)).map(issue => issue.diagnostics)
-  t.match(broken(patients, { contact: [{ relationship: 'mother' }] }), [/^contact: .*\(pat-1\)$/])
-  t.strictSame(broken(patients, { contact: [{ phone: '1' }] }), [])
+  t.match(broken(patients, { lastName: 'X', contact: [{ relationship: 'mother' }] }), [/^contact: .*\(pat-1\)$/])
+  t.strictSame(broken(patients, { lastName: 'X', contact: [{ phone: '1' }] }), [])
   t.match(broken(observations, { valueString: 'x', dataAbsentReason: 'unknown' }), [/^dataAbsentReason: .*\(obs-6\)$/])
   const code = { system: 'http://loinc.org', code: '1' }
   t.match(broken(observations, { code, valueString: 'x', component: [{ code, value: 1 }] }), [
@@ -532,4 +533,35 @@ t.test('a rule broken long ago does not stand in the way of another change', asy
   t.strictSame(broken({ dataAbsentReason: null }), [])
   const ranges = { ...before, dataAbsentReason: undefined, referenceRange: [{ extension: note }] }
   t.match(checkRules(observations as never, ranges, ['referenceRange']).map(issue => issue.diagnostics), [/obs-3/])
+})
+
+t.test('a person of one name is accepted, of none refused', async t => {
+  for (const mapping of [patients, practitioners, persons]) {
+    for (const name of [{ firstName: 'Mono' }, { lastName: 'Mono' }]) {
+      t.strictSame(checkCreate(mapping, name), [], mapping.path)
+      const created = mapping.toFhir(name)
+      t.strictSame(checkRules(mapping, created), [], mapping.path)
+      t.match(mapping.toSimple(created), name, mapping.path)
+      const removed = Object.fromEntries(Object.keys(name).map(field => [field, null]))
+      t.match(checkRules(mapping, mapping.patch(created, removed), Object.keys(name), created), [
+        { expression: ['firstName'], diagnostics: /firstName or lastName is required/ },
+        { expression: ['lastName'] }
+      ], `${mapping.path}: not removed`)
+    }
+    t.match(checkRules(mapping, mapping.toFhir({ active: true })), [
+      { expression: ['firstName'], diagnostics: /firstName or lastName is required/ },
+      { expression: ['lastName'] }
+    ], mapping.path)
+    const textAlone = { resourceType: mapping.type, name: [{ text: 'Mono' }] }
+    const changed = mapping.patch(textAlone, { gender: 'female' })
+    t.strictSame(checkRules(mapping, changed, ['gender'], textAlone), [], `${mapping.path}: changed where a text stands`)
+  }
+})
+
+t.test('a later given name does not become the first name by a removal', async t => {
+  for (const mapping of [patients, practitioners, persons]) {
+    const before = { resourceType: mapping.type, name: [{ family: 'X', given: ['Eve', 'Marie'] }] }
+    const after = mapping.patch(before, { firstName: null })
+    t.match(checkRules(mapping, after, ['firstName'], before), [{ code: 'invariant' }], mapping.path)
+  }
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
+import { checkRules } from '../../src/mappings/core/validate.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 
 // R4 has one list of given names, so that a middle name without a first one became the first.
@@ -30,5 +30,11 @@ t.test('a middle name is added to a first one, beside which something may stand'
   const after = patients.patch(before, { middleName: 'Marie Anne' })
   t.strictSame(after.name, [{ given: ['Eve', 'Marie', 'Anne'], _given: [{ id: '1' }, null, null] }])
   t.strictSame(checkRules(patients, after, ['middleName'], before), [])
-  t.match(checkChange(patients, { firstName: null }), [{ code: 'required' }], 'no first name is removed from before it')
+  const removed = { firstName: null }
+  const whole = { ...after, name: after.name?.map(name => ({ ...name, family: 'X' })) }
+  t.match(checkRules(patients, patients.patch(whole, removed), ['firstName'], whole), [
+    { expression: ['middleName'], diagnostics: /send both, or remove both/ }
+  ], 'no first name is removed from before it')
+  const without = patients.patch(whole, { ...removed, middleName: null })
+  t.strictSame(without.name, [{ family: 'X' }])
 })

@@ -3,6 +3,7 @@ import { text, textUpTo, nonBlankText } from '../datatypes/primitives.js'
 import type { Datatype } from '../core/datatype.js'
 import type { Element, ElementOptions } from '../core/element.js'
 import { isElement, itemsAt, withMember } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
 
 type Options = ElementOptions & { readonly max?: number }
 
@@ -12,7 +13,7 @@ type Options = ElementOptions & { readonly max?: number }
  * http://hl7.org/fhir/R4/datatypes.html#HumanName
  */
 export const firstName = <const O extends Options = object>(options?: O) =>
-  namePart(textUpTo(options?.max).first('given', options))
+  namePart(firstGivenName(textUpTo(options?.max), options ?? ({} as O)))
 export const lastName = <const O extends Options = object>(options?: O) =>
   namePart(textUpTo(options?.max)('family', options))
 export const firstNamePrefix = <const O extends ElementOptions = object>(options?: O) =>
@@ -32,6 +33,28 @@ export const middleName = <const O extends ElementOptions = object>(options?: O)
 export const contactFirstName = (): Element<string> => onlyNamePart(text.first('given'))
 /** The family name of a contact. */
 export const contactLastName = (): Element<string> => onlyNamePart(text('family'))
+
+/** Of a person with one name, the name stands in either field: R4 requires neither. */
+export const nameRule: Rule = {
+  fields: ['firstName', 'lastName'],
+  message: 'firstName or lastName is required; send the one name of a person in either of them',
+  holds: person => firstName().read(person) !== undefined || lastName().read(person) !== undefined
+}
+
+/** No later given name becomes the first one by a removal: the list of given names has no empty item. */
+export const givenNameRule = (field: string, message: string): Rule => ({
+  key: 'ele-1',
+  fields: [field],
+  message,
+  holds: person => itemsAt(person, 'name').every(name => !isElement(name) ||
+    itemsAt(name, 'given').every((value, i) => value !== null || isElement(itemsAt(name, '_given')[i])))
+})
+
+/** The rules of persons whose later given names only raw FHIR shows. */
+export const nameRules: readonly Rule[] = [
+  nameRule,
+  givenNameRule('firstName', 'further given names are stored, which raw FHIR shows; change or remove them there')
+]
 
 /** The whole name as one text: `name.text`, or rendered from the parts. */
 export function fullName<const O extends ElementOptions = object> (
@@ -109,21 +132,43 @@ function rendered (name: FhirElement): string | undefined {
   return shown.length === 0 ? undefined : shown.join(' ')
 }
 
-/**
- * In the place of a first name that is not there, which patientRules refuses: what comes after must not become the
- * first.
- */
+/** In the place of a first name that is not there, which givenNameRule refuses before a later one. */
 const noName = null as unknown as string
 
-function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
-  const all = text.list('given')
+function firstGivenName<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
+  const part = datatype.first('given', options)
   return {
-    ...datatype('given', options),
-    read: name => all.read(name)?.slice(1).join(' ') || undefined,
+    ...part,
+    read: name => isFirstNameRemoved(name) ? undefined : part.read(name),
     write (name, value) {
-      const [head = noName, ...others] = all.read(name) ?? []
-      const later = value?.split(' ') ?? []
-      return others.join(' ') === later.join(' ') ? name : all.write(name, [head, ...later])
+      const after = part.write(name, value)
+      if (value !== undefined || after === name || part.read(after) === undefined) return after
+      const extras = itemsAt(after, '_given')
+      const shifted = withMember(after, 'given', [noName, ...itemsAt(after, 'given')])
+      return extras.length === 0 ? shifted : withMember(shifted, '_given', [null, ...extras])
     }
   }
 }
+
+function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
+  const all = text.list('given')
+  const given = (name: FhirElement): readonly string[] =>
+    [...isFirstNameRemoved(name) ? [noName] : [], ...all.read(name) ?? []]
+  return {
+    ...datatype('given', options),
+    read: name => given(name).slice(1).join(' ') || undefined,
+    write (name, value) {
+      const [head = noName, ...others] = given(name)
+      const later = value?.split(' ') ?? []
+      if (others.join(' ') === later.join(' ')) return name
+      if (head === noName && later.length === 0) return withoutGivenNames(name)
+      return all.write(name, [head, ...later])
+    }
+  }
+}
+
+const isFirstNameRemoved = (name: FhirElement): boolean =>
+  itemsAt(name, 'given')[0] === noName && !isElement(itemsAt(name, '_given')[0])
+
+const withoutGivenNames = (name: FhirElement): FhirElement =>
+  withMember(withMember(name, 'given', undefined), '_given', undefined)

@@ -1,6 +1,7 @@
 import { itemsAt, isElement } from '../core/path.js'
 import { isOrdered } from '../core/date-order.js'
 import type { Rule } from '../core/rule.js'
+import { givenNameRule, nameRule } from '../fields/human-name.js'
 
 export const patientRules: readonly Rule[] = [
   {
@@ -17,11 +18,6 @@ export const patientRules: readonly Rule[] = [
     holds: patient => itemsAt(patient, 'contact').every(contact =>
       isElement(contact) && ['name', 'telecom', 'address', 'organization'].some(part => contact[part] !== undefined))
   },
-  {
-    key: 'ele-1',
-    fields: ['middleName'],
-    message: 'needs firstName, which is not stored; send both',
-    holds: patient => itemsAt(patient, 'name').every(name => !isElement(name) ||
-      itemsAt(name, 'given').every((value, i) => value !== null || isElement(itemsAt(name, '_given')[i])))
-  }
+  nameRule,
+  givenNameRule('middleName', 'needs firstName, which is not stored; send both, or remove both')
 ]

@@ -31,8 +31,8 @@ export const patients = mapping('Patient', {
   about: 'A person who receives care, now or in the past.',
   fields: {
     identifiers: identifiers(),
-    firstName: firstName({ required: true, filter: 'given', example: 'Ada' }),
-    lastName: lastName({ required: true, filter: 'family', example: 'Byron' }),
+    firstName: firstName({ filter: 'given', example: 'Ada', about: 'Required where there is no lastName.' }),
+    lastName: lastName({ filter: 'family', example: 'Byron', about: 'Required where there is no firstName.' }),
     middleName: middleName(),
     prefix: firstNamePrefix(),
     suffix: firstNameSuffix(),

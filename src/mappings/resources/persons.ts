@@ -2,7 +2,7 @@ import { code } from '../datatypes/code.js'
 import { address, attachment } from '../datatypes/complex.js'
 import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { firstName, lastName } from '../fields/human-name.js'
+import { firstName, lastName, nameRules } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { emailAddress, phone } from '../fields/telecom.js'
 import { byText } from '../core/filter.js'
@@ -17,8 +17,8 @@ export const persons = mapping('Person', {
   about: 'A human being independent of any role, who links the records of the same person.',
   fields: {
     identifiers: identifiers(),
-    firstName: firstName({ required: true, max: 100 }),
-    lastName: lastName({ required: true, max: 100 }),
+    firstName: firstName({ max: 100, about: 'Required where there is no lastName.' }),
+    lastName: lastName({ max: 100, about: 'Required where there is no firstName.' }),
     phone: phone('telecom', { max: 20, filter: 'phone' }),
     email: emailAddress('telecom', { max: 200, filter: 'email' }),
     gender: code(administrativeGender)('gender'),
@@ -34,5 +34,6 @@ export const persons = mapping('Person', {
       })
     }).list('link', { maxItems: 20, about: 'The records of this person.' })
   },
-  filters: { name: byText('name') }
+  filters: { name: byText('name') },
+  rules: nameRules
 })

@@ -3,7 +3,7 @@ import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { firstName, lastName, namePrefixes, nameSuffixes } from '../fields/human-name.js'
+import { firstName, lastName, nameRules, namePrefixes, nameSuffixes } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { fromFirstItem, inItemWithUse } from '../fields/in-item.js'
 import { email, phone } from '../fields/telecom.js'
@@ -36,8 +36,8 @@ export const practitioners = mapping('Practitioner', {
   about: 'A person who provides care.',
   fields: {
     identifiers: identifiers(npiSystem),
-    firstName: firstName({ required: true, filter: 'given', example: 'Grace' }),
-    lastName: lastName({ required: true, filter: 'family', example: 'Hopper' }),
+    firstName: firstName({ filter: 'given', example: 'Grace', about: 'Required where there is no lastName.' }),
+    lastName: lastName({ filter: 'family', example: 'Hopper', about: 'Required where there is no firstName.' }),
     prefix: namePrefixes(),
     suffix: nameSuffixes(),
     npi: npi({ filter: 'identifier', about: 'US National Provider Identifier, ten digits with their check digit.' }),
@@ -61,5 +61,8 @@ export const practitioners = mapping('Practitioner', {
     )
   },
   filters: { name: byText('name') },
-  rules: [firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' })]
+  rules: [
+    ...nameRules,
+    firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' })
+  ]
 })
