@@ -6,6 +6,7 @@ import type { AuditEntry } from '../observability/audit-log/entry.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import type { JobHandler, JobContext } from '../jobs/job-context.js'
 import type { Config } from '../config/schema.js'
+import type { Check } from '../http/health.js'
 import type { AccessAuditSink } from '../http/audit-accesses.js'
 import { ownerOf, type JobKind, type JobOwner } from '../jobs/model/job.js'
 import { ensureDirectory } from '../files/ensure-directory.js'
@@ -22,6 +23,8 @@ export interface OpenAuditLog {
   readonly counts: NonNullable<GaugeSources['auditLog']>
   /** Absent where accesses become no AuditEvents. */
   readonly eventCounts?: NonNullable<GaugeSources['auditEvents']>
+  /** Degraded while a datastore rejects AuditEvents; absent where accesses become none. */
+  readonly check?: () => Check
 }
 
 /** What the log and the AuditEvents made of it need. */
@@ -54,7 +57,13 @@ export async function openAuditLog (
   return {
     accounts: { add, isFailing: () => opened.isFailing, isRequired, namesShown },
     counts: () => opened.counts,
-    ...(events && { eventCounts: () => events.counts })
+    ...(events && {
+      eventCounts: () => events.counts,
+      check: () =>
+        events.refusing.length === 0
+          ? { status: 'ok' }
+          : { status: 'degraded', reason: 'a datastore rejects AuditEvents', datastores: events.refusing }
+    })
   }
 }
 

@@ -74,7 +74,12 @@ export async function openGatewaySide (
     openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log })
   )
   reportNow.notify = () => reporter.report()
-  const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
+  const allChecks = {
+    keys: keys.check,
+    ...checks,
+    ...(audit?.check && { auditEvents: audit.check }),
+    bulk: bulk.check
+  }
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
   const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, checks: allChecks }
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }

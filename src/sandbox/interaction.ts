@@ -76,6 +76,9 @@ export function parseInteraction (sandbox: Sandbox, request: SandboxRequest): In
   const reader = readers.get(request.method)
   if (!reader) throw new FhirError(405, 'not-supported', 'this method is not offered here')
   const [type = '', id = ''] = request.path
+  if (sandbox.manners.readOnlyTypes.includes(type) && request.method !== 'GET' && shape !== 'type/_search') {
+    throw new FhirError(405, 'not-supported', 'records of this type are read only')
+  }
   if (shape.startsWith('type') && !resourceTypes.has(type)) {
     throw new FhirError(404, 'not-supported', 'this is not a resource type of R4')
   }

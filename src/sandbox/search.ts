@@ -33,14 +33,21 @@ export interface Searched {
 
 /** The parameters of a search that this server knows. */
 export function supportedParameters (
-  { manners: { pages } }: Searched,
+  { manners }: Searched,
   type: string,
   parameters: readonly QueryParameter[]
 ): QueryParameter[] {
   return parameters.filter(
-    ([name]) => name === pageParameters[pages] || controls.has(name) || parametersOf(type).has(name.split(':', 1)[0]!)
+    ([name]) =>
+      name === pageParameters[manners.pages] ||
+      (!isMissing(manners, type, name) && (controls.has(name) || parametersOf(type).has(codeOf(name))))
   )
 }
+
+const codeOf = (name: string): string => name.split(':', 1)[0]!
+
+const isMissing = ({ missingParameters }: ServerBehaviour, type: string, name: string): boolean =>
+  missingParameters.includes(`${type}.${codeOf(name)}`)
 
 /**
  * Searches one type and answers with a page of it as a searchset Bundle.
@@ -82,13 +89,16 @@ export function matches (server: Searched, type: string, criteria: readonly Quer
 }
 
 function readSearch (
-  { baseUrl, manners: { pages } }: Searched,
+  { baseUrl, manners }: Searched,
   type: string,
   parameters: readonly QueryParameter[]
 ): Search {
+  const { pages, ignoredParameters } = manners
   const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, shape: {} }
   for (const [name, value] of parameters) {
     const control = controls.get(name)
+    if (isMissing(manners, type, name)) throw invalid('a search parameter is not supported for this type')
+    if (ignoredParameters.includes(codeOf(name))) continue
     if (name === pageParameters[pages]) search.offset = parsePageToken(value, pages)
     else if (control) control(search, value)
     else search.conditions.push(filter(type, name, value, baseUrl))

@@ -25,6 +25,14 @@ export interface ServerBehaviour {
    * How responses write references to records of the server: as stored, or below its base URL, which R4 allows as well.
    */
   readonly shownReferences: 'as stored' | 'absolute'
+  /** Search and result parameters that the server lacks, such as `Basic.patient` or `Patient._sort`. */
+  readonly missingParameters: readonly string[]
+  /** Result parameters and conditions that every search ignores, `Prefer: handling=strict` or not. */
+  readonly ignoredParameters: readonly string[]
+  /** Types that the server serves and that its CapabilityStatement leaves out. */
+  readonly unstatedTypes: readonly string[]
+  /** Types whose records clients can't write: 405. */
+  readonly readOnlyTypes: readonly string[]
 }
 
 export const defaultBehaviour: ServerBehaviour = {
@@ -37,5 +45,9 @@ export const defaultBehaviour: ServerBehaviour = {
   deletes: 'told',
   json: 'any',
   formSearches: 'form and url',
-  shownReferences: 'as stored'
+  shownReferences: 'as stored',
+  missingParameters: [],
+  ignoredParameters: [],
+  unstatedTypes: [],
+  readOnlyTypes: []
 }

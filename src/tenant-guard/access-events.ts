@@ -29,6 +29,7 @@ export async function storeAccessEvents (
   if (together.status === 200) return entry.map(() => 'stored')
   const separate = await send(context, 'batch', entry)
   if (separate.status === 200) return parseOutcomes(separate, events.length)
+  if (refusals.has(separate.status)) return entry.map(() => 'refused')
   throw unexpectedResponse(separate, 'AuditEvents were not answered')
 }
 
@@ -56,7 +57,7 @@ function parseOutcomes (response: BackendResponse, expected: number): AccessEven
 }
 
 /** Statuses that would be the same for another attempt. */
-const refusals = new Set([400, 404, 405, 410, 413, 422])
+const refusals = new Set([400, 404, 405, 410, 413, 422, 501])
 
 function toOutcome (status: number): AccessEventOutcome {
   if (status === 200 || status === 201) return 'stored'

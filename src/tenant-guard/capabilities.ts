@@ -13,8 +13,16 @@ export interface Capabilities {
   readonly hasExport: boolean
   /** The operations that it lists: `Patient/everything` on a type, `export` on all. */
   readonly operations: ReadonlySet<string>
+  /** What it lists of each type; a type may list nothing. */
+  readonly resources: ReadonlyMap<string, ResourceCapabilities>
   /** Whether a conditional delete takes several records. */
   readonly deletesMany: boolean
+}
+
+/** The interactions and search parameters that a server lists of a type. */
+interface ResourceCapabilities {
+  readonly interactions: ReadonlySet<string>
+  readonly searchParameters: ReadonlySet<string>
 }
 
 /** Reads a response; undefined if it is no CapabilityStatement. */
@@ -36,9 +44,18 @@ export function parseCapabilities (response: BackendResponse): Capabilities | un
     types: [...new Set(resources.map(({ type }) => String(type)))].sort(),
     hasExport: operations.has('export'),
     operations,
+    resources: new Map(
+      resources.map(({ type, interaction, searchParam }) => [
+        String(type),
+        { interactions: membersOf(interaction, 'code'), searchParameters: membersOf(searchParam, 'name') }
+      ])
+    ),
     deletesMany: resources.some(({ conditionalDelete }) => conditionalDelete === 'multiple')
   }
 }
+
+const membersOf = (list: unknown, member: string): ReadonlySet<string> =>
+  new Set(Array.isArray(list) ? list.map(item => String((item as Record<string, unknown> | null)?.[member])) : [])
 
 /** The names of the listed operations; some servers write them with the dollar sign. */
 function namesOf ({ operation }: { readonly operation?: unknown }): string[] {

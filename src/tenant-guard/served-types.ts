@@ -1,6 +1,8 @@
 import { fetchCapabilities, type Capabilities } from './capabilities.js'
 import type { Send } from './retry.js'
-import { isTenantType, sharedTypes } from './resource-types.js'
+import type { BackendResponse } from '../backends/backend.js'
+import { unexpectedResponse } from './tenant-context.js'
+import { isTenantType, resourceTypes, sharedTypes } from './resource-types.js'
 
 /** The resource types that a datastore says it serves. */
 interface ServedTypes {
@@ -24,9 +26,29 @@ const oftenReferredTo = [
   'Encounter'
 ]
 
-/** Reads them from the datastore's CapabilityStatement. */
+/**
+ * Reads them from the datastore's CapabilityStatement, and tries the types of R4 that it leaves out, since records of
+ * such a type exist all the same.
+ */
 export async function supportedTypes (send: Send): Promise<ServedTypes> {
-  return servedBy(await fetchCapabilities(send))
+  const capabilities = await fetchCapabilities(send)
+  const unstated: string[] = []
+  for (const type of resourceTypes) {
+    if (capabilities.types.includes(type)) continue
+    const headers = { 'cache-control': 'no-cache' }
+    if (isTypeServed(await send({ method: 'GET', path: `${type}?_summary=count`, headers }))) unstated.push(type)
+  }
+  return servedBy({ ...capabilities, types: [...capabilities.types, ...unstated].sort() })
+}
+
+/**
+ * Whether the response to a search without conditions of the client's means that the datastore serves the type.
+ * @throws {Failure} if it does not say
+ */
+export function isTypeServed (response: BackendResponse): boolean {
+  if (response.status === 200) return true
+  if ([400, 404, 405, 410, 422, 501].includes(response.status)) return false
+  throw unexpectedResponse(response, 'whether a type is served was not answered')
 }
 
 /** The types of a datastore with these capabilities. */

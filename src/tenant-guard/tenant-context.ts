@@ -105,8 +105,17 @@ function parsed (response: BackendResponse, parse: (text: string) => unknown, me
   }
 }
 
-/** The failure for a response that this interaction should never get. */
+/**
+ * The failure for a response that this interaction should never get. A method or an operation that the datastore does
+ * not have is missing the next time as well, so the client must not try again.
+ */
 export function unexpectedResponse (response: BackendResponse, reason: string): Failure {
+  if (response.status === 405 || response.status === 501) {
+    return new Failure('NOT_IMPLEMENTED', {
+      message: 'The datastore behind this gateway does not support this interaction with this resource type.',
+      cause: { ...failureCause(response), reason }
+    })
+  }
   return new Failure('BACKEND_ERROR', { cause: { ...failureCause(response), reason } })
 }
 

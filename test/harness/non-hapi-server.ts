@@ -1,7 +1,8 @@
-import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
+import { defaultBehaviour, type ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
 
 /** A server that does everything otherwise than HAPI that FHIR leaves open to it; Azure does much of it so. */
 export const unlikeHapi: ServerBehaviour = {
+  ...defaultBehaviour,
   pages: 'token',
   labels: 'replaced',
   totals: 'counted apart',
@@ -10,6 +11,5 @@ export const unlikeHapi: ServerBehaviour = {
   references: 'as given',
   deletes: 'silent',
   json: 'fhir',
-  formSearches: 'form alone',
-  shownReferences: 'as stored'
+  formSearches: 'form alone'
 }

@@ -64,20 +64,20 @@ t.test(
   'the members of a small group are conditions of each search; those of a large one are looked for in each record',
   async t => {
     const request = { level: 'group', types: [], groupId: 'g' } as const
-    const [patients, observations] = searchesOf(request, ['Patient', 'Observation', 'Organization'], ['a', 'b'])
+    const [patients, observations] = searchesOf(request, ['Patient', 'Observation', 'Organization'], { members: ['a', 'b'] })
     t.strictSame(patients!.searches, [[['_id', 'a,b']], [['link', 'Patient/a,Patient/b']]])
     t.strictSame(observations!.searches, [[['subject', 'Patient/a,Patient/b']], [['performer', 'Patient/a,Patient/b']]])
     const large = searchesOf(
       request,
       ['Observation'],
-      Array.from({ length: 51 }, (_, at) => `p${at}`)
+      { members: Array.from({ length: 51 }, (_, at) => `p${at}`) }
     )
     t.strictSame(large[0]!.searches, [[]])
     t.strictSame(
       ['p3', 'p51'].map(id => large[0]!.isSelected!({ subject: { reference: `Patient/${id}` } })),
       [true, false]
     )
-    t.strictSame(searchesOf(request, ['Patient'], []), [], 'a group without members has no records')
+    t.strictSame(searchesOf(request, ['Patient'], { members: [] }), [], 'a group without members has no records')
   }
 )
 

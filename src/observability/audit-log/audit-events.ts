@@ -37,6 +37,11 @@ export class AuditEvents {
     return { ...this.#totals, waiting: [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting, 0) }
   }
 
+  /** The datastores that rejected the latest AuditEvents for good, by name. */
+  get refusing (): readonly string[] {
+    return [...this.#queues].filter(([, { isRefused }]) => isRefused).map(([datastore]) => datastore)
+  }
+
   /**
    * Sends one soon. What comes when the gateway has stopped, because the disk did not take its line before, is told as
    * given up.

@@ -44,11 +44,17 @@ export class EventQueue {
   readonly #loop: BackgroundTask
   #waiting = new Set<Waiting>()
   #failures = 0
+  #isRefused = false
 
   /** Starts at once. */
   constructor (parts: EventQueueParts) {
     this.#parts = parts
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
+  }
+
+  /** Whether the datastore rejected the latest of them for good. */
+  get isRefused (): boolean {
+    return this.#isRefused
   }
 
   get waiting (): number {
@@ -115,6 +121,7 @@ export class EventQueue {
     // None is there any more that was given up meanwhile.
     const ended = some.filter(one => this.#waiting.delete(one))
     if (ended.length === 0) return
+    this.#isRefused = outcome === 'refused'
     const { datastore, log, onEnded } = this.#parts
     if (outcome === 'refused') {
       log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')

@@ -10,7 +10,7 @@ import type { ScanIndex } from './scan-index.js'
 import { countOf, recordNow } from './walk-look-up.js'
 import { isExportFile } from './walk-owner.js'
 import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
-import { scanAll } from './walk.js'
+import { requireOrder, scanAll } from './walk.js'
 
 /** What is to become whose. */
 export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
@@ -52,6 +52,9 @@ export async function adopt (parts: AdoptParts): Promise<void> {
   const run = { ...parts, send, limit }
   const total = await totalOf(send, wanted)
   let seen = 0
+  for (const { type, criteria } of wanted) {
+    await requireOrder({ send, baseUrl: backend.baseUrl, type, criteria })
+  }
   for (const { type, criteria } of wanted) {
     for await (const records of scanAll({ send, baseUrl: backend.baseUrl, type, criteria, pageSize: parts.pageSize })) {
       await adoptPage(run, records, criteria)

@@ -7,7 +7,7 @@ import { supportedTypes } from '../../tenant-guard/served-types.js'
 import { countOf } from './walk-look-up.js'
 import { isExportFile, ownerOf } from './walk-owner.js'
 import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
-import { scanAll } from './walk.js'
+import { requireOrder, scanAll } from './walk.js'
 
 /** What is wrong with the tags of a record. Such a record is never shown by the gateway, to anybody. */
 export const tagFindings = ['no-tag', 'several-tags', 'unclear-tag'] as const
@@ -58,6 +58,7 @@ export async function audit (parts: AuditParts): Promise<AuditResult> {
   const shared = parts.types === undefined ? await countsOf(send, served.shared) : {}
   let seen = 0
   for (const type of types) {
+    await requireOrder({ send, baseUrl: backend.baseUrl, type })
     for await (const records of scanAll({ send, baseUrl: backend.baseUrl, type, pageSize: parts.pageSize })) {
       ledger.together(() => { for (const record of records) note(record, parts) })
       seen += records.length

@@ -1,7 +1,10 @@
+import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
+import { searchsetOf } from '../../tenant-guard/reads/searchset.js'
+import { jsonOf, unexpectedResponse } from '../../tenant-guard/tenant-context.js'
 
 /** What an operator walks over: the records of one type, whosever they are. */
 interface OperatorScope extends Omit<ScanPosition, 'searching'> {
@@ -11,7 +14,7 @@ interface OperatorScope extends Omit<ScanPosition, 'searching'> {
 
 /**
  * Every record of a type that is there all the while, at least once, a page at a time; for operators only, as no tag
- * restricts it.
+ * restricts it. Call {@link requireOrder} first.
  */
 export async function * scanAll ({ criteria = [], ...path }: OperatorScope): AsyncGenerator<readonly StoredResource[]> {
   const searching: ScanPosition['searching'] = (parameters, count) => ({
@@ -19,4 +22,52 @@ export async function * scanAll ({ criteria = [], ...path }: OperatorScope): Asy
     path: `${path.type}?${encodeParameters([...criteria, ...parameters, ['_count', String(count)], ['_total', 'none']])}`
   })
   for await (const { records } of scanChunks({ ...path, searching })) yield records
+}
+
+type Direction = '' | '-'
+
+/**
+ * Requires that the first record in either direction has none before it. A page whose records changed in one instant
+ * looks sorted on every server, so the pages themselves do not tell.
+ * @throws {Failure} BACKEND_ERROR if the datastore ignores the order or the limits of a search: records would be missed
+ */
+export async function requireOrder (path: Omit<OperatorScope, 'pageSize'>): Promise<void> {
+  await requireEnd(path, '')
+  await requireEnd(path, '-')
+}
+
+/** A record that is changed meanwhile becomes the newest, so the newest one is looked for again. */
+const maxAttempts = 5
+
+async function requireEnd (path: Omit<OperatorScope, 'pageSize'>, direction: Direction): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const end = await firstOf(path, ['_sort', `${direction}_lastUpdated`])
+    if (end === undefined) return
+    const beyond = await firstOf(path, ['_lastUpdated', `${direction === '' ? 'lt' : 'gt'}${end}`])
+    if (beyond === undefined) return
+    const difference = (Date.parse(beyond) - Date.parse(end)) * (direction === '' ? -1 : 1)
+    // A datastore may store times finer than it shows them.
+    if (difference === 0 && direction === '-') return
+    if (difference > 0 && direction === '-' && attempt < maxAttempts) continue
+    const parameter = difference > 0 ? '_sort' : '_lastUpdated'
+    throw new Failure('BACKEND_ERROR', {
+      message: `The datastore ignores ${parameter} in a search of ${path.type}, so records would be missed. Run clinigate doctor.`,
+      cause: { reason: `a search ignores ${parameter}` }
+    })
+  }
+}
+
+/** The time of the last change of the first record that a search finds. */
+async function firstOf (
+  { send, type, criteria = [] }: Omit<OperatorScope, 'pageSize'>,
+  parameter: SearchParameter
+): Promise<string | undefined> {
+  const response = await send({
+    method: 'GET',
+    path: `${type}?${encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])}`,
+    headers: { 'cache-control': 'no-cache, no-store, max-results=1', prefer: 'handling=strict' }
+  })
+  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
+  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
+  return (found.matches as StoredResource[])[0]?.meta.lastUpdated
 }

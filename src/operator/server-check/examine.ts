@@ -3,8 +3,10 @@ import { parseCapabilities, type Capabilities } from '../../tenant-guard/capabil
 import { accessChecks, reasonOf } from './access-checks.js'
 import { bundleChecks } from './bundle-checks.js'
 import type { Check, Finding, CheckObservation } from './check.js'
+import { coverageChecks } from './coverage-checks.js'
 import { integrityChecks } from './integrity-checks.js'
 import { operationChecks } from './operation-checks.js'
+import { orderChecks } from './order-checks.js'
 import { searchChecks } from './search-checks.js'
 import { TestTenant, type TrialParts } from './test-tenant.js'
 import { writeChecks } from './write-checks.js'
@@ -16,9 +18,11 @@ export const checks: readonly Check[] = [
   ...accessChecks,
   ...writeChecks,
   ...searchChecks,
+  ...orderChecks,
   ...bundleChecks,
   ...integrityChecks,
-  ...operationChecks
+  ...operationChecks,
+  ...coverageChecks
 ]
 
 /** What an examination is made with. */

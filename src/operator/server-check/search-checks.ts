@@ -101,26 +101,6 @@ export const searchChecks: readonly Check[] = [
     }
   },
   {
-    name: 'order',
-    title: 'A search can be sorted and limited by the time of the last change',
-    otherwise: 'degraded',
-    gateway: 'Bulk exports by search fail, and so do clinigate audit and adopt.',
-    remedy: 'Make the server support _sort=_lastUpdated and _lastUpdated=ge….',
-    examine: async trial => {
-      const [first, second] = [await trial.store(observation()), await trial.store(observation())]
-      const found = idsOf(
-        await trial.search('Observation', [
-          ['_lastUpdated', `ge${first.meta.lastUpdated}`],
-          ['_sort', '_lastUpdated']
-        ])
-      )
-      return observed(
-        found.includes(first.id) && found.indexOf(first.id) < found.indexOf(second.id),
-        'the records were not in that order'
-      )
-    }
-  },
-  {
     name: 'form-search',
     title: 'A search can be sent as a form',
     otherwise: 'degraded',

@@ -78,7 +78,7 @@ async function * chunks (
   const members = request.groupId === undefined ? undefined : await membersOf(context, request.groupId)
   let position = before ?? (await planExport({ context, requestedAt, pause }, request, members))
   if (before === undefined) yield { lines: [], position, isStep: true }
-  const searches = searchesOf(request, position.types, members)
+  const searches = searchesOf(request, position.types, { members, unnarrowedTypes: position.unnarrowedTypes })
   if (position.own !== undefined && position.own !== 'done') {
     position = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, position)
   }

@@ -3,9 +3,9 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { getCapabilities } from '../capabilities.js'
 import { sendRequest, failureCause, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
-import { servedBy } from '../served-types.js'
+import { isTypeServed, servedBy } from '../served-types.js'
 import { countMatches } from '../reads/count-matches.js'
-import { restrict } from '../restrict.js'
+import { restrict, strictHandling } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
 import type { ExportSelection, ExportPosition } from './position.js'
 import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
@@ -30,24 +30,69 @@ export async function planExport (
   const { context } = exportContext
   const served = servedBy(await getCapabilities(context.backend, request => sendRequest(context, request)))
   const asOf = await clockOf(exportContext)
-  const searches = searchesOf(
-    requested,
-    requested.types.filter(type => served.tenant.includes(type)),
-    members
-  )
-  const atOnce = pLimit(countedAtOnce)
-  const counts = await Promise.all(searches.map(search => atOnce(() => countOf(context, search, requested.since))))
+  const types = await servedAmong(context, requested.types, served.tenant)
+  const unnarrowedTypes = await typesNotSearchedByPatient(context, searchesOf(requested, types, { members }), requested)
+  const searches = searchesOf(requested, types, { members, unnarrowedTypes })
+  const counts = await eachOf(searches, search => countOf(context, search, requested.since))
   const isExact = requested.level === 'system' && searches.every(search => search.searches.length === 1)
   return {
     asOf,
     ...(isExact && !counts.includes(undefined) && { total: counts.reduce<number>((sum, count) => sum + count!, 0) }),
     types: searches.filter((_, at) => counts[at] !== 0).map(({ type }) => type),
+    ...(unnarrowedTypes.length > 0 && { unnarrowedTypes }),
     ...(served.hasExport && { own: { file: 0, lines: 0, begun: 0 } }),
     walked: 0
   }
 }
 
 const countedAtOnce = 4
+
+async function eachOf<T, R> (items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const atOnce = pLimit(countedAtOnce)
+  return await Promise.all(items.map(item => atOnce(() => work(item))))
+}
+
+/**
+ * Those of the types that the datastore serves. A server may serve types that its CapabilityStatement leaves out, and
+ * an export without their records would look complete, so such a type is tried.
+ */
+async function servedAmong (
+  context: TenantContext,
+  types: readonly string[],
+  stated: readonly string[]
+): Promise<readonly string[]> {
+  const isServed = await eachOf(types, async type =>
+    stated.includes(type) ||
+    isTypeServed(await counted(context, type, { since: undefined, conditions: [] }))
+  )
+  return types.filter((_, at) => isServed[at])
+}
+
+/** The types that the datastore can't search by patient. All their records are read, and those of others left out. */
+async function typesNotSearchedByPatient (
+  context: TenantContext,
+  searches: readonly TypeSearch[],
+  { level, since, filters = {} }: ExportSelection
+): Promise<readonly string[]> {
+  if (level !== 'group') return []
+  const refused = await eachOf(searches, async ({ type, searches: ofType }) => {
+    for (const conditions of ofType) {
+      const response = await counted(context, type, { since, conditions })
+      if (!isRefusedSearch(response)) continue
+      const parameter = conditions.at(-1)?.[0]
+      // The client's own filter may be at fault, which the search without the patients tells.
+      const reason = `records of type ${type} can't be searched by ${parameter}, so each is looked at`
+      if (parameter !== undefined && !Object.hasOwn(filters, type)) {
+        context.onError(new Failure('NOT_IMPLEMENTED', { cause: { ...failureCause(response), reason } }))
+      }
+      return [type]
+    }
+    return []
+  })
+  return refused.flat()
+}
+
+const isRefusedSearch = ({ status }: BackendResponse): boolean => [400, 405, 422].includes(status)
 
 /**
  * The time by the datastore's clock, in whole seconds as in HTTP's Date. It waits for a moment after the request, so
@@ -77,7 +122,7 @@ async function countOf (
   let count = 0
   for (const conditions of searches) {
     const response = await counted(context, type, { since, conditions })
-    if ([400, 405, 422].includes(response.status)) {
+    if (isRefusedSearch(response)) {
       throw new Failure('BAD_REQUEST', {
         message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`,
         cause: failureCause(response)
@@ -109,6 +154,6 @@ function counted (
   ]
   return sendRequest(context, {
     ...restrict({ type, parameters, count: 0, total: 'accurate' }, context.tenant),
-    headers: { 'cache-control': 'no-cache' }
+    headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
 }

@@ -22,6 +22,8 @@ export interface ExportPosition {
   readonly total?: number
   /** Types that have records to be exported, in the order of the request. */
   readonly types: readonly string[]
+  /** Types of a group's export that the datastore can't search by patient; absent where there are none. */
+  readonly unnarrowedTypes?: readonly string[]
   /**
    * Absent where the datastore has no native export that serves; `done` once all of it was taken. Jobs that began under
    * an older version have it under this name.

@@ -21,14 +21,21 @@ const maxNamed = 50
 /** Searches that one type is looked through by at the same time. */
 const maxSearches = 8
 
+/** How the records of a group's patients are found. */
+export interface GroupOptions {
+  /** The ids of the patients. */
+  readonly members?: readonly string[] | undefined
+  /** Types that the datastore can't search by patient: each of their records is looked at instead. */
+  readonly unnarrowedTypes?: readonly string[] | undefined
+}
+
 /**
  * How the records of each type are found.
- * @param members the ids of a group's patients
  */
 export function searchesOf (
   { level, filters = {} }: ExportSelection,
   types: readonly string[],
-  members: readonly string[] = []
+  { members = [], unnarrowedTypes = [] }: GroupOptions = {}
 ): TypeSearch[] {
   if (level === 'group' && members.length === 0) return []
   return types
@@ -37,7 +44,12 @@ export function searchesOf (
       const searches = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
       if (level === 'system') return { type, searches }
       if (level === 'patient') return { type, searches, isSelected: compartmentOf(type) }
-      return { type, searches: narrowed(type, searches, members), isSelected: compartmentOf(type, new Set(members)) }
+      const isNarrowed = !unnarrowedTypes.includes(type)
+      return {
+        type,
+        searches: isNarrowed ? narrowed(type, searches, members) : searches,
+        isSelected: compartmentOf(type, new Set(members))
+      }
     })
 }
 

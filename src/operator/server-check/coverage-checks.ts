@@ -1,0 +1,81 @@
+import { mappings } from '../../mappings/registry.js'
+import { parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
+import { isTypeServed } from '../../tenant-guard/served-types.js'
+import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { restrict } from '../../tenant-guard/restrict.js'
+import { fails, observed, type Check, type CheckObservation } from './check.js'
+import type { TestTenant } from './test-tenant.js'
+
+/** Which types and search parameters of R4 the server has, by what it states and by trying. */
+export const coverageChecks: readonly Check[] = [
+  {
+    name: 'stated-types',
+    title: 'The CapabilityStatement lists every resource type that the server serves',
+    otherwise: 'degraded',
+    gateway: 'Exports and clinigate audit try the types that are not listed, which takes a request for each.',
+    remedy: 'Make the server list them, or stop serving them.',
+    examine: async trial => {
+      const { types } = await statedBy(trial)
+      const unstated: string[] = []
+      for (const type of resourceTypes) {
+        if (types.includes(type) || !isTenantType(type)) continue
+        if (isTypeServed(await trial.send(restrict({ type, parameters: [], count: 0 }, trial.tenant)))) {
+          unstated.push(type)
+        }
+      }
+      return observed(unstated.length === 0, `not listed: ${enumerate(unstated)}`)
+    }
+  },
+  {
+    name: 'written-types',
+    title: 'Records of every simple resource can be created and changed',
+    otherwise: 'degraded',
+    gateway: 'Writes of these types are answered with 501. AuditEvents of accesses are not stored if AuditEvent is one.',
+    remedy: 'Turn these types on in the server if clients need them; auditLog.auditEvents needs AuditEvent.',
+    examine: async trial => {
+      const { resources } = await statedBy(trial)
+      const readOnly = typesOfMappings.filter(type => {
+        const interactions = resources.get(type)?.interactions
+        return interactions === undefined || !(interactions.has('create') && interactions.has('update'))
+      })
+      return observed(readOnly.length === 0, `without create or update: ${enumerate(readOnly)}`)
+    }
+  },
+  {
+    name: 'stated-filters',
+    title: 'The server has the search parameter of every filter',
+    otherwise: 'degraded',
+    gateway: 'A search by one of these is answered with 400. A group export reads all records of the type instead.',
+    remedy: 'Turn these search parameters on in the server, or tell clients that these filters are missing.',
+    examine: async trial => missingFilters(await statedBy(trial))
+  }
+]
+
+const typesOfMappings: readonly string[] = [...new Set(mappings.map(({ type }) => type))]
+
+/** @throws {Error} if the server states nothing, which an earlier check reports */
+async function statedBy (trial: TestTenant): Promise<Capabilities> {
+  const capabilities = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))
+  if (capabilities === undefined) throw new Error('the server has no CapabilityStatement')
+  return capabilities
+}
+
+function missingFilters ({ resources }: Capabilities): CheckObservation {
+  const missing = mappings.flatMap(({ path: name, type, filters }) => {
+    const stated = resources.get(type)?.searchParameters
+    return Object.entries(filters)
+      .filter(([, { param }]) => !param.startsWith('_') && stated?.has(param) !== true)
+      .map(([filter]) => `${name}?${filter}`)
+  })
+  return missing.length === 0
+    ? observed(true, '')
+    : fails(`${missing.length} filters are not listed: ${enumerate(missing)}`)
+}
+
+const maxNames = 40
+
+/** The names, or the first of many and how many more there are. */
+const enumerate = (names: readonly string[]): string =>
+  names.length <= maxNames
+    ? names.join(', ')
+    : `${names.slice(0, maxNames).join(', ')} and ${names.length - maxNames} more`
