@@ -57,26 +57,6 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
   }
 }
 
-/** A field that shows one value where exactly one is stored, else a list. */
-export function oneOrList<T, const O extends ListOptions> (
-  codec: Codec<T>,
-  path: string,
-  options: O
-): Element<T | T[], O> {
-  const items = listLens(codec, path)
-  const {
-    schema: { 'x-shown': _, ...schema },
-    ...all
-  } = list(codec, path, options)
-  return {
-    ...all,
-    schema,
-    accept: value => alone(asList(value).map(item => accepted(codec, item))),
-    read: holder => alone(items.read(holder)),
-    write: (holder, value) => items.write(holder, value === undefined ? [] : asList(value))
-  }
-}
-
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const sibling = siblingOf(path)
@@ -162,8 +142,6 @@ export function without (holder: FhirElement, isForbidden: (key: string) => bool
 }
 
 const asList = <T>(value: T | readonly T[]): readonly T[] => Array.isArray(value) ? value : [value as T]
-
-const alone = <T>(items: T[] | undefined): T | T[] => (items?.length === 1 ? items[0] : items) as T | T[]
 
 function arrayOf (items: Schema, { maxItems = defaultMaxItems, minItems = 1 }: ListOptions): Schema {
   return { type: 'array', items, minItems, maxItems }

@@ -1,18 +1,16 @@
 import type { Codec } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
-import { first, list, one, oneOrList, type ListOptions } from './cardinality.js'
+import { first, list, one, type ListOptions } from './cardinality.js'
 
 /**
  * A datatype as mappings write it: `concept('code', { required: true })` for the one value at a path,
- * `concept.list(…)`
- * for a list, `concept.oneOrList(…)` where one stored value is shown alone, `concept.first(…)` where only the first is
- * shown.
+ * `concept.list(…)` for a list, `concept.first(…)` where only the first is shown. A field has one shape in responses,
+ * whatever is stored.
  */
 export interface Datatype<T> {
   <const O extends ElementOptions = object> (path: string, options?: O): Element<T, O>
   first<const O extends ElementOptions = object> (path: string, options?: O): Element<T, O>
   list<const O extends ListOptions = object> (path: string, options?: O): Element<T[], O>
-  oneOrList<const O extends ListOptions = object> (path: string, options?: O): Element<T | T[], O>
   /** For datatypes made of this one. */
   readonly codec: Codec<T>
 }
@@ -25,7 +23,6 @@ export function datatype<T> (codec: Codec<T>): Datatype<T> {
     {
       first: <const O extends ElementOptions>(path: string, options: O = none) => first(codec, path, options),
       list: <const O extends ListOptions>(path: string, options: O = none) => list(codec, path, options),
-      oneOrList: <const O extends ListOptions>(path: string, options: O = none) => oneOrList(codec, path, options),
       codec
     }
   )

@@ -2,7 +2,7 @@ import { isNumber } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
-import { boolean, dateTime, decimal, text, time } from '../datatypes/primitives.js'
+import { boolean, dateTime, decimal, integer, text, time } from '../datatypes/primitives.js'
 import { quantity, range, ratio } from '../datatypes/quantities.js'
 import { datatype } from '../core/datatype.js'
 import type { Element } from '../core/element.js'
@@ -10,6 +10,7 @@ import { withPrimitive } from '../core/outdated.js'
 import { isElement, withMember } from '../core/path.js'
 import { backbone } from '../core/structure.js'
 import { choice, hasChoice, isBoolean, isText } from './choice.js'
+import { withChoiceForms } from './choice-forms.js'
 import { clearsSiblings } from './clears-siblings.js'
 
 /** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field next to it. */
@@ -95,15 +96,34 @@ const withUnit = (component: Component): Component => isInteger(component.value)
 
 const isInteger = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
 
-/**
- * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
- * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit next to it.
- */
-export const component = datatype<Component>({
+const shown = datatype<Component>({
   ...parts.codec,
   accept (sent) {
     const component = parts.codec.accept!(withUnit(sent))
     return isInteger(component.value) ? { ...component, value: component.value.value } : component
   },
   write: (sent, before) => parts.codec.write(withUnit(sent), before)
+})
+
+/**
+ * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
+ * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit beside it.
+ * Each form of the value may also be sent under its own name in FHIR, such as valueQuantity.
+ */
+export const component = withChoiceForms(shown, {
+  base: 'value',
+  field: 'value',
+  apart: ['unit'],
+  forms: {
+    Quantity: quantity.codec,
+    CodeableConcept: concept.codec,
+    String: text.codec,
+    Boolean: boolean.codec,
+    Integer: integer.codec,
+    Range: range.codec,
+    Ratio: ratio.codec,
+    Time: time.codec,
+    DateTime: dateTime.codec,
+    Period: period.codec
+  }
 })

@@ -37,8 +37,8 @@ export const appointmentResponses = mapping('AppointmentResponse', {
     identifiers: identifiers(),
     appointmentId: reference('Appointment')('appointment', { required: true, filter: 'appointment' }),
     participantStatus: code(participationStatus)('participantStatus', { required: true, filter: 'part-status' }),
-    actorId: reference(actors)('actor', { required: true, filter: 'actor' }),
-    participantType: concept.oneOrList('participantType'),
+    actorId: reference(actors)('actor', { filter: 'actor', about: 'Who responds; required without participantType.' }),
+    participantType: concept.list('participantType'),
     start: instant('start', { about: 'A proposed alternative time.' }),
     end: instant('end', { notBefore: 'start' }),
     comment: text('comment')

@@ -35,6 +35,7 @@ interface Provision {
   readonly securityLabel?: readonly CodingValue[]
   readonly purpose?: readonly CodingValue[]
   readonly class?: readonly CodingValue[]
+  readonly code?: readonly ConceptValue[]
   readonly dataPeriod?: Period
   readonly data?: ReadonlyArray<{
     readonly meaning: 'instance' | 'related' | 'dependents' | 'authoredby'
@@ -65,6 +66,7 @@ const provision = recursiveBackbone<Provision>('Provision', self => ({
   securityLabel: coding.list('securityLabel'),
   purpose: coding.list('purpose'),
   class: coding.list('class'),
+  code: concept.list('code'),
   dataPeriod: period('dataPeriod'),
   data: backbone({
     meaning: code(['instance', 'related', 'dependents', 'authoredby'])('meaning', { required: true }),
@@ -93,7 +95,7 @@ export const consents = mapping('Consent', {
       required: true,
       filter: 'scope'
     }),
-    category: concept.oneOrList('category', { required: true, filter: 'category' }),
+    category: concept.list('category', { required: true, filter: 'category' }),
     dateTime: dateTime('dateTime', { default: now, about: 'When it was signed.' }),
     performerId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Organization']).first(
       'performer',

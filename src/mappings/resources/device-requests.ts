@@ -75,7 +75,7 @@ export const deviceRequests = mapping('DeviceRequest', {
     performerId: reference(performers)('performer', { filter: 'performer', about: 'Who is to provide the device.' }),
     performerType: concept('performerType'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
-    reasonCode: concept.oneOrList('reasonCode'),
+    reasonCode: concept.list('reasonCode'),
     basedOn: anyReference.list('basedOn', { about: 'The plans or orders that it fulfils, as Type/id.' }),
     parameter: backbone({ code: concept('code'), value }).list('parameter', {
       about: 'Details of the device, such as its size.'

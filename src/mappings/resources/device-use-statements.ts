@@ -26,7 +26,7 @@ export const deviceUseStatements = mapping('DeviceUseStatement', {
     sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', {
       about: 'Who reports it.'
     }),
-    reasonCode: concept.oneOrList('reasonCode'),
+    reasonCode: concept.list('reasonCode'),
     reasonReferenceIds: reference(['Condition', 'Observation', 'DiagnosticReport', 'DocumentReference', 'Media']).list(
       'reasonReference'
     ),

@@ -44,7 +44,7 @@ export const documents = mapping('Composition', {
     identifier: oneIdentifier(),
     status: code(compositionStatus)('status', { required: true, default: 'final', filter: 'status' }),
     type: concept('type', { required: true, filter: 'type', about: 'The kind of document; LOINC preferred.' }),
-    category: concept.oneOrList('category', { filter: 'category' }),
+    category: concept.list('category', { filter: 'category' }),
     title: text('title', { required: true, filter: 'title' }),
     date: dateTime('date', { required: true, default: now, filter: 'date' }),
     practitionerId: author.first('author', {

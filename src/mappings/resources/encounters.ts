@@ -1,4 +1,4 @@
-import { period } from '../datatypes/complex.js'
+import { identifier, period } from '../datatypes/complex.js'
 import { code } from '../datatypes/code.js'
 import { codingCode, concept } from '../datatypes/concept.js'
 import { positiveInteger } from '../datatypes/primitives.js'
@@ -56,10 +56,10 @@ export const encounters = mapping('Encounter', {
       role: concept.first('type'),
       period: period('period')
     }).list('participant'),
-    type: concept.oneOrList('type', { filter: 'type' }),
+    type: concept.list('type', { filter: 'type' }),
     serviceType: concept('serviceType'),
     priority: concept('priority'),
-    reasonCode: concept.oneOrList('reasonCode', { filter: 'reason-code' }),
+    reasonCode: concept.list('reasonCode', { filter: 'reason-code' }),
     period: period('period', { default: startedNow }),
     lengthMinutes: duration.minutes('length'),
     locationId: inFirst('location', reference('Location', { named: true })('location', { filter: 'location' })),
@@ -73,13 +73,22 @@ export const encounters = mapping('Encounter', {
     }),
     appointmentId: reference('Appointment').first('appointment', { filter: 'appointment' }),
     diagnosis: backbone({
-      conditionId: reference(['Condition', 'Procedure'])('condition', { required: true }),
+      conditionId: reference(['Condition', 'Procedure'], { named: true })('condition'),
+      condition: display()('condition', { about: 'The condition in words, with or without conditionId.' }),
       use: concept('use'),
       rank: positiveInteger('rank')
-    }).list('diagnosis'),
+    }, {
+      schema: { anyOf: [{ required: ['conditionId'] }, { required: ['condition'] }] },
+      where: diagnosis => diagnosis.condition !== undefined
+    }).list('diagnosis', { about: 'Each by conditionId, in words, or both.' }),
     partOfId: reference('Encounter')('partOf'),
     hospitalization: backbone({
+      preAdmissionIdentifier: identifier('preAdmissionIdentifier'),
       admitSource: concept('admitSource'),
+      reAdmission: concept('reAdmission'),
+      dietPreference: concept.list('dietPreference'),
+      specialCourtesy: concept.list('specialCourtesy'),
+      specialArrangement: concept.list('specialArrangement'),
       dischargeDisposition: concept('dischargeDisposition'),
       destinationId: reference(['Location', 'Organization'])('destination'),
       originId: reference(['Location', 'Organization'])('origin')

@@ -1,34 +1,17 @@
 import { code } from '../datatypes/code.js'
 import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
-import { date, text, boolean, integer } from '../datatypes/primitives.js'
+import { date, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
+import { goalTarget } from '../fields/goal-target.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { byCode, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
-import { backbone } from '../core/structure.js'
 import { goalAchievement, goalCategories, goalPriority } from '../value-sets.js'
 import { isElement, itemsAt } from '../core/path.js'
 import type { Rule } from '../core/rule.js'
 import { exists } from '../core/exists.js'
 import { rangeRule } from '../invariants/range.js'
-import { isNumber } from '../../json/json.js'
-import { quantity, range, ratio } from '../datatypes/quantities.js'
-import { choice, hasChoice, isBoolean, isText } from '../fields/choice.js'
-
-/**
- * Goal.target.detail[x]: what is to be reached. A text that is stored as a CodeableConcept is shown like any other
- * text.
- */
-const goalDetail = choice<unknown>('detail', [
-  { suffix: 'Integer', codec: integer.codec, is: isNumber },
-  { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
-  { suffix: 'String', codec: text.codec, is: isText },
-  { suffix: 'Quantity', codec: quantity.codec, is: hasChoice('value') },
-  { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
-  { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
-  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
-], { about: 'A whole number, text, true or false, or an object: a Quantity, Range, Ratio or coding.' })
 
 const goalRules: readonly Rule[] = [
   {
@@ -70,11 +53,7 @@ export const goals = mapping('Goal', {
     category: conceptOf({ known: goalCategories }).list('category', { filter: 'category' }),
     priority: conceptCode('http://terminology.hl7.org/CodeSystem/goal-priority', goalPriority)('priority'),
     startDate: date('startDate', { choice: 'start' }),
-    target: backbone({
-      measure: concept('measure'),
-      detail: goalDetail,
-      dueDate: date('dueDate', { choice: 'due' })
-    }).list('target', { about: 'What should be reached, and by when.' }),
+    target: goalTarget.list('target', { about: 'What should be reached, and by when.' }),
     statusDate: date('statusDate'),
     statusReason: text('statusReason'),
     expressedById: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('expressedBy', {

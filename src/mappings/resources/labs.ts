@@ -33,7 +33,7 @@ export const labs = mapping('DiagnosticReport', {
     ])('status', { required: true, default: 'final', filter: 'status' }),
     code: concept('code', { required: true, filter: 'code', about: 'What the report is about; LOINC preferred.' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    category: conceptOf({ known: diagnosticSections }).oneOrList('category', {
+    category: conceptOf({ known: diagnosticSections }).list('category', {
       default: 'LAB',
       filter: 'category',
       about: 'The sections of the diagnostic service.'

@@ -14,7 +14,7 @@ export const medicationKnowledge = mapping('MedicationKnowledge', {
   operation: 'createMedicationKnowledge',
   about: 'Knowledge about a medicine, independent of any patient.',
   fields: {
-    code: concept('code', { required: true, filter: 'code' }),
+    code: concept('code', { filter: 'code' }),
     status: code(['active', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
     doseForm: concept('doseForm', { filter: 'doseform', about: 'Such as tablet or powder.' }),
     manufacturerId: reference('Organization', { named: true })('manufacturer', { filter: 'manufacturer' }),

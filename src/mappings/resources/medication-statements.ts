@@ -34,7 +34,7 @@ export const medicationStatements = mapping('MedicationStatement', {
     dosageText: dosageText('dosage'),
     dosage: dosage('dosage'),
     category: concept('category', { filter: 'category' }),
-    reasonCode: concept.oneOrList('reasonCode'),
+    reasonCode: concept.list('reasonCode'),
     statusReason: concept.list('statusReason'),
     basedOn: reference(['MedicationRequest', 'CarePlan', 'ServiceRequest']).list('basedOn'),
     partOf: reference([

@@ -47,7 +47,7 @@ export const notes = mapping('DocumentReference', {
     }),
     docStatus: code(compositionStatus)('docStatus', { default: 'final', about: 'The status of the document itself.' }),
     type: conceptOf({ known: noteTypes })('type', { filter: 'type' }),
-    category: conceptOf({ known: noteCategories }).oneOrList('category', { filter: 'category' }),
+    category: conceptOf({ known: noteCategories }).list('category', { filter: 'category' }),
     date: instant('date', { default: now, filter: 'date' }),
     authorId: reference([
       'Practitioner',

@@ -23,7 +23,7 @@ export const observations = mapping('Observation', {
     status: code(observationStatus)('status', { required: true, default: 'final', filter: 'status' }),
     code: concept('code', { required: true, filter: 'code', about: 'What was measured; LOINC preferred.' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    category: conceptOf({ known: observationCategories }).oneOrList('category', { filter: 'category' }),
+    category: conceptOf({ known: observationCategories }).list('category', { filter: 'category' }),
     component: component.list('component'),
     effectiveDateTime: dateTime('effectiveDateTime', {
       choice: 'effective',
@@ -31,7 +31,7 @@ export const observations = mapping('Observation', {
     }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
     issued: instant('issued'),
-    interpretation: conceptOf({ known: interpretations }).oneOrList('interpretation'),
+    interpretation: conceptOf({ known: interpretations }).list('interpretation'),
     referenceRange: backbone({ low: simpleQuantity('low'), high: simpleQuantity('high'), text: text('text') }).list(
       'referenceRange'
     ),

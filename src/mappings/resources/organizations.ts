@@ -56,7 +56,8 @@ export const organizations = mapping('Organization', {
       firstName: contactFirstName(),
       lastName: contactLastName(),
       phone: phone('telecom'),
-      email: email('telecom')
+      email: email('telecom'),
+      address: address('address')
     }).list('contact')
   },
   rules: organizationRules

@@ -30,7 +30,7 @@ export const practitionerRoles = mapping('PractitionerRole', {
     organizationName: display(200)('organization', {
       about: 'The organization by name, with or without organizationId.'
     }),
-    role: concept.oneOrList('code', { required: true, filter: 'role' }),
+    role: concept.list('code', { required: true, filter: 'role' }),
     specialty: concept.list('specialty', { filter: 'specialty' }),
     locationIds: reference('Location').list('location'),
     locationName: firstDisplay('location', {

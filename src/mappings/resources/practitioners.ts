@@ -5,29 +5,14 @@ import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, nameRules, namePrefixes, nameSuffixes } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
-import { fromFirstItem, inItemWithUse } from '../fields/in-item.js'
+import { fromFirstItem } from '../fields/in-item.js'
+import { npi, npiCheckDigit, npiSystem } from '../fields/npi.js'
 import { email, phone } from '../fields/telecom.js'
 import { byText } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { firstItemRule } from '../invariants/first-item.js'
 import { administrativeGender } from '../value-sets.js'
-import { datatype } from '../core/datatype.js'
-import type { ElementOptions } from '../core/element.js'
-
-/** The identifier system of the US National Provider Identifier. */
-const npiSystem = 'http://hl7.org/fhir/sid/us-npi'
-
-const digits = datatype<string>({
-  schema: { type: 'string', format: 'npi', 'x-expects': 'ten digits, the last of which is the NPI check digit' },
-  kind: 'token',
-  read: stored => typeof stored === 'string' ? stored : undefined,
-  write: value => value
-})
-
-/** The NPI in use among the identifiers, as its ten digits. */
-const npi = <const O extends ElementOptions = object>(options?: O) =>
-  inItemWithUse('identifier', npiSystem, digits('value', options))
 
 /** http://hl7.org/fhir/R4/practitioner.html */
 export const practitioners = mapping('Practitioner', {
@@ -40,7 +25,10 @@ export const practitioners = mapping('Practitioner', {
     lastName: lastName({ filter: 'family', example: 'Hopper', about: 'Required where there is no firstName.' }),
     prefix: namePrefixes(),
     suffix: nameSuffixes(),
-    npi: npi({ filter: 'identifier', about: 'US National Provider Identifier, ten digits with their check digit.' }),
+    npi: npi({
+      filter: 'identifier',
+      about: 'US National Provider Identifier, ten digits; a wrong check digit is a warning.'
+    }),
     email: email('telecom', { filter: 'email' }),
     phone: phone('telecom', { filter: 'phone' }),
     gender: code(administrativeGender)('gender', { filter: 'gender' }),
@@ -63,6 +51,7 @@ export const practitioners = mapping('Practitioner', {
   filters: { name: byText('name') },
   rules: [
     ...nameRules,
-    firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' })
+    firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' }),
+    npiCheckDigit
   ]
 })

@@ -79,7 +79,7 @@ export const prescriptions = mapping('MedicationRequest', {
     }),
     substitutionAllowed,
     priority: code(requestPriority)('priority', { filter: 'priority' }),
-    reasonCode: concept.oneOrList('reasonCode'),
+    reasonCode: concept.list('reasonCode'),
     reason: conceptText(500).first('reasonCode', { shortcutOf: 'reasonCode', about: 'The first reason in words.' }),
     statusReason: concept('statusReason'),
     category: conceptOf({ known: prescriptionCategories }).first('category', { filter: 'category' }),

@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
-import { boolean, dateTime, integer, positiveInteger, text, textUpTo } from '../datatypes/primitives.js'
+import { boolean, date, dateTime, integer, positiveInteger, text, textUpTo } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { exactlyOne } from '../fields/exclusive.js'
 import { identifiers } from '../fields/identifiers.js'
@@ -22,15 +22,20 @@ const taskRules: readonly Rule[] = [
   }
 ]
 
-/** What a task takes or gives. R4 allows fifty more types of value; those are kept and not shown. */
+const shownValues = ['valueString', 'valueBoolean', 'valueInteger', 'valueDate', 'valueDateTime', 'valueReference'] as const
+
+/** What a task takes or gives. R4 allows nearly fifty more types of value; those are kept and not shown. */
 const parameter = backbone({
   type: concept('type', { required: true }),
   valueString: text('valueString', { choice: 'value' }),
   valueBoolean: boolean('valueBoolean', { choice: 'value' }),
-  valueInteger: integer('valueInteger', { choice: 'value' })
+  valueInteger: integer('valueInteger', { choice: 'value' }),
+  valueDate: date('valueDate', { choice: 'value' }),
+  valueDateTime: dateTime('valueDateTime', { choice: 'value' }),
+  valueReference: anyReference('valueReference', { choice: 'value', about: 'A record as Type/id.' })
 }, {
-  schema: exactlyOne('valueString', 'valueBoolean', 'valueInteger'),
-  where: stored => ['valueString', 'valueBoolean', 'valueInteger'].some(name => stored[name] !== undefined)
+  schema: exactlyOne(...shownValues),
+  where: stored => shownValues.some(name => stored[name] !== undefined)
 })
 
 /** http://hl7.org/fhir/R4/task.html */

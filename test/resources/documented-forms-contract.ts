@@ -1,0 +1,118 @@
+import type { Test } from 'tap'
+import { clientOf, unlimitedPlans } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+
+const loinc = (code: string) => ({ system: 'http://loinc.org', code })
+const amount = { value: 120, unit: 'mmHg', system: 'http://unitsofmeasure.org', code: 'mm[Hg]' }
+
+/** The forms of fields that clients of other services send, and the one shape in which each comes back. */
+export async function documentedFormsContract (t: Test, fhirUrl: string): Promise<void> {
+  const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
+  const client = await clientOf(gateway)
+  const { send } = client
+  const read = async (path: string, body: object) => {
+    const created = await send('POST', path, body)
+    if (created.status !== 201) throw new Error(`${path}: ${created.text}`)
+    const { status, data } = await send('GET', `${path}/${created.data.id}`)
+    t.equal(status, 200)
+    return { data, warnings: created.body.meta.warnings }
+  }
+  const { data: { id: patientId } } = await read('patients', { firstName: 'Ada', lastName: 'Byron' })
+
+  await t.test('a blood pressure sent with component[].valueQuantity is stored, and shown as value and unit', async t => {
+    const { data } = await read('observations', {
+      code: loinc('85354-9'),
+      patientId,
+      component: [
+        { code: loinc('8480-6'), valueQuantity: amount },
+        { code: loinc('8462-4'), valueString: 'too low to measure' },
+        { code: loinc('8478-0'), valueBoolean: true }
+      ]
+    })
+    t.same(data.component.map(({ value, unit }: { value: unknown; unit?: string }) => [value, unit]), [
+      [120, 'mmHg'],
+      ['too low to measure', undefined],
+      [true, undefined]
+    ])
+    const raw = await gateway.inject({
+      url: `/v1/fhir/Observation/${data.id}`,
+      headers: { authorization: `Bearer ${(await gateway.createKey({ tenantId: client.tenantId })).secret}` }
+    })
+    t.match(raw.json().component[0].valueQuantity, amount, 'with the code of its unit')
+  })
+
+  await t.test('two forms of one value are refused with the field to take out', async t => {
+    const { status, body } = await send('POST', 'observations', {
+      code: loinc('85354-9'),
+      patientId,
+      component: [{ code: loinc('8480-6'), value: 1, valueString: 'x' }]
+    })
+    t.equal(status, 422)
+    t.match(body.issues[0].expression, [/^component\[0\]/])
+  })
+
+  await t.test('what a goal aims at is taken as detailQuantity and detailString', async t => {
+    const { data } = await read('goals', {
+      description: 'Walk',
+      lifecycleStatus: 'active',
+      patientId,
+      target: [
+        { measure: loinc('55423-8'), detailQuantity: { value: 8000, unit: 'steps' } },
+        { measure: loinc('55423-8'), detailString: 'to the shop' }
+      ]
+    })
+    t.match(data.target[0].detail, { unit: 'steps' })
+    t.equal(data.target[1].detail, 'to the shop')
+  })
+
+  await t.test('a task takes and gives dates, times and references', async t => {
+    const values = [
+      { type: 'a', valueDate: '2026-01-02' },
+      { type: 'b', valueDateTime: '2026-01-02T03:04:05Z' },
+      { type: 'c', valueReference: patientId }
+    ]
+    const { data } = await read('tasks', {
+      status: 'requested',
+      intent: 'order',
+      patientId,
+      output: values,
+      input: values.with(2, { type: 'c', valueReference: `Patient/${patientId}` })
+    })
+    t.same(data.input, values)
+    t.same(data.output, values)
+  })
+
+  await t.test('a diagnosis of an encounter in words, and the diet of a hospital stay, are stored', async t => {
+    const hospitalization = { dietPreference: ['vegetarian'], reAdmission: 'yes', specialCourtesy: ['VIP'] }
+    const { data } = await read('encounters', {
+      patientId, status: 'planned', class: 'IMP', type: 'visit', diagnosis: [{ condition: 'Asthma' }], hospitalization
+    })
+    t.same(data.diagnosis, [{ condition: 'Asthma' }])
+    t.same(data.hospitalization, hospitalization)
+    t.same(data.type, ['visit'], 'one type is a list as two are')
+  })
+
+  await t.test('a list of one reason comes back as a list, as a list of two does', async t => {
+    const statement = { patientId, status: 'active', medication: 'Aspirin' }
+    for (const reasonCode of [['pain'], ['pain', 'fever']]) {
+      t.same((await read('medication-statements', { ...statement, reasonCode })).data.reasonCode, reasonCode)
+    }
+    t.same((await read('medication-statements', { ...statement, reasonCode: 'pain' })).data.reasonCode, ['pain'])
+  })
+
+  await t.test('an NPI with a wrong check digit is stored with a warning', async t => {
+    const practitioner = { firstName: 'Grace', lastName: 'Hopper' }
+    const { data, warnings } = await read('practitioners', { ...practitioner, npi: '1234567890' })
+    t.equal(data.npi, '1234567890')
+    t.match(JSON.stringify(warnings), /check digit/)
+    t.notMatch(JSON.stringify((await read('practitioners', { ...practitioner, npi: '1234567893' })).warnings), /check digit/)
+    t.equal((await send('POST', 'practitioners', { ...practitioner, npi: '123456789' })).status, 422)
+  })
+
+  await t.test('an organization\'s contact has an address, and knowledge of a medicine needs no code', async t => {
+    const address = { line: ['1 High St'], city: 'Leeds' }
+    const { data } = await read('organizations', { name: 'Clinic', contact: [{ lastName: 'Hopper', address }] })
+    t.match(data.contact[0].address, { city: 'Leeds' })
+    t.equal((await read('medication-knowledge', { synonym: ['ASA'] })).data.status, 'active')
+  })
+}
