@@ -61,9 +61,17 @@ function withForms (
     const apart = name === fields[0] ? [] : fields.map(field => [field, nothing] as const)
     return [name, { properties: { ...rule.properties, ...Object.fromEntries(apart) } }]
   }))
+  const withoutForms = (field: string): [string, Schema] => {
+    const own = schema.dependentSchemas?.[field]
+    return [field, { ...own, properties: { ...alone[fields[0]!]!.properties, ...own?.properties } }]
+  }
   return {
     ...schema,
     properties: { ...schema.properties, ...properties },
-    dependentSchemas: { ...schema.dependentSchemas, ...others }
+    dependentSchemas: {
+      ...schema.dependentSchemas,
+      ...others,
+      ...Object.fromEntries(fields.slice(1).map(withoutForms))
+    }
   }
 }
