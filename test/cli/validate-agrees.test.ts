@@ -10,7 +10,7 @@ import { fieldValues, simpleOf } from '../laws/arbitrary.js'
 import { validate } from './clinigate.js'
 
 const seed = Number(process.env.LAWS_SEED ?? 4)
-const numRuns = Number(process.env.LAWS_RUNS ?? 60)
+const numRuns = Number(process.env.LAWS_RUNS ?? 100)
 
 const junk = fc.constantFrom<unknown>(
   null,

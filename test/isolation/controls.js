@@ -334,7 +334,10 @@ export const controls = [
     ['bundles'],
     patch('api/passthrough/allowed.js', 'requireScopes(caller, entry.interaction);', '')
   ),
-  control('one key', ['http'], patch('keys/authenticate.js', 'secrets.length === 1 ?', 'secrets.length >= 1 ?')),
+  control('one key', ['http'], [
+    patch('keys/authenticate.js', 'if (headerKeys.length > 1)', 'if (false)'),
+    patch('keys/authenticate.js', 'new Set([...headerKeys, ...bearerKeys]).size > 1', 'false')
+  ]),
   control(
     'URLs of the datastore',
     ['reads'],

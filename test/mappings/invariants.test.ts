@@ -325,7 +325,7 @@ t.test('a parameter of a task has exactly one value, and one of a type that has 
   t.same(refusedFields(tasks, { ...task, input: [{ type: 'dose' }] }).length, 1)
   t.same(refusedFields(tasks, { ...task, input: [{ type: 'dose', valueInteger: 1, valueString: 'one' }] }).length, 2)
   t.same(refusedFields(tasks, { ...task, input: [{ type: 'dose', valueInteger: 1 }] }), [])
-  const scan = { type: { text: 'scan' }, valueReference: { reference: 'ImagingStudy/1' } }
+  const scan = { type: { text: 'home' }, valueAddress: { city: 'Bern' } }
   const stored = { resourceType: 'Task', ...task, input: [scan, { type: { text: 'dose' }, valueInteger: 1 }] }
   t.same(tasks.toSimple(stored).input, [{ type: 'dose', valueInteger: 1 }])
   t.same(tasks.patch(stored, { input: null }), { resourceType: 'Task', ...task, input: [scan] })

@@ -23,7 +23,7 @@ test('whoever ends an export has the datastore end its own, though the gateway t
     await make({
       owner,
       checkpoint: {
-        place: {
+        position: {
           asOf: '2030-01-01T00:00:00Z',
           types: ['Patient'],
           walked: 0,
@@ -43,7 +43,7 @@ test('whoever ends an export has the datastore end its own, though the gateway t
   const foreign = await make({
     owner: { tenantId: await gateway.createOrganization(), mode: 'test' },
     checkpoint: {
-      place: {
+      position: {
         asOf: '',
         types: [],
         walked: 0,

@@ -25,8 +25,8 @@ t.test(
       })
       return [response.statusCode, response.json()]
     }
-    t.match(await ask(question), [200, { answer: { status: 'pending' } }])
-    t.match(await ask(older), [200, { answer: { status: 'pending' } }])
+    t.match(await ask(question), [200, { response: { status: 'pending' } }])
+    t.match(await ask(older), [200, { response: { status: 'pending' } }])
     for (let made = 2; made < maxUnfinishedJobs; made++) await control.jobs.create(draftOf())
     t.strictSame(await ask(question), [200, reason])
     t.strictSame(await ask(older), [200, {}])

@@ -12,7 +12,7 @@ interface ChoiceForms {
   readonly base: string
   readonly field: string
   /** Other fields that belong to a value of one form, and that no other form is sent with. */
-  readonly apart?: readonly string[]
+  readonly separate?: readonly string[]
   /** The codecs of the forms by their suffixes in FHIR: `Quantity`. */
   readonly forms: Readonly<Record<string, Codec<any>>>
 }
@@ -23,7 +23,7 @@ interface ChoiceForms {
  */
 export function withChoiceForms<T extends object> (
   inner: Datatype<T>,
-  { base, field, apart = [], forms }: ChoiceForms
+  { base, field, separate = [], forms }: ChoiceForms
 ): Datatype<T> {
   const { codec } = inner
   const names = Object.fromEntries(Object.entries(forms).map(([suffix, form]) => [base + suffix, form]))
@@ -42,7 +42,7 @@ export function withChoiceForms<T extends object> (
   }
   return datatype<T>({
     ...codec,
-    schema: { ...withForms(codec.schema, names, [field, ...apart]), 'x-shown': codec.schema },
+    schema: { ...withForms(codec.schema, names, [field, ...separate]), 'x-shown': codec.schema },
     accept: sent =>
       nameIn(sent) === undefined ? codec.accept?.(sent) ?? sent : codec.read(write(sent, undefined)) ?? sent,
     write
@@ -58,8 +58,8 @@ function withForms (
   const alone = atMostOne(fields[0]!, ...Object.keys(forms)).dependentSchemas!
   const others = Object.fromEntries(Object.entries(alone).map(([name, rule]) => {
     const nothing = Object.values(rule.properties!)[0]!
-    const apart = name === fields[0] ? [] : fields.map(field => [field, nothing] as const)
-    return [name, { properties: { ...rule.properties, ...Object.fromEntries(apart) } }]
+    const separate = name === fields[0] ? [] : fields.map(field => [field, nothing] as const)
+    return [name, { properties: { ...rule.properties, ...Object.fromEntries(separate) } }]
   }))
   const withoutForms = (field: string): [string, Schema] => {
     const own = schema.dependentSchemas?.[field]

@@ -107,13 +107,13 @@ const shown = datatype<Component>({
 
 /**
  * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
- * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit beside it.
+ * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit next to it.
  * Each form of the value may also be sent under its own name in FHIR, such as valueQuantity.
  */
 export const component = withChoiceForms(shown, {
   base: 'value',
   field: 'value',
-  apart: ['unit'],
+  separate: ['unit'],
   forms: {
     Quantity: quantity.codec,
     CodeableConcept: concept.codec,

@@ -22,7 +22,7 @@ const maxNamed = 50
 const maxSearches = 8
 
 /** How the records of a group's patients are found. */
-export interface GroupOptions {
+interface GroupOptions {
   /** The ids of the patients. */
   readonly members?: readonly string[] | undefined
   /** Types that the datastore can't search by patient: each of their records is looked at instead. */
