@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { configSchema, plansSchema, type Config, type Plans } from './schema.js'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
@@ -32,7 +32,7 @@ export function loadConfig (environment: Environment): Config {
   return deepFreeze({ ...config, plans })
 }
 
-const shippedPlans = fileURLToPath(new URL('../../config/plans.json', import.meta.url))
+const shippedPlans = join(import.meta.dirname, '../../config/plans.json')
 
 type Settings = Record<string, unknown>
 

@@ -3,12 +3,12 @@
  * in the pages.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { defaultFile, editorSchema, environmentExample, referencePages, withTables } from '../config/documentation.js'
 import { metricsTable } from '../observability/metrics/declarations.js'
 import { policyTable } from '../tenant-guard/policy-table.js'
 
-const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const root = (path: string) => join(import.meta.dirname, '../..', path)
 const json = (value: unknown) => JSON.stringify(value, null, 2) + '\n'
 
 function writePage (path: string, tables: Readonly<Record<string, string>>): void {

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { run } from '../../src/operator/cli/run.js'
 import { readSecret } from '../../src/keys/secret.js'
 
@@ -201,7 +200,7 @@ t.test('commands work while every datastore is down', async t => {
 
 t.test('several processes that are the first on a data directory all succeed', { timeout: 300_000 }, async t => {
   const directory = join(t.testdir(), 'data')
-  const cli = fileURLToPath(new URL('../../src/operator/cli/index.ts', import.meta.url))
+  const cli = join(import.meta.dirname, '../../src/operator/cli/index.ts')
   const results = await Promise.all(Array.from({ length: 5 }, async (_, i) => {
     const child = spawn(
       process.execPath,

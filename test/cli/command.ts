@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
 import { once } from 'node:events'
 import { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { run } from '../../src/operator/cli/run.js'
 import type { Streams } from '../../src/operator/cli/context.js'
 
@@ -41,7 +41,7 @@ export async function command (environment: Readonly<Record<string, string>>, ..
   return { code, out, err }
 }
 
-const cli = fileURLToPath(new URL('../../src/operator/cli/index.ts', import.meta.url))
+const cli = join(import.meta.dirname, '../../src/operator/cli/index.ts')
 
 /** Starts a command as a process of its own. */
 export function start (

@@ -1,6 +1,6 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/control-plane/store/database.js'
 import { serializeError } from '../../src/http/log.js'
@@ -10,8 +10,8 @@ import { password, startPostgres, user } from '../harness/postgres.js'
 
 const now = () => new Date()
 const file = '/nowhere/control.db'
-const certificate = fileURLToPath(new URL('../backends/self-signed.pem', import.meta.url))
-const key = fileURLToPath(new URL('../backends/self-signed-key.pem', import.meta.url))
+const certificate = join(import.meta.dirname, '../backends/self-signed.pem')
+const key = join(import.meta.dirname, '../backends/self-signed-key.pem')
 
 const server = await startPostgres(t, { cert: certificate, key })
 
