@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
+import { requireAccepted, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
 import { searchsetOf } from '../../tenant-guard/reads/searchset.js'
 import { jsonOf, unexpectedResponse } from '../../tenant-guard/tenant-context.js'
@@ -67,6 +67,7 @@ async function firstOf (
     path: `${type}?${encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])}`,
     headers: { 'cache-control': 'no-cache, no-store, max-results=1', prefer: 'handling=strict' }
   })
+  requireAccepted(response)
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
   return (found.matches as StoredResource[])[0]?.meta.lastUpdated

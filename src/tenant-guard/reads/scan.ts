@@ -1,4 +1,4 @@
-import type { BackendRequest } from '../../backends/backend.js'
+import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { failureCause, jsonOf, unexpectedResponse } from '../tenant-context.js'
@@ -126,9 +126,7 @@ async function fetchPage (
 ): Promise<Page> {
   // A server that ignores an unknown condition would show too much.
   const response = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  if (response.status === 400) {
-    throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
-  }
+  requireAccepted(response)
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
   if (!found.matches.every(match => isRecord(match, type))) {
@@ -139,6 +137,12 @@ async function fetchPage (
     throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
   }
   return { records: found.matches as Records, next }
+}
+
+/** @throws {Failure} BAD_REQUEST for a search that the datastore rejected, whose criteria are then at fault */
+export function requireAccepted (response: BackendResponse): void {
+  if (response.status !== 400) return
+  throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
 }
 
 function isRecord (value: unknown, type: string): boolean {
