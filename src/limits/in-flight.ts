@@ -10,7 +10,7 @@ interface InFlightOptions { readonly concurrency: Pick<FairConcurrencyLimiter, '
  * a place is refused by the per-minute limit, without counting against it.
  */
 export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
-  app.decorateRequest('place')
+  app.decorateRequest('permit')
   app.addHook('onRequest', (request, { raw }, done) => {
     const permit = new Place(concurrency.acquire(request.caller))
     request.permit = permit

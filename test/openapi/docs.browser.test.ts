@@ -49,7 +49,7 @@ t.test(
     t.equal(await example.first().isVisible(), true, 'a click into an example does not close it')
 
     await page.getByRole('button', { name: 'Authorize' }).click()
-    await page.locator('.auth-container input').fill(secret)
+    await page.locator('#api_key_value').fill(secret)
     await page.locator('.auth-btn-wrapper .authorize').click()
     await page.locator('.auth-btn-wrapper .btn-done').click()
     const create = page.locator('#operations-patients-createPatient')
