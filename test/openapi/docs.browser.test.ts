@@ -49,9 +49,10 @@ t.test(
     t.equal(await example.first().isVisible(), true, 'a click into an example does not close it')
 
     await page.getByRole('button', { name: 'Authorize' }).click()
-    await page.locator('#api_key_value').fill(secret)
-    await page.locator('.auth-btn-wrapper .authorize').click()
-    await page.locator('.auth-btn-wrapper .btn-done').click()
+    const form = page.locator('form').filter({ has: page.locator('#api_key_value') })
+    await form.locator('#api_key_value').fill(secret)
+    await form.locator('.authorize').click()
+    await page.locator('.btn-done').first().click()
     const create = page.locator('#operations-patients-createPatient')
     await create.locator('.opblock-summary-control').click()
     await create.getByRole('button', { name: 'Try it out' }).click()

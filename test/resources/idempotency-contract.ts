@@ -199,11 +199,11 @@ export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrit
     t.equal((await send('PATCH', 'patients/unknown', { key: `${key}-2`, payload })).code, 'NOT_FOUND')
     t.equal((await send('PATCH', 'patients/unknown', { key: `${key}-2`, payload })).code, 'NOT_FOUND')
     t.equal(
-      (await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null } })).code,
+      (await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null, lastName: null } })).code,
       'VALIDATION_ERROR'
     )
     t.equal(
-      (await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null } })).code,
+      (await send('PATCH', `patients/${id}`, { key: `${key}-3`, payload: { firstName: null, lastName: null } })).code,
       'VALIDATION_ERROR'
     )
   })
