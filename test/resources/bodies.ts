@@ -131,11 +131,22 @@ export class Bodies {
       return wanted.find(other => rivals.includes(other)) ?? needed.find(other => rivals.includes(other))!
     }
     const names = [...new Set(needed.map(oneOf))]
-    const found = places
-      .map(i => Object.fromEntries(names.map(name => [name, this.samples(name)[i]])))
-      .find(body => this.isTaken(body))
+    const bodies = places.map(i => Object.fromEntries(names.map(name => [name, this.samples(name)[i]])))
+    const found = bodies.find(body => this.isTaken(body)) ?? this.#helped(bodies, wanted)
     if (found === undefined) throw new Error(`${this.mapping.path}: what is required alone is refused`)
     return found
+  }
+
+  /** The first of these bodies that one more field makes valid, where a rule demands one of several. */
+  #helped (bodies: readonly Body[], wanted: readonly string[]): Body | undefined {
+    for (const body of bodies) {
+      const broken = [...new Set(this.#brokenBy(body))].filter(name => this.names.includes(name))
+      for (const name of [...broken.filter(name => wanted.includes(name)), ...broken]) {
+        const helped = this.samples(name).map(value => ({ ...body, [name]: value })).find(more => this.isTaken(more))
+        if (helped !== undefined) return helped
+      }
+    }
+    return undefined
   }
 
   /** Bodies as full as the rules of R4 allow, so many that every field is in one of them. */
@@ -173,7 +184,7 @@ export class Bodies {
   #brokenBy (body: Body): readonly string[] | undefined {
     const whole = this.mapping.withDefaults(body, createContext)
     if (checkCreate(this.mapping, whole).length > 0) return undefined
-    return checkRules(this.mapping, this.mapping.toFhir(whole), Object.keys(whole)).flatMap(
+    return checkRules(this.mapping, this.mapping.toFhir(whole), this.names).flatMap(
       ({ expression = [] }) => expression
     )
   }
