@@ -1,22 +1,23 @@
 import type { Job } from '../model/job.js'
 import type { FileState } from '../job-context.js'
 
-/** What is imported, as it was when it was whole. */
+/** The input of an import, with its state when it was last complete. */
 export interface InputState extends FileState { readonly lines: number }
 
 /**
- * What the control plane keeps of an import: that its files are not such as they were before. The index is the rest.
+ * The state of an import that the control plane stores, which shows that its files are not older than it. The index
+ * holds the rest.
  */
 export interface ImportCheckpoint {
-  /** The input, as far as it is whole; absent before the first source was fetched. */
+  /** The input up to the last complete source; absent before the first source was fetched. */
   readonly input?: InputState
-  /** The list of sources, while it is not fetched to its end. */
+  /** The list of sources, until all of them were fetched. */
   readonly sources?: FileState
   /** How many sources were fetched. */
   readonly parts?: number
 }
 
-/** The checkpoint of an import, which nothing else writes. */
+/** The checkpoint of an import, which only imports write; empty when the job has none. */
 export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ImportCheckpoint {
   return (checkpoint ?? {}) as ImportCheckpoint
 }

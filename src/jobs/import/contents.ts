@@ -1,13 +1,13 @@
 import { inputFile, type ImportContext } from './import-context.js'
 import { withoutBom } from './lines.js'
 
-/** Where a line stands in the input. */
+/** The location of a line in the input, in bytes. */
 interface LineSpan { readonly line: number, readonly at: number, readonly bytes: number }
 
-/** Bytes between two lines that are read along rather than passed over. */
+/** Bytes between two lines up to which both are read in one go. */
 const gap = 65_536
 
-/** What stands on lines, by their numbers. */
+/** The contents of lines, by line number. */
 export async function readContents (
   context: Pick<ImportContext, 'work' | 'input'>,
   lines: readonly LineSpan[]
@@ -24,7 +24,7 @@ export async function readContents (
   return contents
 }
 
-/** Lines that stand close together. */
+/** Lines that are close to each other in the input, grouped. */
 function runsOf (lines: readonly LineSpan[]): LineSpan[][] {
   const runs: LineSpan[][] = []
   for (const line of lines) {

@@ -3,16 +3,16 @@ import { pipeline } from 'node:stream'
 import { Failure } from '../../envelope/failures.js'
 
 /**
- * How much larger than what came compressed content may be, beyond the first bytes: text of records is 5 to 30 times as
- * large.
+ * How many times larger than the compressed content the decompressed content may be, beyond the first bytes: records as
+ * text are 5 to 30 times as large.
  */
 const maxTimes = 200
 const freeBytes = 16 * 1024 * 1024
 
 /**
- * A stream as it was before its content encoding, in pieces; of a small one that would become a large one no more than
- * was free.
- * @throws {Failure} UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
+ * Decompresses a stream, chunk by chunk. Of small content that would decompress to a huge size, it yields little more
+ * than the free bytes.
+ * @throws {Failure} UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, BAD_REQUEST
  */
 export async function * decompress (chunks: AsyncIterable<Buffer>, encoding = 'identity'): AsyncGenerator<Buffer> {
   const name = encoding.trim().toLowerCase()
@@ -43,7 +43,7 @@ export async function * decompress (chunks: AsyncIterable<Buffer>, encoding = 'i
   }
 }
 
-/** The same chunks, of which it is known how many bytes they had so far, and whether whoever sends them failed. */
+/** The same chunks, with the number of bytes received so far, and whether the sender failed. */
 class Received implements AsyncIterable<Buffer> {
   readonly #chunks: AsyncIterable<Buffer>
   bytes = 0

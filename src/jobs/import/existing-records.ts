@@ -2,19 +2,18 @@ import { failureOf } from '../../envelope/error-handlers.js'
 import type { ImportContext } from './import-context.js'
 import type { IndexFile } from './index-file.js'
 
-/** Records that are listed for each line, at most. */
+/** Maximum number of records listed per line of the input. */
 const listedForALine = 5
 
-/** Whether a record may have been there before the import. */
+/** Whether a record may have existed before the import. */
 type MayBeThere = (id: string) => boolean
 
 const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
 
 /**
- * The tenant's records of a type that were there before this import wrote one. HAPI looks for ids that are not there
- * one by one, which takes as long as writing them; to list those that are there takes a tenth of that. Where there are
- * many more of them than lines, or the datastore does not list them, each line has to be requested: then any may be
- * there.
+ * Finds the tenant's records of a type that existed before this import wrote one. HAPI looks up missing ids one by one,
+ * which takes as long as writing them; listing the existing ones takes a tenth of that. Where there are many more
+ * records than lines, or the datastore does not list them, each line has to be looked up: then any record may exist.
  */
 export async function findExistingRecords (context: ImportContext, type: string): Promise<MayBeThere> {
   const { index, identities } = context
@@ -23,7 +22,7 @@ export async function findExistingRecords (context: ImportContext, type: string)
   return index.hasEarlier ? id => index.isEarlier(identities.ofName(type, id)) : () => false
 }
 
-/** Several transactions are made ready at the same time. */
+/** Several transactions are prepared concurrently, so they share one listing. */
 async function listOnce (context: ImportContext, type: string): Promise<void> {
   const listings = underWay.get(context.index) ?? new Map<string, Promise<void>>()
   underWay.set(context.index, listings)

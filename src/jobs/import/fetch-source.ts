@@ -4,14 +4,16 @@ import { Failure } from '../../envelope/failures.js'
 import { decompress } from './decompress.js'
 import { isLoopback, isPublic } from './public-address.js'
 
-/** From where imports may fetch, and how much. */
+/** The hosts that imports may fetch from, and the limits of a source. */
 export interface SourceRules {
-  /** Names of hosts, with a port where it is not 443. */
+  /** Host names, with a port where it is not 443. */
   readonly importHosts: readonly string[]
-  /** The largest source, in bytes, and the longest time that fetching it may take. */
+  /** The maximum size of a source in bytes, and the maximum time to fetch it. */
   readonly sourceBytes?: number
   readonly sourceMs?: number
-  /** For tests alone: addresses of a name in place of DNS, this machine as a source, and who signs its certificate. */
+  /**
+   * For tests only: a resolver in place of DNS, whether a source may be on this machine, and the CA of its certificate.
+   */
   readonly trial?: {
     readonly resolve?: (host: string) => Promise<readonly string[]>
     readonly loopback?: boolean
@@ -23,7 +25,7 @@ const defaults = { sourceBytes: 64 * 1024 ** 3, sourceMs: 6 * 3_600_000 }
 const connectMs = 10_000
 const quietMs = 60_000
 
-/** A source that can't be had, for a reason that is the client's to mend; it names no address. */
+/** A source that can't be fetched for a reason that the client has to fix; the message contains no address. */
 export class SourceError extends Error {
   constructor (message: string, cause?: unknown) {
     super(message, { cause })
@@ -31,7 +33,7 @@ export class SourceError extends Error {
   }
 }
 
-/** The URL of a source as far as it may be fetched at all. @throws {SourceError} */
+/** The URL of a source, if the rules allow fetching it. @throws {SourceError} */
 export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
   if (!URL.canParse(text)) throw new SourceError('the URL is not valid')
   const url = new URL(text)
@@ -44,9 +46,9 @@ export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
 }
 
 /**
- * The content of a source, in pieces. The name is resolved once, and that address connected to; certificates are
- * verified, redirects are not followed.
- * @throws {SourceError} when the source is at fault, and other errors when trying again may help
+ * The content of a source, in chunks. The name is resolved once, and the connection goes to that address; certificates
+ * are verified, redirects are not followed.
+ * @throws {SourceError} when the source is at fault, and other errors when a retry may help
  */
 export async function * fetchSource (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
   const url = sourceUrl(text, rules)
@@ -88,12 +90,12 @@ function requireContent (status: number): void {
   throw new SourceError(`it answered with status ${status}`)
 }
 
-/** One address for the whole of an exchange: a name that leads elsewhere a moment later changes nothing. */
+/** One address for the full exchange: a DNS record that changes meanwhile has no effect. */
 async function addressOf (host: string, { trial }: SourceRules): Promise<string> {
   const name = host.replace(/^\[(.*)\]$/, '$1')
   const addresses = await (trial?.resolve ?? resolved)(name)
   const isAllowed = (address: string): boolean => isPublic(address) || (trial?.loopback === true && isLoopback(address))
-  // One address among many that is not public would be reason enough to try until it comes first.
+  // If one non-public address among many were allowed, a client could retry until that address comes first.
   if (addresses.length === 0 || !addresses.every(isAllowed)) throw new SourceError('the host has no public address')
   return addresses[0]!
 }

@@ -10,7 +10,7 @@ import { fetchSource, SourceError, type SourceRules } from './fetch-source.js'
 
 export type { SourceRules } from './fetch-source.js'
 
-/** Where lines of an import come from, and the type of those that do not say their own. The URL may hold a secret. */
+/** A URL that lines of an import are fetched from, and the type of lines without one. The URL may contain a secret. */
 export interface Source { readonly type: string | null, readonly url: string }
 
 /**
@@ -22,12 +22,13 @@ export const sourcesFile = 'sources'
 const maxTries = 5
 const firstPauseMs = 1_000
 
-/** What sources are fetched for. */
+/** The parts of an import that fetching needs. */
 type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
 
 /**
- * Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched
- * again. @returns the input
+ * Fetches all sources of an import, one after the other, into its input; sources that were completely fetched before
+ * are skipped.
+ * @returns the input
  */
 export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
   const { work: { files, job, save }, index } = fetching
@@ -49,10 +50,10 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
   return input
 }
 
-/** A source, and the input before it. */
+/** A source, its number, and the input before it. */
 interface SourceLocation { readonly source: Source, readonly number: number, readonly after: InputState | undefined }
 
-/** @returns the input with what was fetched */
+/** @returns the input including the fetched source */
 async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation: SourceLocation): Promise<InputState> {
   const { signal, work: { log } } = fetching
   for (let tries = 1; ; tries++) {
@@ -62,7 +63,7 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation:
       signal.throwIfAborted()
       if (error instanceof SourceError) throw refusal(sourceLocation, error.message)
       if (error instanceof Failure) throw error
-      // Words of the network may hold the address.
+      // Network error messages may contain the address.
       log.warn(
         { source: sourceLocation.number + 1, code: (error as NodeJS.ErrnoException).code },
         'a source of an import could not be fetched'

@@ -1,13 +1,11 @@
 import type Database from 'better-sqlite3'
 
-/**
- * Rows that are changed, at most, before they are put on the disk: until then SQLite keeps what it changes in memory.
- */
+/** Maximum number of changed rows before a commit: until then SQLite holds the changes in memory. */
 const maxGathered = 1_000
 
 /**
- * Writes to an SQLite database that reach the disk together. To put something there takes longer than to change it, and
- * everything else of the process waits for it. The request meanwhile knows of all changes.
+ * Buffers writes to an SQLite database and commits them together. A commit takes longer than a change, and blocks
+ * everything else in the process. Queries see all changes, committed or not.
  */
 export class WriteBuffer {
   readonly #db: Database.Database
@@ -23,17 +21,17 @@ export class WriteBuffer {
   }
 
   /**
-   * Does what asks many things and changes none, since changes end the request together. Each alone, SQLite locks the
-   * file and looks for a write that was broken off, which takes longer than the asking.
+   * Runs many queries and no changes in one transaction, which the changes would end. Outside one, SQLite locks the
+   * file and looks for an interrupted write at each query, which takes longer than the query.
    */
   together<T> (work: () => T): T {
     return this.#db.transaction(work)()
   }
 
-  /** Changes so many rows, all or none of them; they are on the disk after the next {@link commit}. */
+  /** Changes so many rows, all or none of them; the next {@link commit} writes them to disk. */
   change<T> (rows: number, work: () => T): T {
     if (!this.#db.inTransaction) {
-      // After some errors SQLite takes back by itself what was changed before.
+      // After some errors SQLite rolls back the earlier changes by itself.
       this.#notify(false)
       this.#begin.run()
     }
@@ -43,13 +41,13 @@ export class WriteBuffer {
     return done
   }
 
-  /** Does something, once, when all that was changed until now is on the disk, or never will be. */
+  /** Calls a function once all changes until now are on disk, or are certain never to be. */
   afterwards (act: (isWritten: boolean) => void): void {
     if (this.#db.inTransaction) this.#afterwards.push(act)
     else act(true)
   }
 
-  /** Puts on the disk what was changed. */
+  /** Writes all changes to disk. */
   commit (): void {
     if (!this.#db.inTransaction) return
     this.#commit.run()
@@ -57,7 +55,7 @@ export class WriteBuffer {
     this.#notify(true)
   }
 
-  /** Gives up what was changed and is not on the disk. */
+  /** Drops the changes that are not on disk. */
   end (): void {
     this.#notify(false)
   }

@@ -11,7 +11,7 @@ import type { IndexFile } from './index-file.js'
 import type { RecordCache } from './kept-records.js'
 import { failed, type Result, type ResultCipher } from './result.js'
 
-/** One import that is under way, and all that it works with. */
+/** A running import, and everything that its steps need. */
 export interface ImportContext {
   readonly work: JobContext
   readonly request: ImportRequest
@@ -19,47 +19,47 @@ export interface ImportContext {
   readonly input: InputState
   readonly identities: Identities
   readonly seal: ResultCipher
-  /** What was read and is not written yet. */
+  /** Records that were read and are not written yet. */
   readonly stored: RecordCache
   readonly store: ImportStore
   readonly quota: RecordQuota
-  /** Aborts when the work is to be left. */
+  /** Aborts when the work has to stop. */
   readonly signal: AbortSignal
-  /** The longest line, in bytes. */
+  /** The maximum length of a line, in bytes. */
   readonly lineBytes: number
-  /** Where this gateway's raw FHIR is. */
+  /** The base URL of this gateway's raw FHIR. */
   readonly fhirBase: string
-  /** Where the gateway is. */
+  /** The base URL of the gateway. */
   readonly url: string
 }
 
 /** The file of a job that holds its input. */
 export const inputFile = 'input'
 
-/** What the defaults of a record are filled in from: the same each time that the job is worked on. */
+/** The context from which a record's defaults are filled in: the same in each run of the job. */
 export function createContext ({ work: { job }, url }: ImportContext, identity: Identity): CreateContext {
   return { now: job.createdAt, keyName: job.owner.keyName, newUrl: () => `${url}/canonical/${uuidOf(identity)}` }
 }
 
-/** The type of lines at a place of the input that do not say their own. */
+/** The type of lines at an offset of the input that have no type; undefined if neither part nor request has one. */
 export function typeOfLine ({ index, request }: ImportContext, at: number): string | undefined {
   return index.typeAt(at) ?? request.type
 }
 
-/** The end of one line. */
+/** The outcome of one line. */
 export interface LineOutcome {
   readonly line: number
   readonly type: string
   readonly result: Result
   readonly interaction: RecordUse['interaction']
-  /** As the same write alone would be answered. */
+  /** The status that the same write would have as a single request. */
   readonly status: number
-  /** Absent for what does not count. */
+  /** Absent for a line that does not count. */
   readonly reservation?: QuotaReservation | undefined
 }
 
 /**
- * Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and
+ * Stores the results of lines, and counts the new ones once they are on disk: a crash in between loses a count and
  * never doubles one.
  */
 export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, ends: readonly LineOutcome[]): void {
@@ -85,9 +85,7 @@ export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, e
   }
 }
 
-/**
- * Counts records once all that was noted until now is on the disk; when it never is, they are out of the month again.
- */
+/** Counts records once all that was stored until now is on disk; if it never is, their reservations are refunded. */
 export function recordUsage (
   { index, quota }: Pick<ImportContext, 'index' | 'quota'>,
   uses: readonly RecordUse[]
@@ -95,14 +93,14 @@ export function recordUsage (
   index.afterwards(isWritten => (isWritten ? quota.count(uses) : refund(uses)))
 }
 
-/** Takes records out of the month that were not noted. */
+/** Refunds the reservations of records that were not stored. */
 export function refund (uses: readonly RecordUse[]): void {
   for (const { reservation } of uses) reservation.refund()
 }
 
 /**
- * The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its
- * failure.
+ * The outcome of a failed line. It counts as the same record in a single request would, and past the monthly allowance
+ * that is the failure.
  */
 export function failedOutcome (
   { quota, request }: ImportContext,
@@ -121,7 +119,7 @@ export function failedOutcome (
   }
 }
 
-/** That the month is used up. @throws whatever else went wrong, which is no line's fault */
+/** The failure of an exhausted monthly quota. @throws any other error, which no line caused */
 export function exceededIn (error: unknown): Failure {
   if (error instanceof Failure && error.status === 429) return error
   throw error

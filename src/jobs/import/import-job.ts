@@ -16,34 +16,34 @@ import { readLines } from './read-lines.js'
 import { ResultCipher } from './result.js'
 import { writeLines } from './write-lines.js'
 
-/** What imports need of the gateway. */
+/** The parts of the gateway that imports need. */
 export interface ImportJobOptions extends SourceRules {
-  /** The part of its datastore that is an owner's tenant's. */
+  /** The part of the datastore that belongs to an owner's tenant. */
   readonly storeFor: (
     owner: JobOwner,
     requestContext: { readonly id: string; readonly log: JobContext['log'] }
   ) => ImportStore
-  /** For the native import of that datastore; absent, or undefined, where transactions are to write everything. */
+  /** For the native import of that datastore; absent or undefined when everything is written with transactions. */
   readonly nativePartsFor?: (
     owner: JobOwner,
     requestContext: { readonly id: string; readonly log: JobContext['log'] }
   ) => NativeParts | undefined
   readonly jobs: Pick<Jobs, 'identityKey'>
   readonly quotaFor: (owner: JobOwner) => RecordQuota
-  /** The longest line, in bytes. */
+  /** The maximum length of a line, in bytes. */
   readonly lineBytes: number
 }
 
 /** The file of a job that holds its index. */
 export const indexFile = 'index.db'
 
-/** How often progress is reported. */
+/** How often progress is reported, in milliseconds. */
 const reportMs = 1_000
 const maxErrors = 100
 
 /**
- * Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step
- * goes on where an earlier run of it was broken off.
+ * The handler of imports: reads all lines, orders them and writes them, some while others are still read. Each step
+ * resumes where an earlier run was interrupted.
  */
 export function importJobs (options: ImportJobOptions): JobHandler {
   return async work => {
@@ -64,7 +64,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
     }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
-      // Before anything is added to it, or written.
+      // Before anything is added to the index, or written.
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
       const context: ImportContext = {
@@ -79,7 +79,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
       try {
         await steps(context, options)
       } catch (error) {
-        // The job says what was written before nobody wanted the rest.
+        // The job reports which lines were written before it was cancelled.
         if (isCancelled(work.signal)) await finish(context).catch(() => {})
         throw error
       } finally {
@@ -94,8 +94,8 @@ export function importJobs (options: ImportJobOptions): JobHandler {
 }
 
 /**
- * An index that knows less than the control plane was told was put back as it was before, or made again. @throws
- * {Failure} INTERNAL_ERROR
+ * An index with less than was reported to the control plane was restored from an older state, or recreated.
+ * @throws {Failure} INTERNAL_ERROR
  */
 function requireAllOf (job: Job, index: IndexFile): void {
   const { parts = 0, input } = checkpointOf(job)
@@ -105,7 +105,7 @@ function requireAllOf (job: Job, index: IndexFile): void {
   requireNoneMissing(index, input)
 }
 
-/** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
+/** @throws {Failure} INTERNAL_ERROR when a line that was read is missing */
 function requireNoneMissing (index: IndexFile, input: InputState | undefined): void {
   const { last, counts: { total } } = index
   if (last !== total || (index.has('read') && total !== input?.lines)) {
@@ -131,20 +131,18 @@ async function * readAndOrder (context: ImportContext): AsyncGenerator<void> {
   if (!index.has('ordered')) await orderLines(context)
 }
 
-/** Reports progress until the import is left. @throws when the job is somebody else's by now, or unwanted */
+/** Reports progress until the import stops. @throws when another gateway has the job by now, or it was cancelled */
 async function reportPeriodically (context: ImportContext): Promise<void> {
   while (!context.signal.aborted) {
     await pause(reportMs, undefined, { signal: context.signal }).catch(() => {})
     if (context.signal.aborted) return
-    // The index grows by results too.
+    // Results make the index grow, too.
     await context.work.files.requireRoom()
     await report(context)
   }
 }
 
-/**
- * Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space.
- */
+/** Reports the final progress, and deletes the input: its lines hold personal data, and take up disk space. */
 async function finish (context: ImportContext): Promise<void> {
   try {
     await report(context)

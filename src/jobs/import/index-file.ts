@@ -5,20 +5,20 @@ import {
   type LineAction, type LineRange
 } from './index-rows.js'
 
-/** A line that was called so before, and whether it has its place in the order of writing or needs none. */
+/** An earlier line with the same identity, and whether it has a position in the order of writing or needs none. */
 interface Called {
   readonly line: number
   readonly isOrdered: number
 }
 
 /**
- * The index of an import, an SQLite file: for each line its place, what it refers to, its state and its result. It is
- * the checkpoint and the source of the results. Names are in it as keyed hashes, results sealed. What is noted is on
- * the disk once it was committed, or once lines were noted as sent, whichever comes first.
+ * The index of an import, an SQLite file: for each line its location, references, state and result. It is the
+ * checkpoint and the source of the results. Names are stored as keyed hashes, results encrypted. Changes are on disk
+ * after a commit, or once lines were stored as sent, whichever comes first.
  */
 export class IndexFile extends IndexQueries {
   #counts: Counts
-  /** These are requested each line. */
+  /** These are cached, since every line needs them. */
   #hasEarlier: boolean
   #parts: readonly Part[]
 
@@ -29,12 +29,12 @@ export class IndexFile extends IndexQueries {
     this.#hasEarlier = this.sql.hasEarlier.get() !== undefined
   }
 
-  /** Has all that was noted until now on the disk. */
+  /** Writes all changes to disk. */
   commit (): void {
     this.writes.commit()
   }
 
-  /** Does something, once, when all that was noted until now is on the disk, or never will be. */
+  /** Calls a function once all changes until now are on disk, or are certain never to be. */
   afterwards (act: (isWritten: boolean) => void): void {
     this.writes.afterwards(act)
   }
@@ -47,23 +47,23 @@ export class IndexFile extends IndexQueries {
     this.writes.change(1, () => this.sql.setMark.run(mark))
   }
 
-  /** Begins a part of the input, whose lines that do not say their type are of this one. */
+  /** Begins a part of the input, with the type of its lines that have none. */
   begin (part: Part): void {
     this.writes.change(1, () => this.sql.begin.run(part))
     this.#parts = this.parts()
   }
 
-  /** The type of lines at a place of the input that do not say their own; undefined where no part says. */
+  /** The type of lines at an offset of the input that have no type; undefined if no part has one. */
   typeAt (at: number): string | undefined {
     return this.#parts.findLast(part => part.at <= at)?.type ?? undefined
   }
 
   /**
-   * Adds lines in their order. Those that refer to none but such as have their place in the order of writing get theirs
-   * at once; of others it is not known yet whether what they refer to comes later.
-   * @param twins how many lines there are with a content from now on
-   * @param refused what a line fails with that has the identity of one before
-   * @returns which of them have their place
+   * Adds lines in their order. A line that refers only to lines with a position in the order of writing gets its
+   * position immediately; for others it is not known yet whether a line that they refer to comes later.
+   * @param twins the new number of lines with a content
+   * @param refused builds the failure of a line that has the identity of an earlier one
+   * @returns the lines that have a position
    */
   add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>,
     refused: (line: NewLine) => Buffer): ReadonlySet<number> {
@@ -114,10 +114,7 @@ export class IndexFile extends IndexQueries {
     }).changes > 0
   }
 
-  /**
-   * Notes which lines behind them the first so many references lead to, of those that are not noted yet. @returns
-   * whether there were any
-   */
+  /** Resolves the first so many open references to later lines. @returns whether there were any */
   link (max: number): boolean {
     const upTo = this.sql.unlinked.get(max) as number | undefined
     if (upTo === undefined) return false
@@ -128,12 +125,12 @@ export class IndexFile extends IndexQueries {
     return true
   }
 
-  /** Has those of these lines that have no place yet written in the order in which they stand. */
+  /** Gives the lines of a range that have no position their order in the input. */
   orderAsRead (lineRange: LineRange): void {
     this.writes.change(lineRange.upTo - lineRange.after, () => this.sql.orderAsRead.run(lineRange))
   }
 
-  /** Puts lines in the order of writing; those with the same circle refer to each other. */
+  /** Sets the positions of lines in the order of writing; lines with the same cycle refer to each other. */
   order (
     positions: ReadonlyArray<{ readonly line: number, readonly position: number, readonly cycle: number | null }>
   ): void {
@@ -143,14 +140,14 @@ export class IndexFile extends IndexQueries {
   }
 
   /**
-   * Notes whether the earlier records of a type are all noted, before this import writes one; what was noted first
+   * Stores whether all earlier records of a type are in the index, before this import writes one; the first value
    * stays.
    */
   noteType (type: string, isListed: boolean): void {
     this.writes.change(1, () => this.sql.noteType.run(type, isListed ? 1 : 0))
   }
 
-  /** Notes records that were there before. */
+  /** Stores records that existed before the import. */
   addEarlier (records: readonly Identity[]): void {
     this.writes.change(records.length, () => {
       for (const record of records) this.sql.addEarlier.run(record)
@@ -158,12 +155,12 @@ export class IndexFile extends IndexQueries {
     this.#hasEarlier ||= records.length > 0
   }
 
-  /** Whether any record was noted as one that was there before. */
+  /** Whether the index has any record that existed before the import. */
   get hasEarlier (): boolean {
     return this.#hasEarlier
   }
 
-  /** Notes what is about to be done with lines, and has it on the disk before the datastore hears of it. */
+  /** Stores the planned action of lines on disk before the datastore receives them. */
   send (lines: ReadonlyArray<{ readonly line: number, readonly plan: LineAction }>): void {
     this.writes.change(lines.length, () => {
       for (const line of lines) this.sql.send.run(line)
@@ -171,7 +168,7 @@ export class IndexFile extends IndexQueries {
     this.commit()
   }
 
-  /** Notes how it ended with lines. @returns those that had not ended before */
+  /** Stores the outcomes of lines. @returns the lines that had no outcome before */
   end (endings: readonly LineOutcomeRow[]): readonly number[] {
     const ended = this.writes.change(endings.length,
       () =>
@@ -187,7 +184,7 @@ export class IndexFile extends IndexQueries {
     return ended.map(({ line }) => line)
   }
 
-  /** Has all that was noted on the disk, and lets go of the file. */
+  /** Writes all changes to disk, and closes the file. */
   close (): void {
     try {
       this.commit()

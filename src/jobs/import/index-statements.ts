@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3'
 
 /**
- * The tables of an index. `links` is what lines refer to by the numbers of those lines; `refs` by what it is called,
- * where no line before was called so, until all lines are known.
+ * The tables of an index. `links` holds references by the number of the target line; `refs` those by the target's
+ * identity, where no earlier line has it, until all lines are known.
  */
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
@@ -22,7 +22,7 @@ export const schema = `
 
 const lineColumns = 'line, at, bytes, type, identity, seal, cycle, plan'
 
-/** All that an index is asked. */
+/** All statements on an index. */
 export const statementsOn = (db: Database.Database) => ({ ...queriesOn(db), ...changesOn(db) })
 
 function queriesOn (db: Database.Database) {

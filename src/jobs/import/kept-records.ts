@@ -1,20 +1,20 @@
 import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
 import type { LineRecord } from './record.js'
 
-/** Characters of records that are kept. */
+/** Maximum number of characters of all cached records. */
 const max = 8 * 1024 * 1024
 
 /**
- * A line that was just read, as stored when it is new and what it refers to is stored under the ids that the import
- * gives.
+ * The record of a line that was just read, as stored when it is new and when its references are stored under the ids
+ * that the import assigns.
  */
 export interface CachedRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
-  /** Those of the simple form, to name those at fault. */
+  /** The fields of the simple form, to name those at fault. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly record: StampedRecord
 }
 
-/** Records that were read and wait to be written, in bounded memory: what is not kept is read from the input again. */
+/** Records that were read and wait to be written, in bounded memory: those not cached are read from the input again. */
 export class RecordCache {
   readonly #records = new Map<number, CachedRecord>()
   #size = 0
@@ -33,7 +33,7 @@ export class RecordCache {
     return this.#records.get(line)
   }
 
-  /** Lets go of a line, if it is kept. */
+  /** Drops the record of a line, if it is cached. */
   drop (line: number): void {
     this.#size -= this.#records.get(line)?.record.text.length ?? 0
     this.#records.delete(line)

@@ -1,20 +1,18 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/**
- * What a record of an import is known by: 32 hexadecimal digits that tell nothing without the organization's secret.
- */
+/** The identity of a record in imports: 32 hexadecimal digits that reveal nothing without the organization's secret. */
 export type Identity = string
 
 const digits = 32
 
 /**
- * Gives the records of an organization's imports their identities, the same each time: by type and name, or without a
- * name by type, content and how many lines before have the same content.
+ * Makes the identities of records in an organization's imports, the same each time: from type and name, or without a
+ * name from type, content and the number of earlier lines with the same content.
  */
 export class Identities {
   readonly #key: Buffer
-  /** Of records that many lines refer to one after the other. */
+  /** Identities of records that many consecutive lines refer to. */
   readonly #ofNames = new LRUCache<string, Identity>({ max: 1_000 })
 
   /** @param key the organization's secret, 32 bytes in base64 */
@@ -37,7 +35,7 @@ export class Identities {
     return this.ofName(type, name)
   }
 
-  /** What lines with the same content have in common. */
+  /** The identity that lines with the same content share. */
   ofContent (type: string, content: string): Identity {
     return this.#made('content', type, content)
   }
@@ -53,13 +51,13 @@ export class Identities {
 }
 
 /**
- * The id of a record with this identity. Servers keep ids of digits alone to themselves, so it begins with a letter.
+ * The id of a record with this identity. Servers reserve ids of digits only for themselves, so it begins with a letter.
  */
 export function idOf (identity: Identity): string {
   return `i${identity}`
 }
 
-/** A UUID that belongs to an identity, for a URL that names nothing else. */
+/** A UUID made from an identity, for a URL that identifies nothing else. */
 export function uuidOf (identity: Identity): string {
   return identity.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

@@ -1,23 +1,23 @@
-/** The lines of an input, in memory that is bounded by the longest one. */
+/** Reads the lines of an input, in memory bounded by the longest line. */
 
-/** One line as it stands in the input. */
+/** One line of the input. */
 export interface RawLine {
   /** The first one is 1. */
   readonly line: number
-  /** Where it begins, in bytes. */
+  /** The offset of its first byte. */
   readonly at: number
   /** Its length without the newline. */
   readonly bytes: number
-  /** Undefined for a line that is longer than any may be, of which nothing is kept. */
+  /** Undefined for a line over the maximum length, whose content is dropped. */
   readonly content: Buffer | undefined
 }
 
-/** Where reading begins: at a line's first byte. */
+/** The first byte of the line at which reading begins. */
 interface LinePosition { readonly line: number, readonly at: number }
 
 export const newline = 0x0A
 
-/** The lines from a place on, those of one chunk at a time; the last one needs no newline behind it. */
+/** The lines from a position on, one chunk's lines at a time; the last line needs no newline. */
 export async function * linesOf (
   chunks: AsyncIterable<Buffer>,
   from: LinePosition,
@@ -57,7 +57,7 @@ export async function * linesOf (
   if (length > 0) yield [end()]
 }
 
-/** Counts the lines of what is read, as {@link linesOf} gives them. */
+/** Counts the lines of chunks, as {@link linesOf} yields them. */
 export class LineCount {
   #ended = 0
   #last = newline
@@ -67,7 +67,7 @@ export class LineCount {
     this.#last = chunk.at(-1) ?? this.#last
   }
 
-  /** Whether the last line has its newline. */
+  /** Whether the last line ends with a newline. */
   get isEnded (): boolean {
     return this.#last === newline
   }
@@ -79,7 +79,7 @@ export class LineCount {
 
 const blanks = new Set([0x20, 0x09, 0x0D])
 
-/** Whether there is only white space on a line. */
+/** Whether a line contains only white space. */
 export const isBlank = (content: Buffer): boolean => content.every(byte => blanks.has(byte))
 
 const byteOrderMark = Buffer.from([0xEF, 0xBB, 0xBF])

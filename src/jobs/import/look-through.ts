@@ -2,13 +2,12 @@ import { states, type OrderedLine } from './index-rows.js'
 import type { statementsOn } from './index-statements.js'
 import { maxReferences } from './pace.js'
 
-/**
- * What was found among the next lines that are not written, and the place behind which to look next; none when all were
- * looked at.
- */
+/** Matching lines, and the position after which to continue; undefined when all lines were checked. */
 export interface ReadyPage { readonly lines: readonly OrderedLine[], readonly after: number | undefined }
 
-/** Which lines are looked for: after a place in the order of writing, no longer than so many bytes, and how many. */
+/**
+ * The lines to find: after a position in the order of writing, at most `max` bytes long, and at most `most` of them.
+ */
 export interface ReadyQuery { readonly after: number, readonly max: number, readonly most: number }
 
 type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf'>
@@ -16,12 +15,12 @@ type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf
 type LookedAt = OrderedLine & { readonly state: number }
 
 /**
- * So many lines are looked at at once, and no more: of a million that wait for one, none may be found, and everybody
- * waits meanwhile.
+ * Maximum number of lines checked in one go: of a million that wait for one, none may match, and the process is blocked
+ * meanwhile.
  */
 const lookedAt = 1_000
 
-/** Lines that nothing was done with and that refer to no line but such as are stored; none of a circle. */
+/** Lines without any attempt that refer only to stored lines; none of a cycle. */
 export function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuery): ReadyPage {
   const lines: OrderedLine[] = []
   const rows = unwritten(sql, after)
@@ -36,7 +35,7 @@ export function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuer
   return { lines, after: rows.at(-1)?.position }
 }
 
-/** Lines that were sent to be created and of which it is not known what became of them. */
+/** Lines that were sent to be created and whose outcome is unknown. */
 export function submittedLines (sql: Statements, after: number, max: number): ReadyPage {
   const rows = unwritten(sql, after)
   const lines = rows.filter(({ state, plan }) => state === states.sent && plan === 'created')

@@ -5,19 +5,22 @@ import { idOf } from './line-ids.js'
 import type { IndexedLine } from './index-rows.js'
 import type { LineRecord } from './record.js'
 
-/** A line that is to be written, and what its record is called. */
+/** A line to write, and the name of its record. */
 export interface NamedLine {
   readonly line: IndexedLine
   readonly record: Pick<LineRecord, 'type' | 'name' | 'mapping'>
 }
 
-/** Where a line is stored, and what is there now: of lines in the simple form whole, of others the identity alone. */
+/**
+ * The id of a line's record, and the stored record: complete for lines in the simple form, only its identity for
+ * others.
+ */
 export interface Target { readonly id: string, readonly before: StoredResource | undefined }
 
 /**
- * The ids under which lines are stored. A record that an import made of a line with this name comes first, then the
- * tenant's record of which the name is the id; else it is a new one. What is another tenant's is not seen, and so is
- * not there.
+ * Finds the ids under which lines are stored. First the record that an import made of a line with this name, then the
+ * tenant's record with the name as its id; else a new record. Records of other tenants are invisible, and count as
+ * missing.
  */
 export async function targetsOf (
   context: ImportContext,
@@ -40,7 +43,7 @@ async function targetsOfGroup (
 ): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
   const mayBeThere = await findExistingRecords(context, type)
-  // What was sent before may be there though it was not before this import.
+  // A line that was sent before may be stored, even if its record did not exist before this import.
   const requested = context.index.together(() =>
     lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id)))
   )
@@ -56,8 +59,8 @@ async function targetsOfGroup (
 }
 
 /**
- * Under which a line may be stored, first what the import gives it; one that was sent to be created is there under no
- * other.
+ * The ids under which a line may be stored, first the one that the import assigns; a line that was sent to be created
+ * can only be stored under that one.
  */
 function idsOf ({ line: { identity, plan }, record: { name } }: NamedLine): readonly [string, ...string[]] {
   return name === undefined || plan === 'created' ? [idOf(identity)] : [idOf(identity), name]

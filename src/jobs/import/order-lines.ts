@@ -4,14 +4,14 @@ import { recordOutcomes, failedOutcome, type ImportContext } from './import-cont
 import { topologicalOrder, TooDeep, type ReferenceCycle } from './order.js'
 import { maxBytes, maxReferences } from './pace.js'
 
-/** Lines of a circle, which go into one transaction. */
+/** Maximum number of lines in a cycle, which go into one transaction. */
 const maxCycleLines = 500
-/** Lines that are looked at, or put into the index, before other requests have their turn. */
+/** Lines that are checked, or put into the index, before other requests are served. */
 const together = 1_000
 
 /**
- * Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind
- * it.
+ * Puts all lines of an import in an order in which they can be written: the order of the input, if no line refers to a
+ * later one.
  */
 export async function orderLines (context: ImportContext): Promise<void> {
   const { index } = context
@@ -21,7 +21,7 @@ export async function orderLines (context: ImportContext): Promise<void> {
   index.set('ordered')
 }
 
-/** Requests have their turn, and the disk is looked at. */
+/** Lets other requests run, and checks the free disk space. */
 async function pause ({ signal, work: { files } }: ImportContext): Promise<void> {
   await breathe()
   signal.throwIfAborted()
@@ -56,8 +56,8 @@ async function orderAll (context: ImportContext): Promise<void> {
 }
 
 /**
- * Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to
- * be ordered
+ * Yields whenever enough lines were checked or found.
+ * @returns lines on the path that can't be written, if any: the remaining lines are not ordered yet
  */
 function * position (
   waiting: readonly number[],
@@ -78,17 +78,17 @@ function * position (
     }
     return undefined
   } catch (error) {
-    // Not thrown on, since what was found until here is to stay.
+    // Not rethrown, since the positions found so far remain valid.
     if (error instanceof TooDeep) return error.lines
     throw error
   }
 }
 
-/** Places that are not in the index yet. */
+/** Positions that are not in the index yet. */
 class LineOrder {
   readonly #context: ImportContext
   readonly #next = new Map<number, { readonly position: number, readonly cycle: number | null }>()
-  /** Lines that have none, with what they fail with. */
+  /** Lines without a position, with the message that they fail with. */
   readonly #failed = new Map<number, string>()
   #position: number
 
@@ -114,7 +114,7 @@ class LineOrder {
     }
   }
 
-  /** Why lines of a circle can't be written, which only go together. */
+  /** Why the lines of a cycle, which can only be written together, can't be written; undefined if they can. */
   #findError (lines: ReferenceCycle): string | undefined {
     const { index, lineBytes } = this.#context
     if (lines.length === 1) return undefined
@@ -125,14 +125,14 @@ class LineOrder {
     if (references > maxReferences) {
       return `The line is part of a reference cycle whose lines together have more than ${maxReferences} references. Split the records.`
     }
-    // They are in memory together, as one line is.
+    // They are in memory together, like one line.
     const max = Math.max(lineBytes, maxBytes)
     return sumOf(lines, line => index.at(line).bytes) > max
       ? `The line is part of a reference cycle whose lines together have more than ${max} bytes. Send smaller records, or remove some of the references.`
       : undefined
   }
 
-  /** Puts them into the index. */
+  /** Writes the positions to the index. */
   note (): void {
     this.#context.index.order([...this.#next].map(([line, place]) => ({ line, ...place })))
     this.#next.clear()
@@ -145,7 +145,7 @@ function sumOf (lines: ReferenceCycle, count: (line: number) => number): number 
   return lines.reduce((sum, line) => sum + count(line), 0)
 }
 
-/** @param lines with what each fails with */
+/** @param lines each with the message that it fails with */
 function fail (context: ImportContext, lines: Iterable<readonly [number, string]>): void {
   recordOutcomes(
     context,

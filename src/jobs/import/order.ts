@@ -1,11 +1,11 @@
-/** Lines that refer to each other, or one that does not; what they refer to was given before. */
+/** Lines that refer to each other, or a single line that does not; the lines that they refer to come earlier. */
 export type ReferenceCycle = readonly number[]
 
-/** What the order of lines is found from. */
+/** The references from which the order of lines is computed. */
 interface References {
   /** The lines that one refers to. */
   readonly referred: (line: number) => readonly number[]
-  /** Whether a line was given before, or need not be. */
+  /** Whether a line came earlier, or need not come. */
   readonly isOrdered: (line: number) => boolean
 }
 
@@ -17,11 +17,11 @@ interface Visit {
   next: number
 }
 
-/** Lines whose references are followed at a time, one from the other, and those references: memory is bounded by it. */
+/** Limits that bound memory: lines on the path of references that are followed, and the references of those lines. */
 const deepest = 20_000
 const maxFollowed = 100_000
 
-/** References that lead on and on, so that no order can be found in bounded memory. */
+/** Chains of references that are too long to order in bounded memory. */
 export class TooDeep extends Error {
   constructor (readonly lines: readonly number[]) {
     super('the reference chains of an import are too long')
@@ -30,9 +30,8 @@ export class TooDeep extends Error {
 }
 
 /**
- * Lines, and those that they lead to, in an order in which each comes after those that it refers to; circles come as
- * one. R. Tarjan, Depth-first search and linear graph algorithms, 1972; in memory is only the path from the line that
- * is looked at.
+ * Orders lines, and those that they refer to, so that each comes after its references; a cycle is one item. R. Tarjan,
+ * Depth-first search and linear graph algorithms, 1972; only the path from the current line is in memory.
  * @throws {TooDeep}
  */
 export function * topologicalOrder (

@@ -4,47 +4,48 @@ import type { Failure } from '../../envelope/failures.js'
 import { maxReferencedRecords } from '../../tenant-guard/writes/references.js'
 import { Parallelism } from './parallelism.js'
 
-/** Lines of one transaction, at most and at least while the datastore has errors; and bytes of them. */
+/** Maximum number of lines in one transaction, the minimum while the datastore has errors, and the maximum of bytes. */
 export const maxLines = 200
 const minLines = 10
 export const maxBytes = 2 * 1024 * 1024
-/** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
+/**
+ * Maximum number of other records that a line may refer to; and of references in one transaction, summed over its
+ * lines.
+ */
 export const maxReferences = maxReferencedRecords
 /**
- * In milliseconds: how long an error of the datastore may last before the work is given up for now, and the longest and
- * first pause in it.
+ * In milliseconds: how long datastore errors may last before the work is given up for now, and the maximum and first
+ * pause during them.
  */
 const timeoutMs = 180_000
 const maxWaitMs = 15_000
 const firstWaitMs = 100
 
-/** How fast a datastore is written to, by how it takes it. */
+/** Adapts the write rate to what the datastore can take. */
 export class Throttle {
   readonly #parallelism = new Parallelism()
   readonly #turns = pLimit(this.#parallelism.limit)
   #lines = maxLines
   readonly #conflicts = new Map<number, number>()
-  /** When the current errors began, by the clock that only goes forward. */
+  /** When the current errors began, by the monotonic clock. */
   #failingSince: number | undefined
 
-  /** Transactions that may be at the datastore at a time. */
+  /** Maximum number of concurrent transactions at the datastore. */
   get limit (): number {
     return this.#parallelism.limit
   }
 
-  /**
-   * Transactions that may be made ready or under way: one waits, so that it is sent as soon as another one has ended.
-   */
+  /** Transactions that may be in preparation or under way: one waits, to be sent as soon as another ends. */
   get begun (): number {
     return this.limit + 1
   }
 
-  /** Sends a transaction when it is its turn. */
+  /** Sends a transaction when the limit permits. */
   async turn<T>(send: () => Promise<T>): Promise<T> {
     return await this.#turns(send)
   }
 
-  /** How much one transaction may hold. */
+  /** The current limits of one transaction. */
   get bounds (): { readonly lines: number; readonly bytes: number; readonly references: number } {
     return { lines: this.#lines, bytes: maxBytes, references: maxReferences }
   }
@@ -57,19 +58,19 @@ export class Throttle {
     this.#lines = Math.min(maxLines, Math.ceil(this.#lines * 1.25))
   }
 
-  /** A transaction was refused for one of its lines: smaller ones lose less. */
+  /** A transaction was refused for one of its lines: a smaller one affects fewer other lines. */
   refused (): void {
     this.#lines = Math.max(minLines, Math.floor(this.#lines / 2))
   }
 
-  /** Whether a line that somebody else changed at the same moment is to be tried again. */
+  /** Whether to retry a line whose record another client changed concurrently. */
   mayTryAgain (line: number, max: number): boolean {
     const tries = (this.#conflicts.get(line) ?? 0) + 1
     this.#conflicts.set(line, tries)
     return tries < max
   }
 
-  /** Waits as long as an error of the datastore requests. @throws {Failure} when it lasts too long */
+  /** Waits as long as an error of the datastore requires. @throws {Failure} when the errors last too long */
   async wait (
     error: Failure,
     { tries, signal }: { readonly tries: number; readonly signal: AbortSignal }

@@ -1,38 +1,38 @@
-/** Bounds of {@link Parallelism}: it begins with two at a time. */
+/** The maximum and the first limit of {@link Parallelism}. */
 const max = 8
 const begin = 2
 
-/** How many requests it looks at before it judges: so many for each that is under way, and at the least. */
+/** How many requests it measures before it decides: so many per concurrent request, and the minimum. */
 const lookedAtOfEach = 3
 const minLookedAt = 9
 
-/** For how many looks it leaves things as they are after a try that was of no use: at first, and at most. */
+/** For how many measurements the limit stays unchanged after a trial without gain: at first, and at most. */
 const minRest = 4
 const maxRest = 32
 
-/** A datastore that became so much faster or slower is tried again. */
+/** A change of the rate by this share starts a new trial soon. */
 const muchChanged = 0.3
 
-/** What one more has to bring at the least, and one less may cost at most, as shares of the rate. */
+/** The minimum gain of one request more, and the maximum loss of one less, as shares of the rate. */
 const worthMore = 0.1
 const worthLess = 0.05
 
-/** A try is given up after so few requests when it has less than this share of the rate. */
+/** A trial ends after this many requests if its rate is below this share of the best one. */
 const minOfTry = 3
 const clearlyWorse = 0.8
 
 /**
- * How many requests may be under way: as few as are done as fast as any more would be. More make none faster, and
- * everybody else's requests slower.
+ * Finds the number of concurrent requests: the fewest that reach the maximum rate. More would not be faster, and would
+ * slow down other clients' requests.
  *
- * Now and then it tries one more or one less, and stays with what is better: one more when it brings a tenth, or half
- * of what it brings to a datastore that has room for it; one less when it costs next to nothing.
+ * From time to time it tries one more or one less, and stays with the better limit: one more if the gain is a tenth, or
+ * half of what it brings to a datastore that has capacity for it; one less if the loss is negligible.
  */
 export class Parallelism {
-  /** What is tried now, and what was found best before. */
+  /** The current limit, and the best one found so far. */
   #limit = begin
   #best = begin
-  /** Records a millisecond with the best, as they were last. */
+  /** The last rate at the best limit, in records per millisecond. */
   #rate = 0
   #step: 1 | -1 = 1
   #rest = 0
@@ -44,13 +44,13 @@ export class Parallelism {
   }
 
   /**
-   * @param records that were stored together
-   * @param at when that ended, in milliseconds of a clock that only goes forward
+   * @param records number of records stored together
+   * @param at when that ended, in milliseconds of a monotonic clock
    */
   succeeded (records: number, at: number): void {
     const look = this.#look
     look.ended++
-    // The first ones began under another limit.
+    // The first requests began under another limit.
     if (look.ended <= this.#limit) look.since = at
     else look.records += records
     const rate = look.records / Math.max(at - look.since, 1)
@@ -59,7 +59,7 @@ export class Parallelism {
     if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, minLookedAt)) this.#judge(rate)
   }
 
-  /** The datastore asked to be left alone for a while. */
+  /** The datastore had an error: halves the limit. */
   pushedBack (): void {
     this.#best = within(Math.floor(this.#limit / 2))
     this.#step = 1

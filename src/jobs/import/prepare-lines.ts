@@ -15,26 +15,24 @@ import { readRecord } from './record.js'
 import { prepareLine, type Prepared, type ReadLine } from './resource.js'
 import type { ResultStatus } from './result.js'
 
-/**
- * A line with all that is needed to write it, and nothing of what it was made of: many wait while the datastore works.
- */
+/** A line with everything needed to write it, and without its input: many wait while the datastore works. */
 export interface Entry {
   readonly line: IndexedLine
   readonly mapping: Mapping | undefined
-  /** Those of the simple form. */
+  /** The fields of the simple form. */
   readonly fields: Prepared['fields']
   readonly record: StampedRecord
   readonly plan: LineAction
   readonly reservation: QuotaReservation | undefined
 }
 
-/** Lines with what their records take of the month. */
+/** The monthly quota reserved for the records of lines. */
 export type QuotaReservations = ReadonlyMap<number, QuotaReservation | undefined>
 
-/** A line of which the record is kept since it was read. */
+/** A line whose record is cached since it was read. */
 interface CachedLine { readonly line: IndexedLine, readonly record: CachedRecord }
 
-/** Where lines that are written together are stored. */
+/** The ids and reservations of lines that are written together. */
 interface Known {
   readonly found: ReadonlyMap<number, Target>
   readonly names: ReadonlyMap<string, string>
@@ -42,13 +40,13 @@ interface Known {
 }
 
 /**
- * Lines, and bytes of them, that are made ready before other requests have their turn; the bytes bound what they refer
- * to.
+ * Maximum number of lines, and of their bytes, that are prepared before other requests are served; the bytes bound the
+ * references.
  */
 const atOnce = 50
 const bytesAtOnce = 131_072
 
-/** Lines made ready to be written, or ended already. */
+/** Prepares lines for writing; those that need no writing, or fail, are returned with their outcome. */
 export async function prepareAll (
   context: ImportContext,
   lines: readonly IndexedLine[],
@@ -128,12 +126,12 @@ async function readAgain (context: ImportContext, lines: readonly IndexedLine[])
         ] as const
     )
   )
-  // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
+  // After each step that takes milliseconds for two hundred lines, so that other requests are served.
   await breathe()
   return read
 }
 
-/** Whether a line and all that it refers to have the ids with which the record is kept. */
+/** Whether a line and all lines that it refers to have the ids in the cached record. */
 function isAsCached (context: ImportContext, { line, record: { record } }: CachedLine, { found }: Known): boolean {
   const { id, before } = found.get(line.line)!
   return (
@@ -143,7 +141,7 @@ function isAsCached (context: ImportContext, { line, record: { record } }: Cache
   )
 }
 
-/** The id under which a line is stored, or will be; undefined where that is not known. */
+/** The id under which a line is or will be stored; undefined if unknown. */
 function storedId (
   { index, seal, request }: ImportContext,
   { line, state, plan, identity }: LineReference,
@@ -151,7 +149,7 @@ function storedId (
 ): string | undefined {
   const id = found.get(line)?.id
   if (id !== undefined || state !== states.done) return id
-  // To open the result of each would take most of the time of a line that refers to many.
+  // Decrypting each result would take most of the time for a line with many references.
   return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
 }
 
@@ -172,8 +170,8 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
     reservation
   })
   const isThere = target.before !== undefined
-  // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed
-  // since.
+  // An earlier run of this job was interrupted after it wrote the line: the record is as that run wrote it, or was
+  // changed since.
   if (isThere && line.plan === 'created') return ended('created', target.id)
   if (isThere && name === undefined) return ended('unchanged', target.id)
   try {
@@ -194,7 +192,7 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
   }
 }
 
-/** Where the lines are stored that a line refers to: those that are written with it, and those that are. */
+/** The ids of the lines that a line refers to: lines written together with it, and stored lines. */
 function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }: Known): Targets {
   const others = new Map<string, string>()
   for (const other of context.index.referred(line.line)) {
@@ -218,7 +216,7 @@ function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }
   }
 }
 
-/** The ids of lines by what they are called, as others refer to them: `Patient/p1`. */
+/** The ids of lines by name, as others refer to them: `Patient/p1`. */
 function namesIn (lines: readonly NamedLine[], found: Known['found']): ReadonlyMap<string, string> {
   return new Map(
     lines.flatMap(({ line: { line }, record: { type, name } }) =>

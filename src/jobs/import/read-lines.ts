@@ -23,12 +23,12 @@ import { createdContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
 
-/** How long to work before other requests have their turn, in milliseconds. */
+/** How long to work before other requests are served, in milliseconds. */
 const breath = 8
 
 /**
- * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers
- * to. Stops at each part that is noted, which holds as much as a transaction may.
+ * Reads every line of the input once: validates it like a create of its form, and stores its identity and references.
+ * Yields after each stored part, which holds as much as a transaction may.
  */
 export async function * readLines (context: ImportContext): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = context
@@ -61,10 +61,7 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
   index.set('read')
 }
 
-/**
- * What a line is as a new record, of which it is known where it will be stored, but not yet where all is that it refers
- * to.
- */
+/** A line as a new record, whose own id is known, but not yet those of its references. */
 interface Made extends Pick<CachedRecord, 'fields'> { readonly checked: CheckedRecord }
 
 /** Lines that were read and are not in the index yet. */
@@ -72,8 +69,8 @@ class Part {
   readonly #context: ImportContext
   readonly #lines: NewLine[] = []
   /**
-   * Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage
-   * collector next to nothing.
+   * Records to cache if their lines get a position; serialized immediately, since text costs the garbage collector next
+   * to nothing.
    */
   readonly #records = new Map<number, CachedRecord>()
   readonly #twins = new Map<Identity, number>()
@@ -85,7 +82,7 @@ class Part {
     this.#context = context
   }
 
-  /** Whether it has as much as a transaction may: records that were read are in memory until the part is noted. */
+  /** Whether it is as large as a transaction may be: records are in memory until the part is stored. */
   get isFull (): boolean {
     return this.#lines.length >= maxLines || this.#bytes >= maxBytes || this.#references >= maxReferences
   }
@@ -117,17 +114,17 @@ class Part {
     }
   }
 
-  /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
+  /** Adds the lines to the index, and counts those that failed once that is on disk. @returns an empty part */
   toPart (): Part {
     const { index, stored } = this.#context
     const orderedLines = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
     recordUsage(this.#context, this.#uses.splice(0))
-    // They are written soon, since all that they refer to stands before them.
+    // They are written soon, since all their references are to earlier lines.
     for (const [line, record] of this.#records) if (orderedLines.has(line)) stored.store(line, record)
     return new Part(this.#context)
   }
 
-  /** Takes out of the month again what was not noted. */
+  /** Refunds the reservations that were not stored. */
   refund (): void {
     refund(this.#uses)
   }
@@ -173,7 +170,7 @@ class Part {
     return { fields, checked: this.#context.store.checked({ type: record.type, id: idOf(identity), resource }) }
   }
 
-  /** What a line refers to, as it calls it. */
+  /** The identities of the records that a line refers to, by the line's own references. */
   #targetsOf ({ mapping }: LineRecord, { fields, checked: { links } }: Made): ReadonlyMap<string, Identity> {
     const { identities } = this.#context
     const records = referredBy(links, mapping, fields)
@@ -185,7 +182,7 @@ class Part {
     return new Map([...records].map(record => [record, identities.ofRecord(record)]))
   }
 
-  /** What a line fails with, sealed; it counts as the same record sent alone would. */
+  /** The failure of a line, encrypted; it counts as the same record in a single request would. */
   #failure (line: number, type: string | undefined, error: unknown): Buffer {
     const { seal, quota, work, request } = this.#context
     let failure = failureOf(error)
@@ -205,7 +202,7 @@ class Part {
   }
 }
 
-/** A line with nothing on it, which has a result so that there is one a line, but is no record. */
+/** An empty line, which has a result so that there is one per line, but is no record. */
 class EmptyLine extends Failure {
   constructor () {
     super('INVALID_JSON', { message: 'The line is empty. Remove it.' })

@@ -9,22 +9,22 @@ import { validateCreate, buildResource } from '../../record-input/new-record.js'
 import { isId, isTenantType } from '../../tenant-guard/resource-types.js'
 import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
 
-/** A record as a line of an import has it: FHIR, or with a mapping the simple form. */
+/** The record on a line of an import: FHIR, or with a mapping the simple form. */
 export interface LineRecord {
   readonly type: string
-  /** What the line calls the record: the id of one that there is, or any other, by which lines refer to each other. */
+  /** The record's name on the line: the id of an existing record, or any other, by which lines refer to each other. */
   readonly name?: string
-  /** The simple form's, absent for FHIR. */
+  /** The mapping of the simple form; absent for FHIR. */
   readonly mapping?: Mapping
-  /** What is to be stored, without name and what only a datastore says of a record. */
+  /** The content to store, without the name and without what only a datastore sets. */
   readonly body: FhirElement
 }
 
-/** How lines are read. */
+/** The defaults with which lines are read. */
 interface Reading {
-  /** The type of lines that do not say their own. */
+  /** The type of lines that have none. */
   readonly type?: string | undefined
-  /** Where this gateway's raw FHIR is: references that begin so are to records here. */
+  /** The base URL of this gateway's raw FHIR: references with this prefix are to local records. */
   readonly fhirBase: string
 }
 
@@ -44,7 +44,7 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   if (body.resourceType === undefined) {
     throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
   }
-  // It would replace the whole one.
+  // It would replace the complete record.
   if (isSubsetted(body)) {
     throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
   }
@@ -53,8 +53,8 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
 }
 
 /**
- * What a line in the simple form becomes when it is a new record, and its fields with the defaults; a line of FHIR is
- * what it is.
+ * The resource of a new record in the simple form, and its fields with the defaults; a line of FHIR is unchanged and
+ * has no fields.
  */
 export function createdContent (
   { mapping, body }: LineRecord,
@@ -76,12 +76,12 @@ function nameOf (id: unknown): { readonly name?: string } {
   return { name: id }
 }
 
-/** Whether this is the simple form as the gateway shows it: no resource of FHIR has these names outside `meta`. */
+/** Whether this is a response of the gateway in the simple form: no FHIR resource has these names outside `meta`. */
 const isShown = (body: FhirElement): boolean => 'updatedAt' in body || 'versionId' in body
 
 const identityNames: ReadonlySet<string> = new Set(identityFields)
 
-/** The fields that a client writes: in what was shown to it are others. */
+/** The fields that a client may write; a response of the gateway contains others. */
 function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
   const isOurs = (name: string): boolean =>
     identityNames.has(name) || (isShown(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)

@@ -7,7 +7,7 @@ import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Every record that a new resource refers to, as `Type/id`; a bare id that may mean one of several types is all of
+ * Every record that a new resource refers to, as `Type/id`; a bare id that may have one of several types yields all of
  * them.
  * @throws {Failure} VALIDATION_ERROR for a reference that leads to no record
  */
@@ -23,14 +23,14 @@ export function referredBy (
   return new Set([...links.map(({ record }) => record!), ...possible])
 }
 
-/** A refused reference as the form of the line names its place. */
+/** A refused reference, with its path in the form of the line. */
 export function toLineFailure (mapping: Mapping | undefined, fields: Fields, failure: ReferenceFailure) {
   return mapping === undefined ? failure : toFieldPath(mapping, fields, failure)
 }
 
 /**
- * The fields with each bare id that means a line of this import leading there; what is looked up among stored records
- * stays.
+ * The fields with each bare id of a line of this import resolved to its record; ids to look up among stored records
+ * stay.
  */
 export function resolveTargets (mapping: Mapping, fields: Fields, targets: Targets): Fields {
   const found = openFields(mapping).flatMap(field => {
@@ -47,7 +47,7 @@ export function resolveTargets (mapping: Mapping, fields: Fields, targets: Targe
 /** Whether fields of this group have to be looked up among stored records. */
 export const hasOpenFields = (mapping: Mapping): boolean => openFields(mapping).length > 0
 
-/** A field whose value alone does not say what it leads to. */
+/** A field whose value does not determine the type of its target. */
 interface OpenField { readonly name: string, readonly types: readonly string[], readonly isCanonical: boolean }
 
 const known = new WeakMap<Mapping, readonly OpenField[]>()

@@ -16,20 +16,20 @@ import { hasOpenFields, resolveTargets } from './references.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A line that is to be written, read again. */
+/** A line to write, and the record read from it. */
 export interface ReadLine { readonly line: IndexedLine, readonly record: LineRecord }
 
 /** A line as it will be stored. */
 export interface Prepared {
-  /** Undefined when the stored record is so already. */
+  /** Undefined if the stored record is already equal. */
   readonly record: ImportedRecord | undefined
   /** The fields of the simple form, to name those at fault. */
   readonly fields: Fields
 }
 
 /**
- * What a line is stored as. FHIR replaces the record that is there; of the simple form the fields that were sent do, as
- * in a PATCH, since it does not show all of a record.
+ * Builds the record to store for a line. FHIR replaces the stored record; in the simple form only the fields that were
+ * sent do, as in a PATCH, since that form does not show the complete record.
  * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
  */
 export async function prepareLine (
@@ -63,7 +63,7 @@ async function changed (
   const fields = await complete(context, mapping, resolveTargets(mapping, changed, targets))
   const patched: FhirResource = mapping.patch(before, { ...stored, ...fields })
   throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
-  // Resolved at once, since it may turn out to be what is stored already.
+  // Resolved immediately, since the result may equal the stored record.
   const { type } = mapping
   const { id } = before
   const { resource } = resolveLinks(

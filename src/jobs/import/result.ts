@@ -3,25 +3,25 @@ import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import type { IndexedLine } from './index-rows.js'
 
-/** What became of one line; `pending` until it is known. */
+/** The outcome of one line; `pending` until it is known. */
 export type ResultStatus = 'created' | 'updated' | 'unchanged' | 'failed' | 'valid' | 'pending'
 
-/** The result of one line, without what the index has besides it. No value of the line is in it. */
+/** The result of one line, without the other columns of the index. It contains no value of the line. */
 export interface Result {
   readonly status: Exclude<ResultStatus, 'pending'>
-  /** Of the stored record. */
+  /** The id of the stored record. */
   readonly id?: string
-  /** A word of the error catalog. */
+  /** A code of the error catalog. */
   readonly code?: FailureCode
   readonly message?: string
   /** The first field at fault, as the form of the line names it. */
   readonly field?: string
 }
 
-/** Fields at fault that a message tells; a line may have thousands. */
+/** Maximum number of fields at fault in a message; a line may have thousands. */
 const maxReported = 5
 
-/** A failure as the result of a line. */
+/** Converts a failure to the result of a line. */
 export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
   const text =
     issues.length === 0
@@ -43,15 +43,15 @@ const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** What a line is, as it was read. */
+/** The properties of a line when it was read. */
 type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
 
-/** Random nonces. To ask the system for many at once takes as long as for one. */
+/** Random nonces. Requesting many from the system at once takes as long as requesting one. */
 class Nonces {
   readonly #random = Buffer.alloc(nonceBytes * 512)
   #at = this.#random.length
 
-  /** @returns one that is not given again, a copy of its own */
+  /** @returns a new nonce in its own buffer */
   next (): Buffer {
     if (this.#at === this.#random.length) {
       randomFillSync(this.#random)
@@ -63,15 +63,15 @@ class Nonces {
 }
 
 /**
- * Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a
- * line is and what became of it.
+ * Encrypts results and authenticates the entries of lines, so that an index on disk identifies no record, and only the
+ * gateway can make entries and results of lines.
  */
 export class ResultCipher {
   readonly #key: Buffer
   readonly #lineKey: Buffer
   readonly #nonces = new Nonces()
 
-  /** @param fileKey what the job's files are encrypted with, in base64 */
+  /** @param fileKey the key that encrypts the job's files, in base64 */
   constructor (fileKey: string) {
     const keyFor = (use: string): Buffer => createHmac('sha256', Buffer.from(fileKey, 'base64')).update(use).digest()
     this.#key = keyFor('results of an import')
@@ -85,7 +85,7 @@ export class ResultCipher {
       .slice(0, 2 * tagBytes)
   }
 
-  /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
+  /** @throws {Failure} INTERNAL_ERROR for a line that differs from when it was read */
   require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
     const bytes = Buffer.from(String(line.seal), 'hex')
     if (bytes.length !== tagBytes || !timingSafeEqual(bytes, Buffer.from(this.ofLine(line), 'hex'))) {
@@ -100,7 +100,7 @@ export class ResultCipher {
     return Buffer.concat([...parts, cipher.getAuthTag()])
   }
 
-  /** @throws {Failure} INTERNAL_ERROR for what was not sealed as the result of this line */
+  /** @throws {Failure} INTERNAL_ERROR for data that was not encrypted as the result of this line */
   open (line: number, sealed: Buffer): Result {
     const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), {
       authTagLength: tagBytes
@@ -115,7 +115,7 @@ export class ResultCipher {
   }
 }
 
-/** No line's result passes for another's. */
+/** Prevents that the result of one line is accepted for another. */
 function toHeader (line: number): Buffer {
   const header = Buffer.alloc(8)
   header.writeBigUInt64BE(BigInt(line))

@@ -16,22 +16,22 @@ import { ResultCipher } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
-/** Lines that are told of between two breaths. */
+/** Lines that are sent before other requests are served. */
 const together = 200
 
 /**
- * How often an index is asked that is being written, and milliseconds in between: more than the writer of a gateway
- * that is busy takes.
+ * Maximum number of attempts to query an index that is being written, and milliseconds between them: longer in total
+ * than a busy gateway's write takes.
  */
 const maxTries = 200
 const retryMs = 25
 
-/** `/v1/bulk/jobs/<id>/results`: what became of each line of an import, in their order, also while it is under way. */
+/** `/v1/bulk/jobs/<id>/results`: the result of each line of an import, in order, also while the import is running. */
 export async function writeResults (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
     method: ['GET', 'HEAD'],
     url: '/bulk/jobs/:id/results',
-    // A HEAD that is made of the GET would read all of them.
+    // A HEAD derived from the GET would read all of them.
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
     handler: async (request: WithId, reply) => {
@@ -61,7 +61,7 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
   return reply.send(isZipped ? pipeline(file, createGzip(), () => {}) : file)
 }
 
-/** A line for each of the input, as far as it is known how many there are. */
+/** One result per line of the input, as far as the number of lines is known. */
 async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
   const read = yield * linesRead(job, path)
   const { total = 0 } = job.progress
@@ -76,8 +76,9 @@ async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * A line for each that was read by now. Nothing is held open in between, so that whoever works on the job is never kept
- * waiting. @returns the last one's number
+ * One result per line that was read so far. No transaction stays open between queries, so that the gateway that runs
+ * the job is never blocked.
+ * @returns the number of the last line
  */
 async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buffer, number> {
   if (!existsSync(path)) return 0
@@ -92,7 +93,7 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
       if (rows.length === 0) return last
       last = rows.at(-1)!.line
       yield Buffer.from(rows.map(row => `${printed(row, seal)}\n`).join(''))
-      // Whoever reads fast would otherwise have all lines in one turn.
+      // A fast client would otherwise read all lines without a pause for other requests.
       await breathe()
     }
   } finally {
@@ -101,8 +102,7 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
 }
 
 /**
- * Asks an index until nobody writes it. Not by SQLite's own waiting, which would keep this thread from ending what it
- * writes itself.
+ * Queries an index until it is not locked. SQLite's own waiting would block this thread from finishing its own write.
  */
 async function unlocked<T> (run: () => T): Promise<T> {
   for (let tries = 1; ; tries++) {

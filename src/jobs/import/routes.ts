@@ -15,18 +15,18 @@ import {
   type ImportOptions
 } from './start-import.js'
 
-/** What the route needs. */
+/** The options of the route. */
 interface ImportRouteOptions extends StartOptions {
-  /** The largest body that is JSON; NDJSON is of any size. */
+  /** The maximum size of a JSON body; NDJSON has no limit. */
   readonly bodyBytes: number
 }
 
-/** `POST /v1/bulk/import`: NDJSON as it is, of any size, or in JSON as a text or by the URLs of sources. */
+/** `POST /v1/bulk/import`: NDJSON of any size, or JSON with the lines as a string or with the URLs of sources. */
 export async function importRoute (scope: FastifyInstance, options: ImportRouteOptions): Promise<void> {
   scope.addContentTypeParser(
     [...ndjsonTypes],
     (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
-      // An upload that is refused in its middle stays open: the rest is read after the response.
+      // An upload that is refused halfway stays open: the rest is read after the response.
       done(
         null,
         decompress(
@@ -83,7 +83,7 @@ function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Import
   return { options: parseImportOptions({ ...queryIn(request), ...options }), input: data ?? sourcesIn(sources, rules) }
 }
 
-/** What the query says of the import; what JSON says of it comes first. */
+/** The import options in the query; those in a JSON body take precedence. */
 function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
   const query = new Map<string, unknown>()
   for (const [name, value] of parseQuery(rawQuery(raw.url))) {

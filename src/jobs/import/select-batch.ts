@@ -1,26 +1,23 @@
 import type { IndexFile } from './index-file.js'
 import { states, type IndexedLine, type LineReference } from './index-rows.js'
 
-/** Lines that can be written together now, and such as never can be. */
+/** Lines that can be written together now, and lines that can never be written. */
 export interface BatchSelection {
-  /** In the order of writing; those of one circle stand together. */
+  /** In the order of writing; the lines of a cycle are adjacent. */
   readonly lines: readonly IndexedLine[]
-  /** Whether no more go together. */
+  /** Whether no more lines fit. */
   readonly isFull: boolean
-  /** Each with the line that it refers to and that failed. */
+  /** Each with the failed line that it refers to. */
   readonly blockedLines: ReadonlyArray<{ readonly line: IndexedLine, readonly because: LineReference }>
 }
 
 /** The limits of one transaction. References of lines that have to wait count, too, since each is looked up. */
 interface Bounds { readonly lines: number, readonly bytes: number, readonly references: number }
 
-/** Lines that are looked at for each that may be chosen. */
+/** Lines that are checked per line that may be chosen. */
 const farther = 4
 
-/**
- * The next lines all of whose references are stored, or are chosen with them. @param underWay lines that are being
- * written
- */
+/** The next lines whose references are all stored, or chosen with them. @param underWay lines that are being written */
 export function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): BatchSelection {
   return index.together(() => {
     const choice = new Choice(index, bounds)
@@ -33,7 +30,7 @@ export function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bo
   })
 }
 
-/** Lines that nobody writes now, in the order of writing. @param max that may be chosen */
+/** Lines that are not being written, in the order of writing. @param max maximum number of lines to choose */
 function * waiting (index: IndexFile, underWay: ReadonlySet<number>, max: number): Generator<number> {
   let after = 0
   for (let looked = 0; looked < max * farther;) {
@@ -54,7 +51,7 @@ class Choice implements BatchSelection {
   readonly #index: IndexFile
   readonly #bounds: Bounds
   readonly #chosen = new Set<number>()
-  /** Lines of circles and lines that failed, which need not be looked at again. */
+  /** Lines of cycles and blocked lines, which need not be checked again. */
   readonly #looked = new Set<number>()
   #bytes = 0
   #references = 0
@@ -70,8 +67,8 @@ class Choice implements BatchSelection {
   }
 
   /**
-   * Whether no more is to be looked for. What is first in the order of writing is always looked at, and waits for
-   * nothing but what is under way.
+   * Whether the search is over. The first line in the order of writing is always checked, and waits only for lines that
+   * are under way.
    */
   get #hasLooked (): boolean {
     return this.#references >= this.#bounds.references
@@ -81,7 +78,7 @@ class Choice implements BatchSelection {
     return this.#chosen.has(line) || this.#looked.has(line)
   }
 
-  /** @returns false when no more are to be added */
+  /** @returns false when no more lines may be added */
   add (together: readonly IndexedLine[]): boolean {
     const own = new Set(together.map(({ line }) => line))
     if (own.size > 1) for (const line of own) this.#looked.add(line)

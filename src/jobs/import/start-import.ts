@@ -12,7 +12,7 @@ import { sourcesFile, type Source } from './fetch-sources.js'
 import type { ImportCheckpoint } from './checkpoint.js'
 import { LineCount } from './lines.js'
 
-/** What imports are started with. */
+/** The parts of the gateway needed to start imports. */
 export interface StartOptions {
   readonly jobs: Pick<Jobs, 'create' | 'list'>
   readonly spool: Pick<Spool, 'begin' | 'delete'>
@@ -21,24 +21,24 @@ export interface StartOptions {
   readonly url: string
 }
 
-/** What is imported: lines that come now, a text of them, or sources to fetch later. */
+/** The input: a stream of lines, a text of lines, or sources to fetch later. */
 type Input = AsyncIterable<Buffer> | string | readonly Source[]
 
-/** How an import is to be done. */
+/** The options of an import. */
 export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>
 
-/** What a client requests; `announced` is how many bytes it said that it will send. */
+/** A client's request; `announced` is the Content-Length, in bytes. */
 export interface ImportInput { readonly options: ImportOptions, readonly input: Input, readonly announced?: number }
 
 const maxSources = 1_000
 
-/** Starts an import once its input is whole; when that does not come, nothing remains. */
+/** Starts an import once its input is complete; if the input does not arrive, nothing remains. */
 export async function startImport (
   { jobs, spool, url }: StartOptions,
   caller: Caller,
   { options, input, announced }: ImportInput
 ): Promise<Job> {
-  // Before a long upload; the control plane, which might not take the job either, is asked here.
+  // Before a long upload, since the control plane might refuse the job, too.
   await requireFewUnfinished(jobs, caller)
   const { files, ...made } = await spool.begin(caller, announced)
   try {
@@ -77,19 +77,19 @@ async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string, 
   }
 }
 
-/** A mistake in what the client says of the import, be it in the query or in JSON. */
+/** A failure for an invalid option of the import, in the query or in JSON. */
 export function invalid (field: string, message: string, code?: string): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, message, code)] })
 }
 
-/** The type that a client names by the group's path or by its R4 name. @throws {Failure} VALIDATION_ERROR */
+/** The type for a group's path or an R4 name. @throws {Failure} VALIDATION_ERROR */
 export function typeNamed (name: unknown, field = 'resourceType'): string {
   const type = mappings.find(({ path }) => path === name)?.type ?? name
   if (typeof type === 'string' && isTenantType(type)) return type
   throw invalid(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
 }
 
-/** The sources that a client names. @throws {Failure} VALIDATION_ERROR */
+/** Validates the sources in a client's request. @throws {Failure} VALIDATION_ERROR */
 export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > maxSources) {
     throw invalid(name, `expected a list of 1 to ${maxSources} sources`)

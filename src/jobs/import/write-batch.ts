@@ -11,8 +11,8 @@ import { prepareAll, type Entry, type QuotaReservations } from './prepare-lines.
 import { toLineFailure } from './references.js'
 
 /**
- * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others
- * that can't be written without it stay for another time.
+ * Writes lines whose references are stored or among them. A line that can't be written ends with its error; lines that
+ * depend on it are left for a later batch.
  */
 export async function writeBatch (
   context: ImportContext,
@@ -48,7 +48,7 @@ export async function writeBatch (
   }
 }
 
-/** Takes from the month for each line; from the first one on for which nothing is left, no line is written. */
+/** Reserves monthly quota for each line; from the first line without quota on, lines are refused. */
 export function reserveQuota (
   context: ImportContext,
   lines: readonly IndexedLine[]
@@ -78,7 +78,7 @@ export function reserveQuota (
   return { reservations, refused: [] }
 }
 
-/** Lines of a circle together, each other one alone. */
+/** Groups the lines of a cycle, each other line separately. */
 function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[][] {
   const groups: T[][] = []
   let last: number | null = null
@@ -91,7 +91,7 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
   return groups
 }
 
-/** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
+/** The outcomes of a dry run: lines that would be written, and lines that refer to missing records. */
 async function check (context: ImportContext, entries: readonly Entry[]): Promise<readonly LineOutcome[]> {
   const { index } = context
   const others = index
@@ -131,14 +131,14 @@ interface Writing {
 }
 
 /**
- * How often lines are sent again when the datastore has errors with them and with no others, or somebody else writes
- * the same ones.
+ * Maximum number of attempts when the datastore has errors only with these lines, or another client changes the same
+ * records.
  */
 const maxTries = 3
 
 interface Attempt { readonly tries: number, readonly isPart: boolean }
 
-/** Writes entries in one transaction; when that is refused, in two, until the one at fault is alone. */
+/** Writes entries in one transaction; if it is refused, in two, until the entry at fault is alone. */
 async function write (
   writing: Writing,
   entries: readonly Entry[],
@@ -181,12 +181,12 @@ async function writeAgain (
     await write(writing, groups.slice(0, half).flat(), { tries: 1, isPart: true })
     return await write(writing, standing(context, groups.slice(half)), { tries: 1, isPart: true })
   }
-  // Made again of what is stored by then, since one is a change of it.
+  // It is prepared again from the record stored by then, since the line is a change of that record.
   if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.line.line, maxTries)) return
   note(entries.map(entry => refusedEnd(context, entry, failure)))
 }
 
-/** Those of the groups whose references are stored or among them; the others stay for another time. */
+/** The groups whose references are stored or among them; the others are left for a later batch. */
 function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[] {
   const open = new Set<number>()
   return index.together(() => groups.filter(group => {
@@ -203,7 +203,7 @@ function toOutcome (context: ImportContext, entry: Entry, failure: Failure | und
   return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(context, entry, failure)
 }
 
-/** Does what only reads, again and again while the datastore has errors. */
+/** Runs a function that only reads, and retries while the datastore has errors. */
 export async function withRetry<T> ({ signal }: ImportContext, pace: Throttle, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -7,8 +7,8 @@ import { Throttle } from './pace.js'
 import { writeBatch } from './write-batch.js'
 
 /**
- * Writes all lines that are not written, several transactions at a time, each line after those that it refers to. Those
- * that have their place in the order of writing are written while others are still read.
+ * Writes all lines that are not written, several transactions at a time, each line after those that it refers to. Lines
+ * with a position in the order of writing are written while others are still read.
  * @param reading reads lines and orders them, a part at a time
  */
 export async function writeLines (context: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
@@ -27,12 +27,12 @@ export async function writeLines (context: ImportContext, reading: AsyncGenerato
       context.signal.throwIfAborted()
       underWay.throwIfFailed()
       const chosen = batches.next()
-      // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that
-      // it is still kept when it is written.
+      // While lines are still read, a transaction waits until it is full; and no more lines are read than fill it, so
+      // that they are still cached when they are written.
       const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
       if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
       if (isReady) underWay.begin(batches.write(chosen.lines))
-      // Nothing is waited for, so that requests would have no turn.
+      // Without a wait here, other requests would not be served.
       if (isReady || (chosen !== undefined && chosen.blockedLines.length > 0)) await breathe()
       else if (underWay.size > 0) await underWay.one()
       else break
@@ -43,7 +43,7 @@ export async function writeLines (context: ImportContext, reading: AsyncGenerato
   }
 }
 
-/** Transactions of an import that are made ready or under way. */
+/** Transactions of an import that are in preparation or under way. */
 class Batches {
   readonly #context: ImportContext
   readonly #pace: Throttle
@@ -56,7 +56,8 @@ class Batches {
   }
 
   /**
-   * The next lines to write, after those were ended that refer to one which failed; undefined while there are enough.
+   * Ends the lines that refer to a failed one, and returns the next lines to write; undefined while enough transactions
+   * are under way.
    */
   next (): BatchSelection | undefined {
     if (this.#size >= this.#pace.begun) return undefined
@@ -84,8 +85,8 @@ class Batches {
 }
 
 /**
- * What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the
- * line.
+ * The failure of a line whose reference failed: the same failure when that is not about the line, such as an exhausted
+ * quota.
  */
 function failureOfDoomed (
   { index, seal }: ImportContext,
@@ -97,7 +98,7 @@ function failureOfDoomed (
   return new Failure('VALIDATION_ERROR', { message })
 }
 
-/** Tasks that are under way, of which the first one that failed ends all. */
+/** Running tasks; the first one that fails ends all. */
 class UnderWay {
   readonly #tasks = new Set<Promise<void>>()
   #error: { readonly error: unknown } | undefined
@@ -111,17 +112,17 @@ class UnderWay {
     this.#tasks.add(task)
   }
 
-  /** Waits until one has ended. */
+  /** Waits until one task has ended. */
   async one (): Promise<void> {
     await Promise.race(this.#tasks)
   }
 
-  /** @throws what the first one that failed threw */
+  /** @throws the error of the first task that failed */
   throwIfFailed (): void {
     if (this.#error !== undefined) throw this.#error.error
   }
 
-  /** Waits until all have ended, however they do. */
+  /** Waits until all tasks have ended, whether they succeed or fail. */
   async all (): Promise<void> {
     await Promise.all(this.#tasks)
   }

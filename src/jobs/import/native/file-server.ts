@@ -6,14 +6,14 @@ import { Failure } from '../../../envelope/failures.js'
 /** Files that one import of a datastore may fetch, by their types. */
 export type OfferedFiles = ReadonlyMap<string, () => Readable>
 
-/** What a datastore may fetch while one import lasts, and by what. */
+/** The files that a datastore may fetch during one import, and its credentials. */
 interface Offer {
   readonly files: ReadonlyArray<{ readonly type: string, readonly url: string }>
   /** User and password, with a colon between. */
   readonly credentials: string
-  /** Lets the datastore have the files; it is kept waiting until then. */
+  /** Lets the datastore fetch the files; its requests wait until then. */
   readonly open: () => void
-  /** From now on nothing is at these URLs. */
+  /** From now on these URLs return nothing. */
   readonly close: () => void
 }
 
@@ -23,14 +23,14 @@ const prefix = '/bulk-import'
 const secretBytes = 32
 
 /**
- * The lines that datastores fetch from this gateway: each import has URLs and credentials of its own, which lead to
- * nothing else and nowhere once it has ended.
+ * Serves the lines that datastores fetch from this gateway: each import has its own URLs and credentials, which give
+ * access to nothing else and are invalid after its end.
  */
 export class ImportFileServer {
   readonly #url: string
   readonly #open = new Map<string, Open>()
 
-  /** @param url where datastores reach this very gateway */
+  /** @param url the URL at which datastores reach this gateway instance */
   constructor (url: string) {
     this.#url = url
   }
@@ -55,7 +55,7 @@ export class ImportFileServer {
     }
   }
 
-  /** The file that a request may have; undefined for every other one, whatever is wrong with it. */
+  /** The file for a request; undefined when it may have none, for whatever reason. */
   async find ({
     token,
     name,
@@ -80,7 +80,7 @@ const digest = (text: string | Buffer): Buffer => createHash('sha256').update(te
 
 type WithLocation = FastifyRequest<{ Params: { token: string, name: string } }>
 
-/** `/bulk-import/<token>/<type>.ndjson`: outside of what takes a key, for datastores alone. */
+/** `/bulk-import/<token>/<type>.ndjson`: outside the routes that require a key, for datastores only. */
 export async function importFileRoute (scope: FastifyInstance, offers: ImportFileServer): Promise<void> {
   scope.get(`${prefix}/:token/:name`, { exposeHeadRoute: false }, async (request: WithLocation, reply) => {
     const { params, headers: { authorization } } = request

@@ -4,11 +4,11 @@ import type { OfferedFiles } from './file-server.js'
 
 const nameOf = (type: string): string => `native-${type}.ndjson`
 
-/** New lines that a datastore imports at once, checked and marked, in a file for each type. */
+/** New lines for one native import of a datastore, checked and tagged, in one file per type. */
 export class NativeBatch {
-  /** Their numbers. */
+  /** The numbers of the lines. */
   readonly lines: number[] = []
-  /** What their records take of the month. */
+  /** The monthly quota reserved for their records. */
   readonly reservations: QuotaReservation[] = []
   readonly #files: JobFiles
   readonly #writers = new Map<string, FileWriter>()
@@ -18,7 +18,7 @@ export class NativeBatch {
     this.#files = files
   }
 
-  /** What was written, in bytes. */
+  /** The size of all files, in bytes. */
   get bytes (): number {
     return this.#bytes
   }
@@ -37,17 +37,17 @@ export class NativeBatch {
     if (line.reservation !== undefined) this.reservations.push(line.reservation)
   }
 
-  /** The files, once everything is in them. */
+  /** The files, after all lines were flushed to them. */
   async isComplete (): Promise<OfferedFiles> {
     for (const writer of this.#writers.values()) await writer.flush()
     return new Map([...this.#writers.keys()].map(type => [type, () => this.#files.read(nameOf(type))]))
   }
 
-  /** Gives back what no record took, and deletes the files unless somebody else may have the job by now. */
+  /** Refunds the unused reservations, and deletes the files unless another gateway may have the job by now. */
   async clear ({ isOurs }: { readonly isOurs: boolean }): Promise<void> {
     for (const reservation of this.reservations.splice(0)) reservation.refund()
     for (const [type, writer] of this.#writers) {
-      // Nobody reads the file any more, so that an error of it does not matter.
+      // The file is not read any more, so its errors do not matter.
       await writer.close().catch(() => {})
       if (isOurs) await this.#files.remove(nameOf(type))
     }

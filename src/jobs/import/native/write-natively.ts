@@ -9,42 +9,42 @@ import { withRetry, reserveQuota, writeBatch } from '../write-batch.js'
 import type { ImportFileServer } from './file-server.js'
 import { NativeBatch } from './portion.js'
 
-/** What the native import of a datastore takes. */
+/** The parts that the native import of a datastore needs. */
 export interface NativeParts {
   readonly store: NativeImport
   readonly offers: ImportFileServer
   readonly bounds?: NativeBounds
 }
 
-/** Lines that are handed over at once: with fewer, transactions are done sooner. */
+/** Minimum and maximum number of lines in one native import: for fewer, transactions are faster. */
 interface NativeBounds { readonly min: number, readonly max: number }
 
 const usualBounds: NativeBounds = { min: 1_000, max: 50_000 }
 const maxBytes = 256 * 1024 * 1024
-/** A longer line goes alone, since HAPI holds many at a time. */
+/** A longer line is written separately, since HAPI holds many in memory at a time. */
 const maxLine = 262_144
-/** Lines that are looked at together. */
+/** Lines that are processed together. */
 const together = 200
 
 /**
- * The file of a job with the status URL of the native import that was begun last. Jobs that began under an older
- * version have it under this name.
+ * The file of a job with the status URL of the last native import that was started. Jobs of an older version have it
+ * under this name.
  */
 const begunFile = 'own-begun'
 
 const minPauseMs = 100
 const maxPauseMs = 10_000
 /**
- * A datastore is asked once more when its import has taken a twentieth longer; so long, and it is not waited for any
- * more.
+ * The pause before the next status request, as a share of the time that the import has taken; and the time after which
+ * the gateway stops waiting.
  */
 const partOfTheTime = 1 / 20
 const maxMs = 2 * 3_600_000
 
 /**
- * Has the datastore import new lines by itself, those first that refer to no other, then those that refer to them. Each
- * portion is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles,
- * long lines and small rests. So a line's result never rests on what the datastore says of its import.
+ * Lets the datastore import new lines natively, first those without references, then those that refer to them. Each
+ * batch is read back by the ids of its records: missing ones are written with transactions, as are changes, cycles,
+ * long lines and small remainders. So a line's result never depends on what the datastore reports of its import.
  */
 export async function writeNatively (context: ImportContext, parts: NativeParts): Promise<void> {
   if (context.request.dryRun) return
@@ -65,10 +65,10 @@ class NativeRun {
     this.#bounds = parts.bounds ?? usualBounds
   }
 
-  /** Waits for what an earlier run began; its files are nowhere now, so what was not fetched then never is. */
+  /** Waits for the native import of an earlier run. Its files are no longer served, so the rest is never fetched. */
   async takeUp (): Promise<void> {
     const { work: { files } } = this.#context
-    // Not noted whole: then nothing was offered yet either.
+    // The file is incomplete: then no lines were offered yet, either.
     if (!await files.size(begunFile)) return
     const { job } = await json(files.read(begunFile)) as { readonly job: string }
     await this.#ended(job)
@@ -76,7 +76,7 @@ class NativeRun {
     await files.remove(begunFile)
   }
 
-  /** @returns false when there is too little left to hand over, or the datastore takes nothing */
+  /** @returns false when too few lines are left, or the datastore refuses the import */
   async next (): Promise<boolean> {
     const { index, signal, work: { files } } = this.#context
     if (!await this.#areEnough()) return false
@@ -101,7 +101,7 @@ class NativeRun {
     return false
   }
 
-  /** Lines that can be handed over, in parts; between two of them everybody else has a turn. */
+  /** Lines that can be handed over, in parts; other requests are served between two parts. */
   async * #ready (max: number): AsyncGenerator<readonly IndexedLine[]> {
     const { index, signal } = this.#context
     for (let after: number | undefined = 0; after !== undefined;) {
@@ -122,7 +122,7 @@ class NativeRun {
     }
   }
 
-  /** Adds the lines that are new to the portion; the others are written at once. */
+  /** Adds the new lines to the batch; the others are written immediately. */
   async #sort (lines: readonly IndexedLine[], chunk: NativeBatch): Promise<void> {
     const context = this.#context
     const { reservations, refused } = reserveQuota(context, lines)
@@ -157,7 +157,7 @@ class NativeRun {
     if (others.length > 0) await writeBatch(context, others, this.#pace)
   }
 
-  /** What is to be stored of new lines, by their numbers; of those that can't be, nothing. */
+  /** The texts to store of new lines, by line number; refused lines have none. */
   async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
     const refused = await withRetry(this.#context, this.#pace, () =>
       this.#context.store.refused(entries.map(({ record }) => record))
@@ -166,8 +166,8 @@ class NativeRun {
   }
 
   /**
-   * Hands a portion over, and waits for its end. Before the datastore can have a byte of it, it is noted where it tells
-   * of its import and which lines are in it: whoever takes the job up later knows both.
+   * Hands a batch over, and waits for its end. Before the datastore can fetch a byte, the job's files and index hold
+   * the status URL and the lines of the batch, so that a gateway that resumes the job knows both.
    */
   async #handOver (chunk: NativeBatch): Promise<boolean> {
     const { index } = this.#context
@@ -212,8 +212,8 @@ class NativeRun {
   }
 
   /**
-   * Looks which of the lines that were handed over are stored, and writes the others. @param reservations what their
-   * records took of the month
+   * Checks which of the lines that were handed over are stored, and writes the others.
+   * @param reservations the monthly quota reserved for their records
    */
   async #readBack (reservations: RecordReservations): Promise<void> {
     const { index, signal, quota } = this.#context
