@@ -12,10 +12,13 @@ import type { Spool } from './storage/files.js'
 import { jobOf } from './job-routes.js'
 import { filesOf } from './present-job.js'
 
-/** Newline-delimited JSON: of FHIR (http://hl7.org/fhir/uv/bulkdata/), and by the names that are used for others. */
+/**
+ * The media types of newline-delimited JSON: that of FHIR (http://hl7.org/fhir/uv/bulkdata/), and the common ones for
+ * other content.
+ */
 export const ndjsonTypes = ['application/fhir+ndjson', 'application/x-ndjson', 'application/ndjson'] as const
 
-/** What downloads need. */
+/** The parts that downloads need. */
 export interface DownloadsOptions {
   readonly jobs: Pick<Jobs, 'find'>
   readonly spool: Pick<Spool, 'of' | 'storeId'>
@@ -23,12 +26,12 @@ export interface DownloadsOptions {
 
 type WithName = FastifyRequest<{ Params: { id: string, name: string } }>
 
-/** `/v1/bulk/jobs/<id>/files/<name>`: the files that a completed job lists, to its owner. */
+/** `/v1/bulk/jobs/<id>/files/<name>`: serves the files that a completed job lists to its owner. */
 export async function downloads (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
     method: ['GET', 'HEAD'],
     url: '/bulk/jobs/:id/files/:name',
-    // A HEAD that is made of the GET would read the whole file.
+    // A HEAD derived from the GET would read the full file.
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
     handler: async (request: WithName, reply) => {
@@ -46,7 +49,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
   })
 }
 
-/** @throws {Failure} BACKEND_UNAVAILABLE where the files are at another gateway */
+/** @throws {Failure} BACKEND_UNAVAILABLE if the files are at another gateway */
 export function requireLocalFile ({ storeId }: Pick<Job, 'storeId'>, spool: Pick<Spool, 'storeId'>): void {
   if (storeId === spool.storeId) return
   throw new Failure('BACKEND_UNAVAILABLE', {
@@ -67,7 +70,7 @@ function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyRe
   const { request } = reply
   const { bytes, name } = file
   const isZipped = request.headers.range === undefined && request.accepts().encoding(['gzip', 'identity']) === 'gzip'
-  // It is never changed; compressed, it is other bytes.
+  // The file never changes; compressed, it has other bytes.
   const version = `${createHash('sha256').update(`${job.id} ${name} ${bytes}`).digest('hex').slice(0, 32)}${isZipped ? '-gzip' : ''}`
   reply.headers({
     etag: `"${version}"`,
@@ -108,7 +111,7 @@ const ofFile = [
   'content-length'
 ] as const
 
-/** A file that can't be read is answered with an error, of which nothing holds that was said of the file. */
+/** Removes the headers that describe the file if it can't be read, since the response is then an error. */
 export function fileFor (reply: FastifyReply, file: Readable): Readable {
   return file.once('error', error => {
     if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download was cut off')
@@ -120,13 +123,13 @@ export function fileFor (reply: FastifyReply, file: Readable): Readable {
 }
 
 function sendZipped (reply: FastifyReply, file: Readable): FastifyReply {
-  // Errors of either reach the reply, which breaks off, so that half a file never looks like a whole one.
+  // Errors of either reach the reply, which is then aborted, so that half a file never looks complete.
   return reply.header('content-encoding', 'gzip').send(pipeline(file, createGzip(), () => {}))
 }
 
 /**
- * The part that a client requests, RFC 9110, section 14; undefined is the whole. Several parts at once, and a part of a
- * file that is no longer the one meant, are answered with the whole.
+ * The byte range that a client requests, RFC 9110, section 14; undefined for the full file, which is also the response
+ * to several ranges, and to a range of another version of the file.
  * @throws {Failure} RANGE_NOT_SATISFIABLE
  */
 function rangeOf (

@@ -4,8 +4,8 @@ import { Failure } from '../envelope/failures.js'
 import type { Job, JobChange } from './model/job.js'
 
 /**
- * What identifies a file's content at one moment. Kept outside of the file, it detects one that was cut, or put back as
- * it was before.
+ * Identifies a file's content at a point in time. Stored outside of the file, it detects a file that was truncated, or
+ * replaced by an earlier version.
  */
 export interface FileState {
   readonly bytes: number
@@ -13,69 +13,76 @@ export interface FileState {
   readonly mark: string
 }
 
-/** The state at this moment of a file that is being written. */
+/** The current state of a file that is being written. */
 export function stateOf ({ bytes, mark }: FileState): FileState {
   return { bytes, mark }
 }
 
 /** A part of a file. */
 export interface ReadRange {
-  /** The first byte; 0 unless told. */
+  /** The offset of the first byte; 0 by default. */
   readonly start?: number
-  /** Before which the last one is. A file that does not reach so far is an error; unless told, all that is there. */
+  /** The offset after the last byte. A shorter file is an error; by default, reading ends with the file. */
   readonly end?: number
-  /** The file that is meant, as it was when this was noted; any that was flushed unless told. */
+  /** The recorded state of the file to read; by default, any flushed state. */
   readonly state?: FileState
 }
 
 /**
- * The files of one job, encrypted and sealed: what the gateway did not write is an error when it is read. Names are
- * words that are safe in a path.
+ * The files of one job, encrypted and authenticated: reading fails for content that the gateway did not write. Names
+ * must be safe in a path.
  */
 export interface JobFiles {
   /**
-   * Opens a file to write on from a place, which cuts off what is behind it; 0 begins again. With its mark, only as it
-   * was then.
+   * Opens a file to write from an offset, and cuts off everything after it; 0 starts the file again. With a mark, the
+   * file must be in that state.
    */
   write: (name: string, from?: number, mark?: string) => Promise<FileWriter>
-  /** All of it, or a part. What was flushed can be read. */
+  /** Reads a file, or a range of it. Flushed content can be read. */
   read: (name: string, range?: ReadRange) => Readable
-  /** In bytes, as far as they are there, which reading proves; undefined where there is no such file. */
-  size: (name: string) => Promise<number | undefined>
   /**
-   * Where a database of the job may be. It is not encrypted, so nothing that says anything of a person may be in it.
+   * The size of a file's readable content in bytes, which only reading authenticates; undefined if there is no file.
    */
+  size: (name: string) => Promise<number | undefined>
+  /** The path for a database of the job. It is not encrypted, so it must not contain personal data. */
   path: (name: string) => string
   /**
-   * Looks whether such a database may grow. @throws {Failure} BACKEND_UNAVAILABLE when too little is left of the disk
+   * Checks whether such a database may grow.
+   * @throws {Failure} BACKEND_UNAVAILABLE when too little disk space is left, RATE_LIMITED when the owner's files are
+   * too large
    */
   requireRoom: () => Promise<void>
-  /** Deletes one. */
+  /** Deletes a file. */
   remove: (name: string) => Promise<void>
 }
 
-/** Writes to one file, in order. Its state counts what was written, the place that was begun at included. */
+/**
+ * Writes to one file, in order. Its state counts all content, including that before the offset at which it was opened.
+ */
 export interface FileWriter extends FileState {
   /** Resolves when more may be written. */
   write: (bytes: Uint8Array) => Promise<void>
-  /** Resolves when everything is on the disk. */
+  /** Resolves when everything is on disk. */
   flush: () => Promise<void>
   close: () => Promise<void>
 }
 
-/** What whoever does a job's work is given. */
+/** What a handler receives to run a job. */
 export interface JobContext {
-  /** As it stood when it was taken: with the checkpoint that an earlier run left. */
+  /** The job when it was claimed, with the checkpoint of an earlier run. */
   readonly job: Job
   readonly files: JobFiles
-  /** Leave at once, and leave everything in a state to go on from. The reason is a {@link JobInterrupted}. */
+  /** When aborted, stop immediately in a state that can be resumed. The reason is a {@link JobInterrupted}. */
   readonly signal: AbortSignal
-  /** Notes what was done; of work that nobody wants any more how far it came. @throws when the work is to be left */
+  /** Saves a change; for a cancelled job, its final progress. @throws when the work has to stop */
   readonly save: (change: Omit<JobChange, 'end'>) => Promise<void>
   readonly log: FastifyBaseLogger
 }
 
-/** Work is left before its end: nobody wants it any more, somebody else has it, or the gateway stops. */
+/**
+ * Work on a job stops before its end: the job was cancelled, its key was revoked, another gateway has it, or this
+ * gateway stops.
+ */
 export class JobInterrupted extends Error {
   constructor (readonly why: 'cancelled' | 'revoked' | 'lost' | 'stopping') {
     super(`work on the job stopped: ${why}`)
@@ -83,17 +90,17 @@ export class JobInterrupted extends Error {
   }
 }
 
-/** Whether work is left because nobody wants it any more. */
+/** Whether the work stops because the job was cancelled or its key was revoked. */
 export function isCancelled ({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof JobInterrupted && ['cancelled', 'revoked'].includes(reason.why)
 }
 
-/** A failure that no retry mends: it ends the job, whoever is to blame. */
+/** A failure that no retry can fix: it ends the job, whatever its cause. */
 export class PermanentFailure extends Failure {}
 
 /**
- * Does a job from where it stands to its end. It may be begun any number of times. A Failure of the client's (4xx) ends
- * the job as failed; an error of a datastore (5xx) lets it be taken up again later, unless it is a {@link
- * PermanentFailure}.
+ * Runs a job from its checkpoint to its end. It may be started any number of times. A Failure caused by the client
+ * (4xx) ends the job as failed; after an error of a datastore (5xx) the job is retried later, unless it is a
+ * {@link PermanentFailure}.
  */
 export type JobHandler = (work: JobContext) => Promise<void>

@@ -6,7 +6,7 @@ import { requireScope, type Effect } from '../keys/scopes.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
 
-/** What the routes of the jobs need. */
+/** The options of the routes. */
 interface JobRoutesOptions {
   readonly jobs: Pick<Jobs, 'find' | 'list' | 'cancel'>
   /** The gateway's own URL, before `/v1`. */
@@ -19,10 +19,10 @@ type WithId = FastifyRequest<{ Params: { id: string } }>
 const defaultCount = 20
 const maxCount = 100
 
-/** What the key of a job must be able to do: whoever may start one may end it. */
+/** The scope needed to end a job: the same as to start it. */
 const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
 
-/** `/v1/bulk/jobs`: the caller's own jobs of its mode. Another one's is one that never was. */
+/** `/v1/bulk/jobs`: the jobs of the caller's organization and mode. Other jobs are reported as missing. */
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
   const present = (job: Job) => presentJob(job, { url, now: now() })
   scope.get('/bulk/jobs', quotaExempt, async request => {
@@ -86,7 +86,7 @@ function readCount (text = String(defaultCount)): number {
   return count
 }
 
-/** A place in the caller's own list: it shows no more to whoever makes one up. */
+/** A position in the caller's own list: a forged cursor reveals no other jobs. */
 function cursorOf ({ id, createdAt }: Job): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }

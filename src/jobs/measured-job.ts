@@ -6,8 +6,8 @@ import { PermanentFailure, type JobHandler } from './job-context.js'
 type JobReporters = Pick<Measurements, 'workEnded' | 'recordsDone'>
 
 /**
- * The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the
- * work up again.
+ * Wraps a handler with metrics of its outcome and its records. A record is counted once, even if another run resumes
+ * the job.
  */
 export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: JobReporters): JobHandler {
   return async work => {

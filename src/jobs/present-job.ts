@@ -1,6 +1,6 @@
 import type { Job, JobFile, LineError } from './model/job.js'
 
-/** A job as its client reads it; times are ISO 8601. */
+/** A job as the client receives it; times are ISO 8601. */
 interface PresentedJob {
   readonly id: string
   readonly type: Job['request']['kind']
@@ -9,15 +9,15 @@ interface PresentedJob {
   readonly totalRecords?: number
   readonly processedRecords: number
   readonly failedRecords: number
-  /** Since the job was first worked on; absent until a record is done. */
+  /** The average since the job was started; absent until a record is done. */
   readonly recordsPerSecond?: number
-  /** By that rate; absent where it can't be told. */
+  /** Estimated from that rate; absent when unknown. */
   readonly secondsLeft?: number
   /** The results of an import; the file of an export that has only one. */
   readonly downloadUrl?: string
   readonly files: ReadonlyArray<Pick<JobFile, 'resourceType' | 'count'> & { readonly url: string }>
   readonly errors: readonly LineError[]
-  /** Why the job as a whole failed. */
+  /** Why the job failed. */
   readonly failure?: Job['failure']
   readonly createdAt: string
   readonly startedAt?: string
@@ -26,7 +26,9 @@ interface PresentedJob {
   readonly expiresAt: string
 }
 
-/** The job as the contract has it, with what can be told of its speed; `url` is the gateway's own, before `/v1`. */
+/**
+ * Builds the API's representation of a job, with an estimate of its speed; `url` is the gateway's own, before `/v1`.
+ */
 export function presentJob (job: Job, { url, now }: { readonly url: string, readonly now: Date }): PresentedJob {
   const {
     id,
@@ -66,7 +68,9 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
   }
 }
 
-/** The files that a client may fetch: none before the job is completed, for what is in them was not all checked. */
+/**
+ * The files that a client may fetch: none before the job is completed, since their content is not checked completely.
+ */
 export function filesOf ({ status, files }: Job): readonly JobFile[] {
   return status === 'completed' ? files : []
 }
@@ -77,7 +81,7 @@ function speedOf (
 ): Pick<PresentedJob, 'recordsPerSecond' | 'secondsLeft'> {
   if (startedAt === undefined || processed === 0) return {}
   const end = completedAt === undefined ? now.getTime() : Date.parse(completedAt)
-  // Two clocks: the control plane's and ours.
+  // The times are by two clocks, the control plane's and ours.
   const seconds = Math.max(0.001, (end - Date.parse(startedAt)) / 1_000)
   const rate = processed / seconds
   const isUnderWay = status === 'processing' && total !== undefined

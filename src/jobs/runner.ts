@@ -6,61 +6,61 @@ import { RunningJob, type RunningJobParts } from './running-job.js'
 import type { Spool } from './storage/files.js'
 import type { JobHandler } from './job-context.js'
 
-/** What a runner joins together. */
+/** The parts of a runner. */
 export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'doJob' | 'leaseMs'> {
   readonly jobs: Pick<Jobs, 'claim' | 'save' | 'release'>
   readonly spool: Pick<Spool, 'of' | 'deleteBut' | 'storeId'>
-  /** Who does the jobs of each kind. */
+  /** The handlers by kind of job. */
   readonly doJob: Readonly<Record<JobKind, JobHandler>>
   /** The name of this gateway, for people to read. */
   readonly gateway: string
   readonly jobsAtOnce: number
   readonly jobsPerOrganization: number
-  /** How long a job stays with a gateway of which nothing is heard. */
+  /** How long a lease lasts without renewal, in milliseconds. */
   readonly leaseMs?: number
-  /** How often to look for jobs that were created elsewhere. */
+  /** How often to look for jobs that were created elsewhere, in milliseconds. */
   readonly lookMs?: number
 }
 
 const maxPauseMs = 30_000
 
-/** How long work may take to leave when the gateway stops. */
+/** How long jobs may take to stop when the gateway stops. */
 const leavingMs = 10_000
 
-/** Works on the jobs of its spool, a few at a time, until it is closed. */
+/** Runs the jobs of its spool, a few at a time, until it is closed. */
 export class JobRunner {
   readonly #parts: Required<RunnerParts>
   readonly #running = new Map<string, RunningJob>()
   readonly #loop: BackgroundTask
   #failures = 0
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor (parts: RunnerParts) {
     this.#parts = { leaseMs: 30_000, lookMs: 2_000, ...parts }
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
-  /** How many jobs are worked on now. */
+  /** The number of running jobs. */
   get running (): number {
     return this.#running.size
   }
 
-  /** How often requesting a job failed since it last succeeded. */
+  /** The number of failed attempts to claim a job since the last success. */
   get failures (): number {
     return this.#failures
   }
 
-  /** Says that there is a new job. */
+  /** Notifies the runner of a new job. */
   wake (): void {
     this.#loop.wake()
   }
 
-  /** Says that a job may have been cancelled. */
+  /** Notifies the runner that a job may have been cancelled. */
   look (jobId: string): void {
     this.#running.get(jobId)?.look()
   }
 
-  /** Lets go of all jobs, so that another gateway takes them at once. */
+  /** Releases all jobs, so that other gateways can claim them immediately. */
   async close (): Promise<void> {
     await this.#loop.stop()
     const left = [...this.#running.values()]
@@ -99,7 +99,7 @@ export class JobRunner {
     const running = new RunningJob(claimed, { ...this.#parts, doJob: doJob[job.request.kind] }, requestedAt)
     this.#running.set(job.id, running)
     running.done.then(() => {
-      // A job that was lost may have come back.
+      // A lost job may have been claimed again.
       if (this.#running.get(job.id) === running) this.#running.delete(job.id)
       this.#loop.wake()
     })

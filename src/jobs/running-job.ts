@@ -9,12 +9,12 @@ import type { Spool } from './storage/files.js'
 import { deleteLeftovers } from './delete-leftovers.js'
 import { PermanentFailure, isCancelled, JobInterrupted, type JobHandler } from './job-context.js'
 
-/** What the work on one job needs. */
+/** The parts needed to run one job. */
 export interface RunningJobParts {
   readonly jobs: Pick<Jobs, 'save' | 'release'>
   readonly spool: Pick<Spool, 'of' | 'deleteBut'>
   readonly doJob: JobHandler
-  /** Whether a key was revoked since. */
+  /** Whether a key has been revoked. */
   readonly isRevoked: (keyId: string) => boolean
   readonly leaseMs: number
   readonly log: FastifyBaseLogger
@@ -22,15 +22,15 @@ export interface RunningJobParts {
 
 const pauses = { firstMs: 5_000, maxMs: 600_000 }
 
-/** Without coming on in between; with the pauses it takes more than two hours. */
+/** Maximum number of failures without progress; with the pauses they take more than two hours. */
 const maxFailures = 20
 
 const retryMs = 1_000
 
-/** More than a lease lasts: a change that is refused while the lease is renewed will be refused for ever. */
+/** Longer than a lease lasts: a change that is refused while the lease is renewed will always be refused. */
 const maxTries = 60
 
-/** Works on one job: renews its lease meanwhile, and notes in the job how it ended. */
+/** Runs one job: renews its lease meanwhile, and stores the outcome in the job. */
 export class RunningJob {
   readonly #claimed: ClaimedJob
   readonly #parts: RunningJobParts
@@ -42,10 +42,10 @@ export class RunningJob {
   #heldUntil: number
   #deadline: NodeJS.Timeout
 
-  /** Resolves when the job was let go of; never throws. */
+  /** Resolves when the job was released; never rejects. */
   readonly done: Promise<void>
 
-  /** Starts at once. `claimedAt` is when it was requested, by the engine's clock. */
+  /** Starts immediately. `claimedAt` is when the claim was requested, by the monotonic clock. */
   constructor (claimed: ClaimedJob, parts: RunningJobParts, claimedAt: number) {
     this.#claimed = claimed
     this.#parts = parts
@@ -54,18 +54,18 @@ export class RunningJob {
     this.#heldUntil = claimedAt
     this.#deadline = setTimeout(() => {})
     this.#hold(claimedAt)
-    // First, since it looks at once whether the key is still good.
+    // First, since it checks immediately whether the key is revoked.
     this.#renewal = new BackgroundTask(() => this.#renew())
     this.done = this.#run()
     this.done.then(() => this.#renewal.stop())
   }
 
-  /** Learns at once whether the job is still wanted. */
+  /** Checks immediately whether the job was cancelled. */
   look (): void {
     this.#renewal.wake()
   }
 
-  /** Lets the job go on elsewhere. */
+  /** Stops the work, so that the job can continue elsewhere. */
   stop (): void {
     this.#leave('stopping')
   }
@@ -87,7 +87,7 @@ export class RunningJob {
   async #work (): Promise<void> {
     const { job } = this.#claimed
     const { doJob, spool } = this.#parts
-    // One that takes the process with it each time never comes to tell of its error.
+    // A job that crashes the process each time never reports an error.
     if (this.#failures >= maxFailures) throw new Failure('INTERNAL_ERROR')
     const { signal } = this.#leaving
     signal.throwIfAborted()
@@ -101,11 +101,11 @@ export class RunningJob {
     signal.throwIfAborted()
   }
 
-  /** Through an absence of the control plane, for as long as the lease lasts. */
+  /** Retries while the control plane is unavailable, for as long as the lease lasts. */
   async #save (change: JobChange): Promise<void> {
     const { signal } = this.#leaving
     const { jobs, leaseMs } = this.#parts
-    // How far it came is told of a job all the same, once its work is left.
+    // The final progress of a cancelled job is saved all the same.
     if (isCancelled(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
@@ -122,14 +122,14 @@ export class RunningJob {
     const { jobs, leaseMs } = this.#parts
     const requestedAt = performance.now()
     const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
-    // As the store has it.
+    // The job store resets its count of failures in the same cases.
     if (change.progress !== undefined || change.checkpoint !== undefined) this.#failures = 0
     if (saved === 'going on') return this.#hold(requestedAt)
     this.#leave(saved)
     this.#leaving.signal.throwIfAborted()
   }
 
-  /** @returns when to do it again */
+  /** @returns how long to wait before the next renewal, in milliseconds */
   async #renew (): Promise<number> {
     const { isRevoked, leaseMs } = this.#parts
     if (isRevoked(this.#claimed.job.owner.keyId)) this.#leave('revoked')
@@ -138,7 +138,8 @@ export class RunningJob {
   }
 
   /**
-   * Counts from when it was requested, and less than the lease, so that this worker is gone before another one comes.
+   * The time counts from the request, and is shorter than the lease, so that this worker stops before another one
+   * claims the job.
    */
   #hold (since: number): void {
     this.#heldUntil = since + this.#parts.leaseMs * 0.8
@@ -146,7 +147,10 @@ export class RunningJob {
     this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now()).unref()
   }
 
-  /** A process that was stopped for a while goes on in the middle of what it did. */
+  /**
+   * A process that was suspended for a while resumes in the middle of its work, when it may not hold the lease any
+   * more.
+   */
   #requireHeld (): void {
     if (performance.now() > this.#heldUntil) this.#leave('lost')
     this.#leaving.signal.throwIfAborted()
@@ -155,7 +159,7 @@ export class RunningJob {
   #leave (why: JobInterrupted['why']): void {
     this.#left ??= why
     this.#leaving.abort(new JobInterrupted(this.#left))
-    // Work that does not leave keeps no job; not at once, for the first look comes before there is a renewal to stop.
+    // Work that does not stop must not retain the job. Deferred, since the first renewal runs before #renewal is set.
     queueMicrotask(() => { this.#renewal.stop().catch(() => {}) })
   }
 

@@ -3,13 +3,13 @@ import type { Spool } from '../storage/files.js'
 import { requireFewUnfinished } from '../model/unfinished-jobs.js'
 import { sealedRequest } from './sealed-request.js'
 
-/** Where exports are begun. */
+/** The parts needed to start exports. */
 export interface ExportStart {
   readonly jobs: Pick<Jobs, 'create' | 'list'>
   readonly spool: Pick<Spool, 'begin' | 'delete'>
 }
 
-/** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
+/** Creates the job of an export. Any gateway that can reach its files may run it. */
 export async function beginExport (
   { jobs, spool }: ExportStart,
   owner: JobOwner,

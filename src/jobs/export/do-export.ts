@@ -11,18 +11,21 @@ import { lineFormats } from './line-format.js'
 import { Output } from './output.js'
 import { fullRequest } from './sealed-request.js'
 
-/** What exports are done with. */
+/** The parts that exports need. */
 export interface ExportParts {
-  /** The datastore of whoever started the job, seen through the guard. */
+  /** The job owner's datastore, behind the tenant guard. */
   readonly exportFor: (job: Job, log: FastifyBaseLogger) => GuardedExport
   readonly mappings: readonly Mapping[]
-  /** How often it is noted how far an export is. */
+  /** How often the progress of an export is saved, in milliseconds. */
   readonly saveEveryMs?: number
 }
 
 const usualSaveEveryMs = 1_000
 
-/** Exports records into a file for each type. What was written and saved is not requested again. */
+/**
+ * The handler of exports: writes records to one file per type. Records that were written and saved are not requested
+ * again.
+ */
 export function runExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): JobHandler {
   return async work => {
     const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
@@ -55,7 +58,7 @@ async function opened (work: JobContext, given: Omit<RunParts, 'output' | 'reque
   return new Run(work, { ...parts, output: new Output(files, []) })
 }
 
-/** One run of an export: from where it stands until its end, or until it must leave. */
+/** One run of an export: from its checkpoint until its end, or until it is interrupted. */
 class Run {
   readonly output: Output
   readonly #work: JobContext
@@ -120,7 +123,7 @@ class Run {
     return { checkpoint: { position: this.#position!, written: this.output.written } }
   }
 
-  /** @returns what the work ends with */
+  /** @returns the error with which the job ends */
   async leaving (error: unknown): Promise<unknown> {
     const { signal, log } = this.#work
     if (isCancelled(signal)) {

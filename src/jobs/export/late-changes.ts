@@ -1,11 +1,11 @@
 import type { Output } from './output.js'
 
-/** Characters that gather, since it takes a look through a whole file to write them. */
+/** Characters that are collected before a write, since each write searches a full file. */
 const gathered = 4_194_304
 
 /**
- * Records that were changed while the export went on, of one type. One whose earlier version is in the file already
- * stays unchanged there, so that no record is in an export twice; a later export by `_since` has the change.
+ * Records of one type that changed during the export. A record whose earlier version is in the file already stays
+ * unchanged there, so that no record is in an export twice; a later export with `_since` has the change.
  */
 export class LateChanges {
   type: string | undefined

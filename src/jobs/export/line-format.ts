@@ -5,10 +5,10 @@ import type { Mapping } from '../../mappings/core/mapping.js'
 import type { Line } from '../../tenant-guard/export/position.js'
 import { subsetOf } from './subset.js'
 
-/** How a line of one type is written. */
+/** Formats a line of one type. */
 type LineForm = (line: Line) => string
 
-/** The form of each type's lines: as stored, a part of that, or the simple form. */
+/** Returns the format of each type's lines: the stored resource, a subset of its elements, or the simple form. */
 export function lineFormats (
   { format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>,
   mappings: readonly Mapping[]

@@ -1,20 +1,20 @@
 import type { JobFile, Progress } from '../model/job.js'
 import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
 
-/** What was written of one type. */
+/** The records of one type that were written. */
 export type Written = Required<Omit<JobFile, 'name'>>
 
 const nameOf = (type: string): string => `${type}.ndjson`
 
 interface Open { readonly type: string, readonly writer: FileWriter }
 
-/** The files of an export, one a type, in the order in which they were begun. */
+/** The files of an export, one per type, in the order in which they were started. */
 export class Output {
   readonly #files: JobFiles
   readonly #written: Map<string, Written>
   #open: Open | undefined
 
-  /** @param written what an earlier run wrote; what is behind it in the files is cut off */
+  /** @param written the records that an earlier run wrote; anything after them in the files is cut off */
   constructor (files: JobFiles, written: readonly Written[]) {
     this.#files = files
     this.#written = new Map(written.map(each => [each.resourceType, each]))
@@ -32,7 +32,7 @@ export class Output {
     return { processed: this.written.reduce((sum, { count }) => sum + count, 0) }
   }
 
-  /** Whether the files hold what they were told to hold. */
+  /** Whether the files have at least the size recorded for them. */
   async isThere (): Promise<boolean> {
     const sizes = await Promise.all(
       this.written.map(
@@ -54,7 +54,7 @@ export class Output {
     })
   }
 
-  /** Which of these ids the file of a type has already. */
+  /** The ids among these that the file of a type already contains. */
   async idsAmong (type: string, ids: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     const written = this.#written.get(type)
     const found = new Set<string>()
@@ -69,7 +69,7 @@ export class Output {
     return found
   }
 
-  /** Resolves when everything is on the disk. */
+  /** Resolves when everything is on disk. */
   async flush (): Promise<void> {
     await this.#open?.writer.flush()
   }
@@ -80,7 +80,7 @@ export class Output {
     await open?.writer.close()
   }
 
-  /** Deletes what was written. */
+  /** Deletes all files. */
   async clear (): Promise<void> {
     await this.close()
     for (const type of this.#written.keys()) await this.#files.remove(nameOf(type))
@@ -96,7 +96,7 @@ export class Output {
   }
 }
 
-/** The lines of NDJSON that was written here, as many at a time as are there. */
+/** The lines of NDJSON that an export wrote, one chunk's lines at a time. */
 async function * ndjsonChunks (bytes: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
   let begun: Buffer[] = []
   for await (const chunk of bytes) {

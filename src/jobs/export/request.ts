@@ -10,8 +10,8 @@ type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'>
 const fields = ['resourceTypes', 'since', 'format']
 
 /**
- * What the body of `POST /v1/bulk/export` requests.
- * @throws {Failure} VALIDATION_ERROR with every failing field
+ * Parses the body of `POST /v1/bulk/export`.
+ * @throws {Failure} VALIDATION_ERROR with every failing field; BAD_REQUEST for a body that is no object
  */
 export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): ExportInput {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -41,7 +41,10 @@ export function parseExportRequest (body: unknown, mappings: readonly Mapping[])
   }
 }
 
-/** Types of R4 by their names there or here, `Patient` or `patients`; undefined where a name is none. */
+/**
+ * R4 types by their R4 name or the path of their group, `Patient` or `patients`; undefined for an unknown name, or if
+ * there is no list.
+ */
 function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
   if (!Array.isArray(named) || named.length === 0) return undefined
   const byPath = new Map<unknown, string>(mappings.map(({ path, type }) => [path, type]))
@@ -61,7 +64,7 @@ function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly 
 
 const dayPattern = '2026-03-14'.length
 
-/** Not of a month or a year. */
+/** Partial dates, a month or a year, are not accepted. */
 const isTime = (since: unknown): boolean =>
   typeof since === 'string' && since.length >= dayPattern && formats['fhir-dateTime'](since)
 

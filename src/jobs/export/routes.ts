@@ -5,14 +5,14 @@ import type { Mapping } from '../../mappings/core/mapping.js'
 import { parseExportRequest } from './request.js'
 import { beginExport, type ExportStart } from './begin-export.js'
 
-/** What the route needs. */
+/** The options of the route. */
 interface ExportRouteOptions extends ExportStart {
   readonly mappings: readonly Mapping[]
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
 }
 
-/** `POST /v1/bulk/export`: reads, whatever its method is. */
+/** `POST /v1/bulk/export`: needs only the scope read, despite its method. */
 export async function exportRoute (
   scope: FastifyInstance,
   { mappings, url, ...start }: ExportRouteOptions

@@ -4,15 +4,15 @@ import type { ExportRequest } from '../model/job.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { stateOf, type JobFiles } from '../job-context.js'
 
-/** The file of a job that holds what the control plane is not to know of its request. */
+/** The file of a job with the parts of its request that the control plane must not see. */
 const requestFile = 'request'
 
-/** What a client may have written a name or a number of a person into. */
+/** The parts of a request that may contain a person's name or number. */
 type SealedPart = Pick<ExportRequest, 'filters' | 'url'>
 
 /**
- * The request as the control plane keeps it: searches, and a URL with more in it than names of R4 and times, go into a
- * file of the job, which is encrypted.
+ * The request as stored by the control plane: filters, and a URL that contains more than R4 names and times, are moved
+ * to an encrypted file of the job.
  */
 export async function sealedRequest (files: Pick<JobFiles, 'write'>, request: ExportRequest): Promise<ExportRequest> {
   const { filters, ...open } = request
@@ -30,7 +30,7 @@ export async function sealedRequest (files: Pick<JobFiles, 'write'>, request: Ex
 
 /**
  * The request as the client sent it.
- * @throws {Failure} INTERNAL_ERROR when the file is not as it was left
+ * @throws {Failure} INTERNAL_ERROR when the file was changed or is missing
  */
 export async function fullRequest (files: Pick<JobFiles, 'read'>, request: ExportRequest): Promise<ExportRequest> {
   const { sealed, ...open } = request
@@ -51,7 +51,7 @@ async function sealedPart (
   }
 }
 
-/** Whether a parameter holds nothing but what was understood and found to be a time, a format, or names of R4. */
+/** Whether a parameter contains only a validated time, a format, or R4 names. */
 function isPlain ([name, value]: QueryPair, { types, elements = [] }: ExportRequest): boolean {
   const understood = { _type: types, _elements: elements }[name]
   return understood === undefined

@@ -1,13 +1,13 @@
 import { subsetted, type FhirElement } from '../../mappings/fhir.js'
 import { mandatoryElements, resolveAliases } from '../../mappings/r4/elements.js'
 
-/** What every record keeps. */
+/** Members that every record retains. */
 const always = ['resourceType', 'id', 'meta']
 
 /**
- * Keeps of the records of a type the elements that are wanted and those that are mandatory, and marks them; undefined
- * where they are wanted whole.
- * @param elements as `_elements` of a bulk export has them: `birthDate` of every type, `Patient.name` of one
+ * Reduces the records of a type to the requested and the mandatory elements, and tags them as SUBSETTED; undefined if
+ * the complete records are requested.
+ * @param elements as in `_elements` of a bulk export: `birthDate` for every type, `Patient.name` for one
  */
 export function subsetOf (
   type: string,

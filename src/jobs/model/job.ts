@@ -52,7 +52,9 @@ export interface ExportRequest {
    * sealed}.
    */
   readonly filters?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<readonly [name: string, value: string]>>>>
-  /** The elements of `_elements`, to keep besides mandatory ones: `id` applies to every type, `Patient.name` to one. */
+  /**
+   * The elements of `_elements`, to retain besides mandatory ones: `id` applies to every type, `Patient.name` to one.
+   */
   readonly elements?: readonly string[]
   readonly level: ExportLevel
   readonly groupId?: string
@@ -121,8 +123,8 @@ export interface Job {
   /** The file store that has the job's files. Only gateways that can reach it can work on the job. */
   readonly storeId: string
   /**
-   * The encryption key of the job's files: 32 bytes in base64. It is deleted with the job, and the files are unreadable
-   * from then on.
+   * The encryption key of the job's files: 32 bytes in base64. It is deleted with the job, which makes the files
+   * unreadable.
    */
   readonly fileKey: string
   readonly progress: Progress
@@ -143,7 +145,7 @@ export interface Job {
 export type JobDraft = Pick<Job, 'id' | 'owner' | 'request' | 'storeId' | 'fileKey'> &
   Partial<Pick<Job, 'progress' | 'checkpoint'>>
 
-/** A change to a job in progress. Absent members stay as they are. */
+/** A change to a job in progress. Absent members stay unchanged. */
 export interface JobChange extends Partial<Pick<Job, 'progress' | 'files' | 'errors' | 'checkpoint'>> {
   /** Ends the job. */
   readonly end?: { readonly status: 'completed' } | { readonly status: 'failed', readonly failure: JobFailure }
@@ -153,7 +155,7 @@ export interface JobChange extends Partial<Pick<Job, 'progress' | 'files' | 'err
 export interface Worker {
   readonly gateway: string
   readonly storeId: string
-  /** The most concurrent jobs of one organization, across all gateways. */
+  /** The maximum number of concurrent jobs of one organization, across all gateways. */
   readonly perTenant: number
   /**
    * How long a lease lasts unless it is renewed by a save. It must be the same for all workers of a store: a lease that
@@ -185,7 +187,7 @@ export interface JobPage {
 export const saveResults = ['going on', 'cancelled', 'lost'] as const
 export type SaveResult = typeof saveResults[number]
 
-/** The largest {@link Job.checkpoint}, in characters of JSON. */
+/** The maximum size of {@link Job.checkpoint}, in characters of JSON. */
 export const maxCheckpoint = 65_536
 
 /**
@@ -205,17 +207,19 @@ export interface Jobs {
   cancel: (id: string, scope: JobScope) => Promise<Job | undefined>
   /** Cancels a job if it is unfinished, and lets it expire now. It is missing from then on. */
   discard: (id: string, scope: JobScope) => Promise<void>
-  /** Leases the oldest job that nobody works on, of an organization below its limit of concurrent jobs. */
+  /** Leases the oldest job without a worker, of an organization below its limit of concurrent jobs. */
   claim: (worker: Worker) => Promise<ClaimedJob | undefined>
   /** Stores a worker's change and renews its lease. */
   save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<SaveResult>
-  /** Gives up the lease of a job. It can be claimed again at once or, after a failure, in `afterMs` milliseconds. */
+  /**
+   * Releases the lease of a job. It can be claimed again immediately or, after a failure, in `afterMs` milliseconds.
+   */
   release: (lease: Lease, error?: { readonly afterMs: number }) => Promise<void>
   /** The ids of expired jobs of a store. Call {@link Jobs.forget} once their files are deleted. */
   expired: (storeId: string) => Promise<readonly string[]>
   /** Those of the ids that are jobs. Files of any other id are orphaned. */
   existing: (ids: readonly string[]) => Promise<readonly string[]>
-  /** Those of the ids that are jobs which failed or were cancelled, and that nobody works on any more. */
+  /** Those of the ids that are failed or cancelled jobs without a worker. */
   abandoned: (ids: readonly string[]) => Promise<readonly string[]>
   forget: (ids: readonly string[]) => Promise<void>
   /**

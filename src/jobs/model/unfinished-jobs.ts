@@ -2,8 +2,8 @@ import { Failure } from '../../envelope/failures.js'
 import type { Jobs, JobScope } from './job.js'
 
 /**
- * The most unfinished jobs of an organization, separately for live and test. Each has files on a disk that all
- * organizations share.
+ * The maximum number of unfinished jobs of an organization, separately for live and test. Each has files on a disk that
+ * all organizations share.
  */
 export const maxUnfinishedJobs = 100
 

@@ -4,21 +4,20 @@ import { SegmentList, type Segment } from './segments.js'
 import { corruptFile } from './storage-errors.js'
 import type { ReadRange } from '../job-context.js'
 
-/** What a file is read with. */
+/** The location and the secret of a file. */
 export interface ReaderOptions {
   readonly path: string
-  /** Of its list of pieces. */
+  /** The path of its segment list. */
   readonly listPath: string
   readonly secret: FileSecret
 }
 
-/** Frames that are read from the disk together. */
+/** Frames that are read from disk together. */
 const together = 4
 
 /**
- * The bytes of a file, each proved before it is given on: of a state in which the file was flushed, up to its end, or
- * an error.
- * @throws {Failure} INTERNAL_ERROR when the file was changed or cut, or ends before `end`
+ * Reads the bytes of a file, each authenticated before it is yielded: those of a flushed state, up to its end.
+ * @throws {Failure} INTERNAL_ERROR when the file was changed or truncated, or ends before `end`
  */
 export async function * bytesOf (
   { path, listPath, secret }: ReaderOptions,
@@ -30,7 +29,7 @@ export async function * bytesOf (
     const reader = new FrameReader(file, list, secret)
     for (let offset = start; offset < end;) {
       const { chunks, isEnd } = await reader.read(offset, end)
-      // After it, since the list may have been learned again.
+      // After the read, since it may have reloaded the list.
       if (state !== undefined) list.require(state)
       for (const chunk of chunks) {
         yield chunk
@@ -45,13 +44,13 @@ export async function * bytesOf (
 }
 
 interface Frames {
-  /** At least one, unless it is the end. */
+  /** At least one, except at the end of the file. */
   readonly chunks: readonly Buffer[]
-  /** Whether nothing comes behind them. */
+  /** Whether they are the last bytes of the file. */
   readonly isEnd: boolean
 }
 
-/** Frames as they are on the disk, the first of which has this number in its piece. */
+/** Encrypted frames from disk; `first` is the number of the first one in its segment. */
 interface Run {
   readonly segment: Segment
   readonly first: number
@@ -70,8 +69,8 @@ class FrameReader {
   ) {}
 
   /**
-   * Some bytes from a place on. Frames that do not fit the list are damaged, unless somebody cut the file since the
-   * list was read.
+   * Reads some bytes from an offset. Frames that do not fit the list are corrupt, unless a writer truncated the file
+   * since the list was read.
    */
   async read (offset: number, end: number): Promise<Frames> {
     for (;;) {
@@ -82,7 +81,7 @@ class FrameReader {
     }
   }
 
-  /** For a place behind the end, the last frame that is there, since only that can tell that it is the last. */
+  /** For an offset after the end, it reads the last frame, since only that frame proves that it is the last. */
   async #runFrom (offset: number, end: number): Promise<Run | undefined> {
     const { segments } = this.list
     const at = segments.findLastIndex(({ start }) => start <= offset)
@@ -102,7 +101,7 @@ class FrameReader {
     return { segment, first, next, bytes: await this.#bytes(segment.offset + first * sealedFrameBytes, length) }
   }
 
-  /** In memory that the next call uses again. */
+  /** Reads into memory that the next call reuses. */
   async #bytes (offset: number, length: number): Promise<Buffer> {
     if (this.#space.length < length) this.#space = Buffer.allocUnsafeSlow(length)
     let done = 0
@@ -114,7 +113,7 @@ class FrameReader {
     return this.#space.subarray(0, done)
   }
 
-  /** Up to the first that is not good; undefined when that is the first of all. */
+  /** The chunks up to the first invalid frame; undefined when the first frame is invalid. */
   #framesIn ({ segment, first, next, bytes }: Run, offset: number, end: number): Frames | undefined {
     const key = this.#keyOf(segment)
     const chunks: Buffer[] = []
@@ -125,7 +124,7 @@ class FrameReader {
       const start = segment.start + number * frameBytes
       const chunk = plain.subarray(Math.max(0, offset - start), Math.min(next?.start ?? Infinity, end) - start)
       if (chunk.length > 0) chunks.push(chunk)
-      // A full frame is never the last one, so that nothing can be cut off unseen.
+      // A full frame is never the last one, so that truncation is always detected.
       if (plain.length < frameBytes && next === undefined) return { chunks, isEnd: true }
     }
     return chunks.length === 0 ? undefined : { chunks, isEnd: false }

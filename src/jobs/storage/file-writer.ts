@@ -6,37 +6,37 @@ import { previousFrameEnd, SegmentList } from './segments.js'
 import { toStorageError } from './storage-errors.js'
 import type { FileWriter } from '../job-context.js'
 
-/** How much gathers before it goes to the disk. */
+/** Bytes that are collected before a write to disk. */
 const gatheredBytes = 262_144
 
-/** How much is written between two looks at what is left of the disk. */
+/** Bytes that are written between two checks of the free disk space. */
 const lookedAfterBytes = 33_554_432
 
-/** What a file is written with. */
+/** The options of a writer. */
 interface WriterOptions extends ReaderOptions {
   readonly from: number
-  /** Of the file as it was when the place was noted. */
+  /** The mark of the file in the recorded state. */
   readonly mark?: string | undefined
-  /** Throws when too little is left of the disk. */
+  /** Throws when too little disk space is left. */
   readonly requireRoom: () => Promise<void>
   /**
-   * Counts what is about to be written, and how far the file reaches then; throws when that is too much for whoever the
-   * job is of.
+   * Counts bytes before they are written, with the resulting size of the file; throws when that is too much for the
+   * job's owner.
    */
   readonly take: (bytes: number, fileBytes: number) => Promise<void>
-  /** Throws when somebody else may be writing. */
+  /** Throws when another gateway may be writing. */
   readonly requireHeld: () => void
 }
 
 /**
- * Opens a file to be written from a place on.
+ * Opens a file to write from an offset.
  *
- * Why nothing that was flushed is ever harmed: the frame that holds the last byte before the place stays whole, and
- * what follows goes behind it, into a piece of its own. The note of a piece is on the disk before its first byte.
+ * Why no flushed content is ever damaged: the frame that holds the last byte before the offset stays intact, and new
+ * content goes after it, into a new segment. The entry of a segment is on disk before its first byte.
  *
- * Why no key seals two frames of one number: each piece has a key of its own, made with 128 random bits, and a writer
- * only ever goes forward.
- * @throws {Failure} BACKEND_UNAVAILABLE when there is no room; INTERNAL_ERROR when the file was changed
+ * Why no key encrypts two frames with one number: each segment has its own key, derived with 128 random bits, and a
+ * writer only moves forward.
+ * @throws {Failure} BACKEND_UNAVAILABLE when disk space is missing; INTERNAL_ERROR when the file was changed
  */
 export async function openWriter (options: WriterOptions): Promise<FileWriter> {
   return await toStorageError(async () => {
@@ -61,23 +61,23 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
   })
 }
 
-/** Where a writer is: the file, its pieces, and where on the disk the next frame goes. */
+/** The state of a writer: the file, its segments, and the offset on disk of the next frame. */
 interface OpenedFile { readonly file: FileHandle, readonly list: SegmentList, readonly offset: number }
 
-/** Calls that overlap keep their order: what they do before they wait for anything settles it. */
+/** Concurrent calls keep their order, which the synchronous part of each call determines. */
 class SealingWriter implements FileWriter {
   readonly #file: FileHandle
   readonly #list: SegmentList
   readonly #options: WriterOptions
-  /** The row that is being written; none after a flush, which ended it with a short frame. */
+  /** The current row of frames; undefined after a flush, which ended it with a short frame. */
   #row: { readonly key: Buffer, frames: number } | undefined
-  /** What is in the next frame so far. */
+  /** The content of the next frame so far. */
   #frame: Buffer | undefined
   #filled = 0
   #gathered: Buffer[] = []
   #gatheredBytes = 0
   #unlooked = 0
-  /** Where on the disk what is gathered will end, and how far the disk has it. */
+  /** The offset on disk after all collected frames, and the offset up to which frames are written. */
   #end: number
   #offset: number
   #bytes: number
@@ -99,7 +99,7 @@ class SealingWriter implements FileWriter {
     return this.#list.segments.at(-1)!.mark
   }
 
-  /** Begins a piece. */
+  /** Begins a segment. */
   async begin (): Promise<void> {
     const { segment, note } = this.#list.next(this.#bytes, this.#end)
     this.#row = { key: keyFor(this.#options.secret, 'frames', segment.salt), frames: 0 }
@@ -132,7 +132,7 @@ class SealingWriter implements FileWriter {
     }
   }
 
-  /** Bytes for the next frame, no more than it has room for. @returns how many */
+  /** Adds bytes to the next frame, no more than fit. @returns their number */
   #take (bytes: Uint8Array): number {
     if (bytes.length === frameBytes) {
       this.#seal(bytes)
@@ -162,7 +162,7 @@ class SealingWriter implements FileWriter {
     return this.#queued(() => this.#put(parts, length))
   }
 
-  /** One after another; after one that failed, all fail, for there is a hole. */
+  /** Runs functions one after another. After one fails, all fail, since the file has a gap. */
   #queued (act: () => Promise<void>): Promise<void> {
     this.#writing = this.#writing.then(() => toStorageError(act))
     this.#writing.catch(() => {})
@@ -185,7 +185,7 @@ class SealingWriter implements FileWriter {
   }
 }
 
-/** What is left of parts when so many bytes of them were written. */
+/** The rest of the parts after so many bytes of them were written. */
 function behind (parts: readonly Buffer[], written: number): readonly Buffer[] {
   let end = 0
   const at = parts.findIndex(part => (end += part.length) > written)

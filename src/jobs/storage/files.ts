@@ -15,8 +15,8 @@ import { toStorageError, diskFull } from './storage-errors.js'
 import type { JobFiles } from '../job-context.js'
 
 /**
- * Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take
- * up: unless given, half of the disk.
+ * The directory of the spool, the disk space that it leaves free, and the maximum size of one organization's files: by
+ * default, half of the disk.
  */
 interface SpoolOptions {
   readonly directory: string
@@ -24,33 +24,33 @@ interface SpoolOptions {
   readonly organizationBytes?: number
 }
 
-/** A job as its files are found by; without its owner, they are not held to what an organization may have. */
+/** The properties that locate a job's files; without an owner, its files have no size limit. */
 type SpooledJob = Pick<Job, 'id' | 'fileKey'> & { readonly owner?: JobScope }
 
-/** What a new job's files are found and read by. */
+/** The files of a new job, and the properties that locate and decrypt them. */
 type NewFiles = Pick<Job, 'id' | 'fileKey' | 'storeId'> & { readonly files: JobFiles }
 
 const readBytes = 131_072
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const listSuffix = '.pieces'
 
-/** In bytes. Some file systems do not say how large they are. */
+/** In bytes; Infinity for file systems that do not report their size. */
 function halfOfDisk (directory: string): number {
   const { blocks, bsize } = statfsSync(directory)
   return blocks === 0 ? Infinity : Math.floor(blocks / 2) * bsize
 }
 
 /**
- * The directory for files of jobs, each job in a folder of its own, encrypted and sealed with its own key. Several
- * gateways may share one.
+ * The directory for files of jobs. Each job has its own folder and its own key, with which its files are encrypted and
+ * authenticated. Several gateways may share a directory.
  */
 export class Spool {
-  /** The id of this directory: only who sees it can work on a job that names it. */
+  /** The id of this directory: only gateways that can reach it can run the jobs that name it. */
   readonly storeId: string
   readonly #options: SpoolOptions
   readonly #holdings: DiskQuota
 
-  /** Opens the directory; makes it, and its id, where they are missing. */
+  /** Opens the directory; creates it and its id if they are missing. */
   constructor (options: SpoolOptions) {
     this.#options = options
     ensureDirectory(options.directory)
@@ -62,8 +62,8 @@ export class Spool {
   }
 
   /**
-   * A place for the files of a job that is to be, of which so many bytes are announced.
-   * @throws {Failure} RATE_LIMITED or PAYLOAD_TOO_LARGE when its owner has no room for them
+   * Creates the folder for a new job's files, with the announced size in bytes.
+   * @throws {Failure} RATE_LIMITED or PAYLOAD_TOO_LARGE when that exceeds the owner's limit
    */
   async begin (owner?: JobScope, bytes = 0): Promise<NewFiles> {
     const made = { id: `job-${randomString(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
@@ -75,7 +75,7 @@ export class Spool {
     return { ...made, storeId: this.storeId, files: this.of({ ...made, ...owner !== undefined && { owner } }) }
   }
 
-  /** The files of a job of this spool. `requireHeld` throws when whoever has them may no longer write. */
+  /** The files of a job in this spool. `requireHeld` throws when the caller may no longer write. */
   of ({ id, fileKey, owner }: SpooledJob, requireHeld = () => {}): JobFiles {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
@@ -103,25 +103,25 @@ export class Spool {
     }
   }
 
-  /** Deletes all files of a job, be there any or none. */
+  /** Deletes all files of a job, if there are any. */
   async delete (id: string): Promise<void> {
     await rm(this.#folder(id), { recursive: true, force: true, maxRetries: 3 })
     this.#holdings.forget(id)
   }
 
-  /** Deletes the files of a job but those whose names begin so. */
+  /** Deletes the files of a job, except those whose names have a prefix. */
   async deleteBut (id: string, storedName: string): Promise<void> {
     for (const name of await this.#namesBut(id, storedName)) await rm(join(this.#folder(id), name), { force: true })
   }
 
-  /** The jobs that have files here next to those whose names begin so. */
+  /** The jobs that have files here other than those whose names have a prefix. */
   async withMoreThan (storedName: string): Promise<readonly string[]> {
     const ids = await this.#ids()
     const names = await Promise.all(ids.map(id => this.#namesBut(id, storedName)))
     return ids.filter((_, i) => names[i]!.length > 0)
   }
 
-  /** The jobs that have a folder here in which nothing came or went since a time. */
+  /** The jobs whose folder has not changed since a time. */
   async unchangedSince (time: Date): Promise<readonly string[]> {
     const ids = await this.#ids()
     const changes = await Promise.all(ids.map(id => lastChange(this.#folder(id))))
@@ -177,7 +177,7 @@ async function statIfThere (path: string) {
   }
 }
 
-/** Of the folder or one of its files. */
+/** The last modification of the folder or one of its files, in milliseconds; 0 if there is no folder. */
 async function lastChange (folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const found = await Promise.all([folder, ...names.map(name => join(folder, name))].map(statIfThere))

@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { isJobId, type JobScope } from '../model/job.js'
 import { tooLarge, quotaExceeded } from './storage-errors.js'
 
-/** The name of the empty file by which a job's folder tells whose it is. No file of a job begins with a dot. */
+/** The name of the empty file that identifies the owner of a job's folder. No file of a job begins with a dot. */
 export function ownerHash ({ tenantId, mode }: JobScope): string {
   return `.of-${createHash('sha256').update(`${tenantId} ${mode}`).digest('hex').slice(0, 32)}`
 }
 
-/** What the smallest file takes of a disk. */
+/** The disk space of the smallest file. */
 const blockBytes = 4_096
 
-/** For how long a look is good enough while there is room. */
+/** How long a scan of the disk stays valid while the limit is not reached. */
 const retentionMs = 1_000
-/** In any case for so many times what it took: many folders cost no more than few. */
+/** In any case, a scan stays valid for this multiple of its duration, so that many folders cost no more than few. */
 const maxRecentTimes = 20
 
-/** The folder of a job, and the mark of whose it is. */
+/** A job's folder, and the {@link ownerHash} of its owner. */
 interface OwnedFolder { readonly id: string, readonly mark: string }
 
 /** Bytes in folders, summed up by owner. */
@@ -47,17 +47,17 @@ class Tally {
 }
 
 /**
- * What the files of each organization take up in a spool, live and test apart, whatever became of their jobs. The disk
- * itself is asked, so that all count that is on it: uploads that have no job yet, databases, and what other gateways
- * write to the same directory.
+ * The disk usage of each organization's files in a spool, separately for live and test, whatever the state of their
+ * jobs. It is read from the disk, so that it includes uploads without a job yet, databases, and files of other gateways
+ * in the same directory.
  */
 export class DiskQuota {
   readonly #directory: string
   readonly #max: number
   #found = new Tally()
-  /** Since that was begun. */
+  /** Bytes written since the last scan began. */
   #written = new Tally()
-  /** Folders that were deleted since. */
+  /** Folders deleted since then. */
   #deleted = new Set<string>()
   #last = { endedAt: -Infinity, tookMs: 0 }
   #looking: Promise<void> | undefined
@@ -68,26 +68,26 @@ export class DiskQuota {
   }
 
   /**
-   * Looks whether an owner's files may be so much larger.
-   * @throws {Failure} PAYLOAD_TOO_LARGE when that would be too much by itself, RATE_LIMITED when it is with what is
-   * there
+   * Checks whether an owner's files may grow by so many bytes.
+   * @throws {Failure} PAYLOAD_TOO_LARGE when they exceed the limit alone, RATE_LIMITED when they exceed it with the
+   * existing files
    */
   async require (mark: string, bytes: number): Promise<void> {
     if (bytes > this.#max) throw tooLarge(this.#max)
     await this.#look(retentionMs)
-    // Something may be gone by now.
+    // Files may have been deleted by now.
     if (this.#heldBy(mark) + bytes > this.#max) await this.#look(0)
     if (this.#heldBy(mark) + bytes > this.#max) throw quotaExceeded(this.#max)
   }
 
-  /** The same, and counts it as written. `fileBytes` is how large the file becomes by it. */
+  /** Does the same check, and counts the bytes as written. `fileBytes` is the resulting size of the file. */
   async take (folder: OwnedFolder, bytes: number, fileBytes: number): Promise<void> {
     if (fileBytes > this.#max) throw tooLarge(this.#max)
     await this.require(folder.mark, bytes)
     this.#written.add(folder, bytes)
   }
 
-  /** Counts a folder no more, at once: it was deleted. */
+  /** Removes a deleted folder from the count immediately. */
   forget (id: string): void {
     this.#found.drop(id)
     this.#written.drop(id)
@@ -98,7 +98,7 @@ export class DiskQuota {
     return this.#found.of(mark) + this.#written.of(mark)
   }
 
-  /** Has a look that is no older than it may be; those who ask meanwhile wait for the same. */
+  /** Scans the disk unless the last scan is recent enough; concurrent calls share one scan. */
   async #look (maxMs: number): Promise<void> {
     const { endedAt, tookMs } = this.#last
     if (performance.now() < endedAt + Math.max(maxMs, tookMs * maxRecentTimes)) return
@@ -108,7 +108,7 @@ export class DiskQuota {
 
   async #lookNow (): Promise<void> {
     const begunAt = performance.now()
-    // What is written meanwhile may be found too: it counts twice until the next look rather than not at all.
+    // The scan may include bytes written meanwhile: they count twice until the next scan, rather than not at all.
     const before = this.#written
     this.#written = new Tally()
     this.#deleted = new Set()
@@ -126,7 +126,7 @@ export class DiskQuota {
 
 async function heldIn (directory: string): Promise<Tally> {
   const held = new Tally()
-  // One after the other: nobody else's files wait for this.
+  // Sequentially, so that other file operations are not delayed.
   for (const id of (await readdir(directory)).filter(isJobId)) {
     const names = await namesIn(join(directory, id))
     const mark = names.find(name => name.startsWith('.of-'))
@@ -137,7 +137,7 @@ async function heldIn (directory: string): Promise<Tally> {
   return held
 }
 
-/** Of a folder; none of one that was deleted meanwhile. */
+/** The names of files in a folder; none if it was deleted meanwhile. */
 async function namesIn (folder: string): Promise<readonly string[]> {
   return await readdir(folder).catch(none([]))
 }

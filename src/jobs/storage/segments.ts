@@ -5,15 +5,15 @@ import { frameBytes, keyFor, plaintextLength, sealedFrameBytes, type FileSecret 
 import { corruptFile } from './storage-errors.js'
 import type { FileState } from '../job-context.js'
 
-/** From a place of a file on, up to where the next piece begins, its bytes are in this row of frames. */
+/** A segment of a file: its bytes, up to the start of the next segment, are in one row of frames. */
 export interface Segment {
-  /** The place, in plain bytes. */
+  /** The offset in the plaintext, in bytes. */
   readonly start: number
-  /** Where the row begins on the disk. */
+  /** The offset of the row on disk. */
   readonly offset: number
-  /** The frames' key is made with it. */
+  /** The salt of the key of its frames. */
   readonly salt: Buffer
-  /** Over the list of pieces up to this one: what {@link FileState.mark} is. */
+  /** Authenticates the list of segments up to this one; used as {@link FileState.mark}. */
   readonly mark: string
 }
 
@@ -23,7 +23,7 @@ const markBytes = 16
 const noteBytes = 2 * numberBytes + saltBytes
 const entryBytes = noteBytes + markBytes
 
-/** The pieces of one file, to which its only writer adds. */
+/** The segments of one file, to which its only writer adds. */
 export class SegmentList {
   readonly #path: string
   readonly #key: Buffer
@@ -36,7 +36,7 @@ export class SegmentList {
     this.#bytes = fullList(bytes, this.#key)
   }
 
-  /** Of a file that has no list yet it is empty. @throws {Failure} when it was changed */
+  /** Reads the list; empty for a file without one. @throws {Failure} when it was changed */
   static async read (path: string, secret: FileSecret): Promise<SegmentList> {
     return new SegmentList(path, secret, await bytesOf(path))
   }
@@ -46,14 +46,14 @@ export class SegmentList {
     return this.#segments
   }
 
-  /** @throws {Failure} when the bytes before a place are not those that were there when it was noted */
+  /** @throws {Failure} when the content is not that of the recorded state */
   require ({ bytes, mark }: FileState): void {
     if (bytes > 0 && segmentBefore(bytes, this.segments).segment?.mark !== mark) {
       throw corruptFile('a file is not in the recorded state')
     }
   }
 
-  /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
+  /** Creates the next segment, with a new salt. It is not valid before `note` has stored it. */
   next (start: number, offset: number): { readonly segment: Segment, readonly note: () => Promise<void> } {
     const index = this.#bytes.length
     const { entry, segment } = entryAfter(this.#bytes, { start, offset }, this.#key)
@@ -61,7 +61,7 @@ export class SegmentList {
     return { segment, note: async () => await put(this.#path, entry, index) }
   }
 
-  /** Learns what was added since. @returns whether anything was */
+  /** Reloads the list. @returns whether it has changed */
   async learn (): Promise<boolean> {
     const bytes = fullList(await bytesOf(this.#path), this.#key)
     if (bytes.equals(this.#bytes)) return false
@@ -76,9 +76,9 @@ export class SegmentList {
 }
 
 /**
- * Where on the disk the frame ends that holds the last byte before a place: what is behind it may be cut off.
- * @param fileBytes how long the file is on the disk
- * @returns undefined when the file does not reach so far
+ * The offset on disk after the frame that holds the last byte before an offset: everything after it may be cut off.
+ * @param fileBytes the size of the file on disk
+ * @returns undefined when the file is too short
  */
 export function previousFrameEnd (index: number, segments: readonly Segment[], fileBytes: number): number | undefined {
   const { segment, next } = segmentBefore(index, segments)
@@ -88,7 +88,7 @@ export function previousFrameEnd (index: number, segments: readonly Segment[], f
   return segment.offset + Math.min(rowBytes, Math.ceil((index - segment.start) / frameBytes) * sealedFrameBytes)
 }
 
-/** The piece that holds the last byte before a place, and the one behind it. */
+/** The segment that holds the last byte before an offset, and the next one. */
 function segmentBefore (
   index: number,
   segments: readonly Segment[]
@@ -97,7 +97,7 @@ function segmentBefore (
   return { segment: segments[at], next: segments[at + 1] }
 }
 
-/** The plain bytes of a file that is so long on the disk. Reading them is what proves them. */
+/** The bytes of plaintext in a file of this size on disk. Only reading authenticates them. */
 export function plainBytesOf (segments: readonly Segment[], fileBytes: number): number {
   const at = segments.findLastIndex(({ offset }) => offset <= fileBytes)
   const segment = segments[at]
@@ -124,7 +124,7 @@ async function put (path: string, entry: Buffer, index: number): Promise<void> {
   }
 }
 
-/** The entries that count: what is not whole at the end, for a crash came in between, was never used. */
+/** The valid entries: an incomplete last entry, left by a crash, was never used. */
 function fullList (bytes: Buffer, key: Buffer): Buffer {
   const full = bytes.length - bytes.length % entryBytes
   for (const length of [full, full - entryBytes]) {
@@ -134,7 +134,7 @@ function fullList (bytes: Buffer, key: Buffer): Buffer {
   throw corruptFile('the list of a file\'s pieces was changed')
 }
 
-/** The last mark is over all that is before it. */
+/** The last mark authenticates everything before it. */
 function isComplete (list: Buffer, key: Buffer): boolean {
   return timingSafeEqual(markOf(list.subarray(0, -markBytes), key), list.subarray(-markBytes))
 }
@@ -157,7 +157,7 @@ function entryAfter (
   return { entry: Buffer.concat([note, mark]), segment: { start, offset, salt, mark: printed(mark) } }
 }
 
-/** A piece that begins where an earlier one was, or before it, has taken its place. */
+/** A segment replaces earlier ones that begin at the same offset or later. */
 function segmentsIn (list: Buffer): readonly Segment[] {
   const segments: Segment[] = []
   for (let at = 0; at < list.length; at += entryBytes) {

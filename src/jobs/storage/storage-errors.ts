@@ -3,7 +3,9 @@ import { PermanentFailure } from '../job-context.js'
 
 const retryAfterSeconds = 60
 
-/** There is no room for files of bulk jobs: ours to mend, so a job waits and a client tries again. */
+/**
+ * The failure when disk space for bulk jobs is missing, which the operator has to fix: jobs wait, and clients retry.
+ */
 export function diskFull (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
     message:
@@ -16,7 +18,7 @@ export function diskFull (cause: unknown): Failure {
 const howToMakeRoom =
   'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
 
-/** The files of one organization take up what they may of a disk that all organizations share. */
+/** The failure when the files of one organization reach its limit on a disk that all organizations share. */
 export function quotaExceeded (max: number): Failure {
   return new Failure('RATE_LIMITED', {
     message: `The files of your organization's bulk jobs would take up more than ${max} bytes. ${howToMakeRoom}`,
@@ -24,14 +26,17 @@ export function quotaExceeded (max: number): Failure {
   })
 }
 
-/** No room that is made helps. */
+/** The failure of files that exceed the limit even if all others are deleted. */
 export function tooLarge (max: number): Failure {
   return new Failure('PAYLOAD_TOO_LARGE', {
     message: `The files of an organization's bulk jobs can take up ${max} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.`
   })
 }
 
-/** A file is not as the gateway left it, so that nothing of it can be believed: it ends the job, or the download. */
+/**
+ * The failure when a file was changed by something other than the gateway, so that its content can't be trusted: it
+ * ends the job, or the download.
+ */
 export function corruptFile (how: string): PermanentFailure {
   return new PermanentFailure('INTERNAL_ERROR', {
     message:
@@ -42,7 +47,7 @@ export function corruptFile (how: string): PermanentFailure {
 
 const full = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'ESTALE', 'EMFILE', 'ENFILE'])
 
-/** Says of a disk that is full or fails that there is no room. @throws {Failure} BACKEND_UNAVAILABLE */
+/** Converts errors of a full or failing disk to {@link diskFull}. @throws {Failure} BACKEND_UNAVAILABLE */
 export async function toStorageError<T> (act: () => Promise<T>): Promise<T> {
   try {
     return await act()

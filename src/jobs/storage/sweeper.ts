@@ -4,7 +4,7 @@ import { BackgroundTask } from '../../time/background-task.js'
 import { importResultsPrefix } from '../delete-leftovers.js'
 import type { Spool } from './files.js'
 
-/** What a sweeper joins together; `now` is the wall clock, as that of the disk. */
+/** The parts of a sweeper; `now` is the wall clock, like that of the disk. */
 interface SweeperParts {
   readonly jobs: Pick<Jobs, 'expired' | 'existing' | 'abandoned' | 'forget'>
   readonly spool: Pick<Spool, 'storeId' | 'delete' | 'deleteBut' | 'unchangedSince' | 'withMoreThan'>
@@ -13,22 +13,22 @@ interface SweeperParts {
   readonly everyMs?: number
 }
 
-/** A folder is made before its job is, and an upload in between may take long. */
+/** A folder is created before its job, and an upload in between may take long. */
 const orphanMs = 24 * 3_600_000
 
-/** Jobs that are requested at a time. */
+/** Maximum number of job ids in one request. */
 const maxConcurrentRequests = 1_000
 
 /**
- * Deletes the files of jobs whose time has come, what nobody needs of jobs that failed or were cancelled, and what
- * belongs to no job, until it is closed.
+ * Deletes the files of expired jobs, unneeded files of failed or cancelled jobs, and files of no job, until it is
+ * closed.
  */
 export class Sweeper {
   readonly #parts: Required<SweeperParts>
   readonly #loop: BackgroundTask
   #isFailing = false
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor (parts: SweeperParts) {
     this.#parts = { everyMs: 60_000, ...parts }
     this.#loop = new BackgroundTask(() => this.#turn())
@@ -43,7 +43,7 @@ export class Sweeper {
     try {
       await this.#sweepExpired()
       await this.#sweepOrphans()
-      // Last, since an older control plane can't tell which they are.
+      // Last, since an older control plane can't report which jobs these are.
       await this.#sweepAbandoned()
       this.#isFailing = false
     } catch (error) {
@@ -73,8 +73,8 @@ export class Sweeper {
   }
 
   /**
-   * Whoever leaves a job deletes this by itself; but one may be cancelled while nobody works on it, or fail with the
-   * process.
+   * The worker that stops a job deletes these files itself; but a job may be cancelled without a worker, or fail with
+   * the process.
    */
   async #sweepAbandoned (): Promise<void> {
     const { jobs, spool } = this.#parts
