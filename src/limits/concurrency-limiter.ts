@@ -2,20 +2,20 @@ import type { QuotaScope } from './usage.js'
 
 /** The limits of each pool. `clock` is monotonic, in milliseconds. */
 interface ConcurrencyOptions {
-  /** The most concurrent requests. */
+  /** The maximum number of concurrent requests. */
   readonly permits: number
-  /** The most requests that wait for a place. The default is 32 per place. */
+  /** The maximum number of requests that wait for a permit. The default is 32 per permit. */
   readonly maxWaiting?: number
-  /** The longest time that a request waits. */
+  /** The maximum time that a request waits, in milliseconds. */
   readonly timeoutMs?: number
   readonly clock?: () => number
 }
 
-/** A request that has a place or waits for one. */
+/** A request that has a permit or waits for one. */
 export interface Permit {
-  /** Whether it has a place. Decided within `patienceMs`. */
+  /** Whether it has a permit. Decided within `timeoutMs`. */
   readonly isAdmitted: boolean | Promise<boolean>
-  /** Releases the place, or stops waiting. A second call does nothing. */
+  /** Releases the permit, or stops waiting. A second call does nothing. */
   readonly leave: () => void
 }
 
@@ -25,13 +25,13 @@ interface Held { readonly name: string, inFlight: number, hasBegun: boolean, rea
 
 const refused: Permit = { isAdmitted: false, leave: () => {} }
 const timeoutMs = 30_000
-/** A pool that has been the only one for this long need not take turns. */
+/** A pool that has been the only active one for this long is not limited to one start per turn. */
 const aloneAfterMs = 60_000
 const lookEveryMs = 250
 
 /**
- * Decides which requests may run. Each pool has a number of places. While several pools are active, one request of each
- * starts per turn of the event loop, and the rest wait in the pool's own queue. A pool with a thousand concurrent
+ * Decides which requests may run. Each pool has a number of permits. While several pools are active, one request of
+ * each starts per turn of the event loop, and the rest wait in the pool's own queue. A pool with a thousand concurrent
  * requests thus delays a request of another pool by one request, not by a thousand. Only pools with requests take
  * memory.
  */
@@ -47,12 +47,12 @@ export class FairConcurrencyLimiter {
     this.#options = { permits, maxWaiting: 32 * permits, timeoutMs, clock: () => performance.now(), ...more }
   }
 
-  /** The number of pools that have requests, or had some a moment ago. */
+  /** The number of pools that have requests, or had some until just now. */
   get pools (): number {
     return this.#pools.size
   }
 
-  /** Requests a place. There is none if the queue is full, or does not move fast enough. */
+  /** Requests a permit. It is refused if the queue is full, or does not move fast enough. */
   acquire (pool: QuotaScope): Permit {
     const held = this.#find(pool)
     if (held.queue.size === 0 && this.#hasRoom(held)) return this.#begin(held)

@@ -2,7 +2,7 @@ import type { FastifyRateLimitStore } from '@fastify/rate-limit'
 import { LRUCache } from 'lru-cache'
 
 /**
- * The most counts that are kept. If there are more organizations or addresses in a window, the oldest start again at
+ * The maximum number of counts. If there are more organizations or addresses in a window, the oldest start again at
  * zero.
  */
 const max = 100_000
@@ -12,8 +12,8 @@ interface Window { readonly count: number, readonly endsAt: number }
 type RateLimitCallback = Parameters<FastifyRateLimitStore['incr']>[1]
 
 /**
- * In whole milliseconds: with fractions a window of a minute could seem to be longer by a rounding error, which is told
- * as 61 seconds.
+ * Rounded down, since with fractions a window of a minute could seem longer by a rounding error, and be reported as 61
+ * seconds.
  */
 const roundedMs = (): number => Math.floor(performance.now())
 

@@ -1,13 +1,13 @@
 import fp from 'fastify-plugin'
 import type { FairConcurrencyLimiter, Permit } from './concurrency-limiter.js'
 
-/** `places` decides which requests may run. */
+/** `concurrency` decides which requests may run. */
 interface InFlightOptions { readonly concurrency: Pick<FairConcurrencyLimiter, 'acquire'> }
 
 /**
- * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request keeps its
- * place until the response is complete or, if its client has disconnected, until its work has ended. A request without
- * a place is refused by the per-minute limit, without counting against it.
+ * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request retains
+ * its permit until the response is complete or, if its client has disconnected, until its work has ended. A request
+ * without a permit is refused by the per-minute limit, without counting against it.
  */
 export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
   app.decorateRequest('permit')
@@ -26,7 +26,7 @@ export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
   })
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
 
-/** A request's place among the concurrent requests. */
+/** A request's permit among the concurrent requests. */
 class Place {
   /** Undefined while it waits. */
   isAdmitted: boolean | undefined
@@ -39,7 +39,7 @@ class Place {
     if (typeof permit.isAdmitted === 'boolean') this.isAdmitted = permit.isAdmitted
   }
 
-  /** Resolves when it is decided whether there is a place. */
+  /** Resolves when it is decided whether the request has a permit. */
   async settle (): Promise<void> {
     this.isAdmitted ??= await this.#permit.isAdmitted
   }

@@ -4,9 +4,8 @@ import type {} from '../envelope/request-metadata.js'
 import { secondsUntil } from './monthly-quota.js'
 
 /**
- * Adds to every response what is left of the per-minute limit and the monthly quota, in our own headers and those of
- * the IETF draft:
- * https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+ * Adds the remaining per-minute limit and monthly quota to every response, in our own headers and those of the IETF
+ * draft: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
 export const limitHeaders = fp(async app => {
   app.addHook('onSend', (request, reply, payload, done) => {

@@ -36,8 +36,8 @@ interface MonthEnd { readonly at: number, readonly text: string }
 /**
  * Limits an organization to its plan's number of requests in a calendar month (UTC), separately for test and live.
  * Above it, live requests are served and billed if both plan and organization have overage. All others are refused with
- * MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, except on routes that stay open, which are served without being
- * counted. A request whose response does not count is given back.
+ * MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, except on exempt routes, which are served without being counted. A
+ * request whose response does not count is refunded.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
   const endOf = monthEnds()
@@ -98,7 +98,7 @@ function monthEnds (): (month: string) => MonthEnd {
   }
 }
 
-/** Whole seconds from a time (ISO 8601) to the end of its month; at least one. */
+/** Seconds from a time (ISO 8601) to the end of its month, rounded up; at least one. */
 export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
   return Math.max(1, Math.ceil((end - Date.parse(at)) / 1_000))
 }

@@ -17,8 +17,7 @@ interface PerMinuteOptions {
 
 /**
  * Limits the requests of an organization with all its keys to its plan's number per minute, separately for test and
- * live.
- * Refuses with RATE_LIMITED, and sets on the request what is left.
+ * live. Refuses with RATE_LIMITED, and sets the remaining requests on the request.
  */
 export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windowMs = 60_000 }) => {
   const options = {

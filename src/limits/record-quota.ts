@@ -34,7 +34,7 @@ export interface RecordQuota {
    * quota; BACKEND_UNAVAILABLE while the organization's plan is unknown
    */
   readonly take: () => QuotaReservation
-  /** Adds records with a stored result to the usage, each once. Gives back those that do not count. */
+  /** Adds records with a stored result to the usage, each once. Refunds those that do not count. */
   readonly count: (uses: readonly RecordUse[]) => void
 }
 
@@ -47,8 +47,8 @@ interface RecordQuotaOptions {
 }
 
 /**
- * Counts the records of imports in the same ledger as requests and against the same quota: the present one, not that at
- * the start of the job.
+ * Counts the records of imports in the same ledger as requests, and against the current quota, not that at the start of
+ * the job.
  */
 export function recordQuota (
   { plans, organization, months, record, now }: RecordQuotaOptions
@@ -56,7 +56,7 @@ export function recordQuota (
   return ({ tenantId, mode, keyId }) => ({
     take: () => {
       const known = organization(tenantId)
-      // Nobody could be charged, so it is refused, like a key of an unknown organization. No line fails because of it:
+      // It could not be billed, so it is refused, like a key of an unknown organization. No line fails because of it:
       // the job is retried later.
       if (known === undefined) {
         throw new Failure('BACKEND_UNAVAILABLE', {

@@ -22,7 +22,7 @@ interface SharedCountsParts {
   readonly clock?: () => number
 }
 
-/** The longest that a request waits for a shared count. Counting locally is better than waiting longer. */
+/** The maximum time that a request waits for a shared count. Counting locally is better than waiting longer. */
 const timeoutMs = 250
 const cooldownMs = 1_000
 

@@ -22,7 +22,7 @@ interface MonthSoFar {
   readonly used: number
   readonly remaining: number | null
   /**
-   * Live requests above the quota of the present plan. The bill may differ: it counts each request by the plan at the
+   * Live requests above the quota of the current plan. The bill may differ: it counts each request by the plan at the
    * time.
    */
   readonly overage: number

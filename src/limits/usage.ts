@@ -26,7 +26,7 @@ export type UsageOutcome = typeof usageOutcomes[number]
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 
-/** What requests that are counted together have in common. */
+/** The members that requests which are counted together have in common. */
 const use = {
   tenantId: id,
   mode: Type.Enum(modes),
@@ -38,7 +38,7 @@ const use = {
   resource: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-]{0,63}$' }),
   interaction: Type.Enum(usageInteractions),
   outcome: Type.Enum(usageOutcomes),
-  /** Whether the requests count against the monthly quota: authenticated, and not answered with 401, 429 or 5xx. */
+  /** Whether the requests count against the monthly quota: authenticated, and without a response of 401, 429 or 5xx. */
   isCounted: Type.Boolean(),
   /** Whether they are above the monthly quota, as decided when each arrived. */
   isOverage: Type.Boolean()
@@ -54,7 +54,7 @@ const line = Type.Object({
   lastAt: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 }, { additionalProperties: false })
 
-/** The most lines in a batch, which is then about 800 kB as JSON. */
+/** The maximum number of lines in a batch, which is then about 800 kB as JSON. */
 export const linesPerBatch = 2_000
 
 /** The schema of a {@link UsageBatch} from another process. Unknown members are refused. */
@@ -74,19 +74,18 @@ export const usageBatchSchema = Type.Object({
 /** The number of requests in an hour that have the other members in common. */
 export type UsageLine = Readonly<Static<typeof line>>
 
-/** How one answered request of an authenticated caller is counted. */
+/** How one request of an authenticated caller is counted after its response. */
 export type UsageEvent = Omit<UsageLine, 'hour' | 'count' | 'lastAt'>
 
-/** What a gateway's ledger counted since the previous batch. If there was no receipt, the same batch is sent again. */
+/** The counts of a gateway's ledger since the previous batch. If there was no receipt, the same batch is sent again. */
 export interface UsageBatch extends Pick<Static<typeof usageBatchSchema>, 'ledgerId' | 'number' | 'batchId'> {
   readonly lines: readonly UsageLine[]
 }
 
 /**
  * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if
- * there is none.
- * It has applied the batch that was sent, or ignored it as already applied, or refused it because an earlier one is
- * missing.
+ * there is none. It has applied the batch that was sent, or ignored it as already applied, or refused it because an
+ * earlier one is missing.
  */
 export interface UsageAck {
   readonly number: number

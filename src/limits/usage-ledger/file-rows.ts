@@ -1,4 +1,4 @@
-/** The tables of a ledger, and its lines as their rows. */
+/** The tables of a ledger, and the conversion between its lines and their rows. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { monthOf } from '../month.js'
 import type { UsageLine } from '../usage.js'

@@ -7,22 +7,22 @@ import { tables, type SeriesRow, type BatchRow, type LineRow, packed, unpacked, 
 
 const dayMs = 24 * 3_600_000
 
-/** How long an acknowledged batch is kept, in case the control plane is restored from an older backup. */
+/** How long an acknowledged batch is retained, in case the control plane is restored from an older backup. */
 const batchRetentionMs = 3 * dayMs
 
-/** How long hourly totals are kept: long enough to recompute a bill of thirteen months ago. */
+/** How long hourly totals are retained: long enough to recompute a bill of thirteen months ago. */
 const totalRetentionMs = 400 * dayMs
 
-/** How long monthly counts are kept: the month itself and some days more, since clocks differ. */
+/** How long monthly counts are retained: the month itself and some days more, since clocks differ. */
 const monthRetentionMs = 40 * dayMs
 
-/** The most old batches that are folded into totals at once, so that nothing waits long for it. */
+/** Maximum number of old batches that are folded into totals in one transaction, so that it stays short. */
 const foldedAtOnce = 20
 
 /** How long to wait while another process has the file locked. A failed write is repeated. */
 const busyMs = 1_000
 
-/** Lines to be written exactly once, even if the write is retried. The name identifies the deposit. */
+/** Lines to be written exactly once, even if the write is retried. The name identifies the flush. */
 export interface FlushBatch {
   readonly name: string
   readonly lines: readonly UsageLine[]
@@ -34,9 +34,9 @@ export class LedgerCorruptError extends Error {
 }
 
 /**
- * The usage that a gateway counted, on disk. Each line is in one place at a time: `waiting` until a batch is formed,
- * then the batch and, some days after the control plane acknowledged it, the hourly `totals`. All methods throw if the
- * disk fails.
+ * The usage that a gateway counted, on disk. Each line is in one table at a time: `waiting` until a batch is formed,
+ * then `batches` and, some days after the control plane acknowledged the batch, the hourly `totals`. All methods throw
+ * if the disk fails.
  */
 export class LedgerFile {
   readonly #database: Database.Database
@@ -48,7 +48,7 @@ export class LedgerFile {
     this.#statements = prepare(this.#database)
   }
 
-  /** Adds all lines or none. A deposit that was already written, although the write seemed to fail, is ignored. */
+  /** Adds all lines or none. A flush that was already written, although the write seemed to fail, is ignored. */
   add ({ name, lines }: FlushBatch): void {
     this.#inTransaction(() => {
       if (this.#series().written === name) return
@@ -60,7 +60,10 @@ export class LedgerFile {
     })
   }
 
-  /** The first unacknowledged batch. If there is none, forms one of at most `mostLines` waiting lines. */
+  /**
+   * The first unacknowledged batch. If there is none, forms one of at most `maxLines` waiting lines; undefined if no
+   * lines wait.
+   */
   nextBatch (maxLines: number): UsageBatch | undefined {
     return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(maxLines))
   }
@@ -113,7 +116,10 @@ export class LedgerFile {
     return batch
   }
 
-  /** Stores what was reported of each month, here and by all gateways. The difference is what the others counted. */
+  /**
+   * Stores the reported count of each month, here and by all gateways. The difference is the count of the other
+   * gateways.
+   */
   #acknowledge ({ number, months = [] }: UsageAck, now: Date): void {
     const unacknowledged = this.#statements.unacknowledged.all(number) as BatchRow[]
     for (const { content } of unacknowledged) this.#notify(unpacked(content), 1)
@@ -159,7 +165,7 @@ export class LedgerFile {
 
 /**
  * All lines in the ledger of a gateway, or only those that the control plane has not acknowledged. The gateway may be
- * running. Several lines may differ in nothing but the count.
+ * running. Several lines may differ only in the count.
  */
 export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
   const database = new Database(file, { readonly: true, fileMustExist: true })

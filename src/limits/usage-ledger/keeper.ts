@@ -5,9 +5,9 @@ import { LedgerCorruptError, LedgerFile } from './file.js'
 import type { LedgerResponse, LedgerRequest } from './messages.js'
 
 /**
- * Runs requests on a ledger's file, and keeps it open in between. After a failure it reopens the file for the next
- * request, since only then it is certain what of a failed write is in it. A corrupt file is set aside, and a new one is
- * created.
+ * Runs requests on a ledger's file, which stays open in between. After a failure it reopens the file for the next
+ * request, since only then is it certain which part of a failed write is in it. A corrupt file is set aside, and a new
+ * one is created.
  */
 export class LedgerClient {
   readonly #path: string
@@ -65,7 +65,7 @@ function isBroken (error: unknown): boolean {
   )
 }
 
-/** Files that belong to the old file by its name must not be taken for parts of the new one. */
+/** Files that belong to the old file by name must not be used as parts of the new one. */
 function moveOrRemove (from: string, to: string): void {
   try {
     renameSync(from, to)

@@ -15,9 +15,9 @@ export interface LedgerOptions {
   readonly file: string
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
-  /** The longest that a count is only in memory, in milliseconds. */
+  /** The maximum time that a count is only in memory, in milliseconds. */
   readonly flushMs?: number
-  /** The most lines that are held in memory while the disk fails. */
+  /** The maximum number of lines in memory while the disk fails. */
   readonly maxLines?: number
 }
 
@@ -33,13 +33,13 @@ interface LedgerCheck {
 
 /** The number of lines that triggers an early flush. */
 const flushedLines = 5_000
-/** The most lines that are handed over at once, since that blocks this thread for a moment. */
+/** Maximum number of lines in one message to the writer, since that blocks this thread briefly. */
 const maxAtOnce = 10_000
 
 /**
  * Counts the requests of one gateway: immediately in memory, and within half a second on disk, so that a crash loses at
- * most the last second. No request waits for the disk or fails because of it. What can't be written is kept and
- * retried.
+ * most the last second. No request waits for the disk or fails because of it. Lines that can't be written stay in
+ * memory and are retried.
  */
 export class UsageLedger {
   readonly #options: LedgerOptions
@@ -54,7 +54,7 @@ export class UsageLedger {
   #next: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  /** Resolves when it is known whether the file is usable, which {@link check} then tells. */
+  /** Resolves when it is known whether the file is usable, which {@link check} then reports. */
   readonly opened: Promise<void>
 
   constructor (options: LedgerOptions) {
@@ -116,7 +116,7 @@ export class UsageLedger {
     }
   }
 
-  /** Flushes and closes. Logs what is lost if the disk still fails. */
+  /** Flushes and closes. Logs the loss of counts if the disk still fails. */
   close (): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

@@ -13,7 +13,7 @@ export type LedgerRequest =
 
 type LedgerWork = 'add' | 'nextBatch' | 'applyAck'
 
-/** The thread's answer. There is one for each request, in the same order. */
+/** The thread's response. There is one for each request, in the same order. */
 export type LedgerResponse =
   | { readonly value: unknown }
   | { readonly failure: LedgerFault }

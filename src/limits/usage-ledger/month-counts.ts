@@ -12,7 +12,7 @@ export interface QuotaReservation {
 
 interface Held { own: number, others: number }
 
-/** `ledger` provides the counts of pools that are not cached; `size` is the most pools in the cache. */
+/** `ledger` provides the counts of pools that are not cached; `size` is the maximum number of pools in the cache. */
 interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, readonly size?: number }
 
 /**

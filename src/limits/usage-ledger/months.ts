@@ -7,7 +7,7 @@ import type { QuotaScope } from '../usage.js'
  */
 export interface MonthCount { readonly own: number, readonly others: number }
 
-/** A {@link MonthCount} in the file, with the name of the last deposit that is included. */
+/** A {@link MonthCount} in the file, with the name of the last flush that is included; empty if there is none. */
 export interface StoredMonthUsage extends MonthCount { readonly written: string }
 
 /** How long to wait for a lock. Readers only wait while another connection opens the file. */

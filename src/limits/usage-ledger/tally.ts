@@ -1,13 +1,15 @@
 import { monthOf } from '../month.js'
 import type { QuotaScope, UsageEvent, UsageLine } from '../usage.js'
 
-/** Counts requests by what they have in common, in bounded memory. */
+/**
+ * Counts requests that have all {@link UsageEvent} members in common and arrived in the same hour, in bounded memory.
+ */
 export class UsageCounter {
   readonly #lines = new Map<string, Counted>()
   readonly #max: number
   #lost = 0
 
-  /** @param maxLines the most lines to hold. Requests that would need another line are lost. */
+  /** @param maxLines the maximum number of lines. Requests that would need another line are lost. */
   constructor (maxLines: number) {
     this.#max = maxLines
   }
@@ -17,7 +19,7 @@ export class UsageCounter {
     return this.#lines.size
   }
 
-  /** The number of requests that were lost for lack of room. */
+  /** The number of requests that were lost because the maximum of lines was reached. */
   get lost (): number {
     return this.#lost
   }
@@ -36,7 +38,7 @@ export class UsageCounter {
     return usageKey(this.#lines.values(), pool, month)
   }
 
-  /** Removes and returns at most `most` lines, oldest first. */
+  /** Removes and returns at most `max` lines, oldest first. */
   take (max: number): readonly UsageLine[] {
     const taken = [...take(this.#lines, max)]
     for (const [name] of taken) this.#lines.delete(name)

@@ -28,7 +28,7 @@ export class UsageSender {
   readonly #loop: BackgroundTask
   #failures = 0
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor (parts: UsageSenderParts) {
     this.#parts = { everyMs: 2_000, timeoutMs: 30_000, onSettled: () => {}, ...parts }
     this.#loop = new BackgroundTask(stopping => this.#sendNext(stopping))
@@ -39,7 +39,7 @@ export class UsageSender {
     return this.#failures
   }
 
-  /** Stops sending. What was not sent stays in the ledger, which may be closed afterwards. */
+  /** Stops sending. Unsent batches stay in the ledger, which may be closed afterwards. */
   stop (): Promise<void> {
     return this.#loop.stop()
   }

@@ -33,7 +33,7 @@ export class LedgerWriter {
     return this.#send({ name: 'open', args: [], now: this.#now() })
   }
 
-  /** Resolves when the lines are on disk. A deposit that was already written is ignored. */
+  /** Resolves when the lines are on disk. A flush that was already written is ignored. */
   add (deposit: FlushBatch): Promise<void> {
     return this.#send({ name: 'add', args: [deposit], now: this.#now() })
   }
