@@ -10,7 +10,7 @@ import { hashSecret, readSecret } from './secret.js'
 
 const retryAfterSeconds = 5
 
-/** Where keys are validated; `null` lets a copy of any age serve. */
+/** The parts that validate keys; a `maxStalenessMinutes` of `null` accepts a copy of any age. */
 interface AuthenticatorParts {
   readonly replica: Pick<Replica, 'syncedAt'>
   readonly cache: Pick<KeyCache, 'find'>
@@ -18,12 +18,12 @@ interface AuthenticatorParts {
 }
 
 /**
- * Who sent a request with these headers, names and values by turns as Node's `rawHeaders` has them.
+ * Identifies the caller from a request's headers, alternating names and values like Node's `rawHeaders`.
  * @throws {Failure} UNAUTHORIZED, INVALID_KEY_FORMAT, INVALID_KEY, KEY_REVOKED, KEY_EXPIRED, BACKEND_UNAVAILABLE
  */
 export type Authenticate = (rawHeaders: readonly string[], now: Date) => Promise<Caller>
 
-/** Validates keys against the copy next to the gateway; refuses all of them while the copy is incomplete or too old. */
+/** Validates keys against the local copy; refuses all of them while the copy is incomplete or too old. */
 export function authenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
   return async (rawHeaders, now) => {
     const { mode, hash } = presentedKey(rawHeaders)
@@ -45,10 +45,10 @@ function presentedKey (rawHeaders: readonly string[]): PresentedKey {
   return { mode: read.mode, hash: hashSecret(secret) }
 }
 
-/** Credentials of other schemes than Bearer are those of a proxy on the way, and no key. */
+/** Credentials of other schemes than Bearer belong to a proxy, and are no key. */
 const bearer = /^bearer(?: +(.*))?$/i
 
-/** The values of the headers of a name, without empty ones: a variable that was never set is sent as nothing. */
+/** The values of all headers with a name, except empty ones, which a client sends for a variable that was never set. */
 function filledValues (rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((text, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name && text.trim() !== '')
 }
@@ -61,7 +61,10 @@ function repeatedKeyError (headerKeys: readonly string[], bearerKeys: readonly s
     : undefined
 }
 
-/** Whether a copy that last held everything at a time is complete and young enough to serve; `null` is any age. */
+/**
+ * Whether a copy that was last complete at a time is recent enough to use; `null` is any age. A copy that was never
+ * complete is not.
+ */
 export function isFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinutes: number | null): boolean {
   return syncedAt !== undefined && now.getTime() - syncedAt.getTime() <= (maxStalenessMinutes ?? Infinity) * 60_000
 }
@@ -89,7 +92,7 @@ function isSame (found: KeyRecord, presented: PresentedKey): boolean {
   return found.caller.mode === presented.mode && timingSafeEqual(Buffer.from(found.hash), Buffer.from(presented.hash))
 }
 
-/** What to do about a key that has not the form of one; undefined where the text does not show it. */
+/** Advice for a key with an invalid format; undefined if the text does not show the cause. */
 function formatError (text: string): string | undefined {
   if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) {
     return 'Send the key without quotation marks.'
@@ -110,15 +113,15 @@ function refusal (code: FailureCode, message?: string): Failure {
   })
 }
 
-/** What the plugin {@link authenticate} needs; `now` is the wall clock. */
+/** The options of the plugin {@link authenticate}; `now` is the wall clock. */
 interface AuthenticateOptions {
   readonly authenticate: Authenticate
-  /** Told of each request whose key is refused with 401; what it throws is the response in its place. */
+  /** Called for each request whose key is refused with 401; an error that it throws becomes the response. */
   readonly onRefused?: (request: FastifyRequest) => Promise<void>
   readonly now: () => Date
 }
 
-/** Lets only requests with a good key into the scope in which it is registered, and says on each who sent it. */
+/** Admits only requests with a valid key to the scope in which it is registered, and sets `caller` on each. */
 export const authenticate = fp<AuthenticateOptions>(async (app, { authenticate, onRefused, now }) => {
   app.decorateRequest('caller')
   app.addHook('onRequest', async request => {
@@ -133,7 +136,7 @@ export const authenticate = fp<AuthenticateOptions>(async (app, { authenticate, 
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Known in every scope that {@link authenticate} guards, from its hook on. */
+    /** Set in every scope that {@link authenticate} guards, from its hook on. */
     caller: Caller
   }
 }

@@ -4,10 +4,10 @@ import type { InvalidatedKeys, KeyRecord } from './replica.js'
 const lifetimeMs = 60_000
 const unknownForMs = 5_000
 
-/** How a cache looks a key up when it doesn't hold it. */
+/** Looks up a key that is not in the cache. */
 type KeyLookup = (hash: string) => KeyRecord | undefined | Promise<KeyRecord | undefined>
 
-/** `clock` counts milliseconds and never goes back; it is the engine's own unless a test decides the time. */
+/** `clock` is monotonic, in milliseconds; by default the engine's own. */
 interface KeyCacheOptions {
   readonly lookup: KeyLookup
   readonly size?: number
@@ -15,8 +15,8 @@ interface KeyCacheOptions {
 }
 
 /**
- * Keys that were validated in the last 60 seconds, by hash, none held past its expiry. Unknown hashes are held apart
- * for 5 seconds, so that guessed keys can't push out good ones.
+ * Keys that were validated in the last 60 seconds, by hash, none cached past its expiry. Unknown hashes are cached
+ * separately for 5 seconds, so that guessed keys can't push out valid ones.
  */
 export class KeyCache {
   readonly #lookup: KeyLookup
@@ -32,12 +32,15 @@ export class KeyCache {
     this.#unknown = new LRUCache({ max: Math.ceil(size / 10), ttl: unknownForMs, ttlResolution: 0, perf: clock })
   }
 
-  /** How often a key was found here, and how often it was looked up. */
+  /** How often a key was found in the cache, and how often it was looked up. */
   get lookups (): { readonly hits: number, readonly misses: number } {
     return { hits: this.#hits, misses: this.#misses }
   }
 
-  /** The key with this hash; `now` is the wall clock's time, which its expiry is measured by. */
+  /**
+   * The key with this hash; undefined if there is none. `now` is the wall clock's time, to which its expiry is
+   * compared.
+   */
   async find (hash: string, now: Date): Promise<KeyRecord | undefined> {
     const held = this.#validKeys.get(hash)
     if (held !== undefined || this.#unknown.has(hash)) {
@@ -47,12 +50,12 @@ export class KeyCache {
     this.#misses++
     const generation = this.#generation
     const found = await this.#lookup(hash)
-    // A change that came during the look-up may have made its response old: it serves this request, but isn't kept.
+    // A change during the look-up may have made its result stale: it serves this request, but isn't cached.
     if (generation === this.#generation) this.#hold(hash, found, now)
     return found
   }
 
-  /** Forgets the keys that a change touched; from now on they are looked up again. */
+  /** Removes the keys that a change affects; from now on they are looked up again. */
   evict (changed: InvalidatedKeys): void {
     this.#generation++
     if (changed === 'everything') {

@@ -1,10 +1,10 @@
 import type { Mode } from '../config/mode.js'
 
-/** What a key may do: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `*` everything. */
+/** The permissions of a key: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `*` everything. */
 export const scopes = ['read', 'write', '*'] as const
 export type Scope = typeof scopes[number]
 
-/** Who sent a request, known from its key alone. */
+/** The sender of a request, identified by its key alone. */
 export interface Caller {
   readonly keyId: string
   readonly keyName: string
@@ -13,7 +13,7 @@ export interface Caller {
   readonly plan: string
   /** The name of its organization's own datastore, on the plan enterprise. */
   readonly datastore?: string
-  /** Whether its organization lets live requests past the month's allowance be served and billed. */
+  /** Whether its organization has live requests past the monthly quota served and billed. */
   readonly overage: boolean
   readonly mode: Mode
   readonly scopes: readonly Scope[]

@@ -1,20 +1,20 @@
 import type { Mode } from '../config/mode.js'
 import type { Scope } from './caller.js'
 
-/** What a gateway needs to know of an organization. */
+/** The state of an organization that a gateway needs. */
 export interface OrganizationState {
   readonly tenantId: string
   readonly plan: string
   /**
-   * Whether live requests past the month's allowance are served where the plan has that: false once the organization
+   * Whether live requests past the monthly quota are served if the plan has overage: false once the organization has
    * switched it off.
    */
   readonly overage: boolean
-  /** The name of the datastore of its own that holds its live data, on the plan enterprise. */
+  /** The name of its own datastore for its live data, on the plan enterprise. */
   readonly datastore?: string
 }
 
-/** What a gateway needs to know of a key; times are ISO 8601. The hash of a key never changes. */
+/** The state of a key that a gateway needs; times are ISO 8601. The hash of a key never changes. */
 export interface KeyState {
   readonly keyId: string
   readonly hash: string
@@ -26,42 +26,43 @@ export interface KeyState {
   readonly revokedAt?: string
 }
 
-/** The whole state of one organization or key. */
+/** The full state of one organization or key. */
 export type EntityState =
   | { readonly kind: 'organization', readonly state: OrganizationState }
   | { readonly kind: 'key', readonly state: KeyState }
 
-/** What an organization or key is since the change with this number; taking it twice is the same as taking it once. */
+/** The state of an organization or key since the change with this number; applying it twice has no further effect. */
 export type Change = EntityState & { readonly seq: number }
 
-/** How far a copy has come: in the history of which control plane, and up to which of its changes. */
+/** The position of a copy: the history of which control plane it follows, and the last change that it has. */
 export interface Position {
   readonly feedId: string
   readonly seq: number
 }
 
-/** Changes that belong together: a copy takes all of them or none. */
+/** Changes that belong together: a copy applies all of them or none. */
 export interface Batch {
   readonly feedId: string
-  /** Nothing that a copy holds counts any more: it is new, or of another control plane, or ahead of a restored one. */
+  /**
+   * Whether the batch replaces everything in the copy, which is new, or of another control plane, or ahead of a
+   * restored one.
+   */
   readonly isSnapshot: boolean
-  /** The number that a copy must have reached to take the batch. */
+  /** The number that a copy must have reached to apply the batch. */
   readonly after: number
-  /** The number that it has reached with it. */
+  /** The number that it has reached afterwards. */
   readonly through: number
-  /** Whether this was all that the control plane had. */
+  /** Whether the control plane had no further changes. */
   readonly isLatest: boolean
-  /** In the order of their numbers; one that a later change overtook is left out. */
+  /** In the order of their numbers; changes superseded by later ones are left out. */
   readonly changes: readonly Change[]
 }
 
-/**
- * Where changes of organizations and keys come from: a control store in the same process, or a control plane far away.
- */
+/** The source of changes of organizations and keys: a control store in the same process, or a remote control plane. */
 export interface ChangeFeed {
   /**
-   * All batches after a position and then each new one when it comes, without end until the signal is aborted. An empty
-   * batch every few seconds says that the copy is still up to date. Throws when the control plane can't be reached.
+   * Yields all batches after a position and then each new one, without end until the signal is aborted. An empty batch
+   * every few seconds confirms that the copy is up to date. Throws when the control plane can't be reached.
    */
   follow (from: Position, signal: AbortSignal): AsyncIterable<Batch>
 }

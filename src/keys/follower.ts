@@ -7,20 +7,20 @@ import type { Replica } from './replica.js'
 
 const pauses = { firstMs: 100, maxMs: 5_000 }
 
-/** What a follower joins together; `now` is the wall clock. */
+/** The parts of a follower; `now` is the wall clock. */
 interface FollowerParts {
   readonly feed: ChangeFeed
   readonly replica: Replica
   readonly cache: KeyCache
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
-  /** Told of each batch with news when it is in force. */
+  /** Called for each batch with changes once it is applied. */
   readonly onApplied?: (batch: Batch) => void
 }
 
 /**
- * Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until
- * it is stopped.
+ * Applies every change of the control plane to the copy and evicts it from the cache, with retries after any failure of
+ * the feed, until it is stopped.
  */
 export class Follower {
   readonly #parts: FollowerParts
@@ -29,21 +29,21 @@ export class Follower {
   #failures = 0
   #isConnected = false
 
-  /** Resolves when the copy first held everything after the start; not before the feed can be reached. */
+  /** Resolves when the copy is first complete after the start; not before the feed can be reached. */
   readonly caughtUp = new Promise<void>(resolve => { this.#markCaughtUp = resolve })
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor (parts: FollowerParts) {
     this.#parts = parts
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
-  /** Whether the feed gave something since it last failed. */
+  /** Whether the feed has sent a batch since it last failed. */
   get isConnected (): boolean {
     return this.#isConnected
   }
 
-  /** Ends following; afterwards the copy may be closed. */
+  /** Stops following; afterwards the copy may be closed. */
   stop (): Promise<void> {
     return this.#loop.stop()
   }

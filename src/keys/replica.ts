@@ -6,19 +6,19 @@ import { privateDatabase } from '../files/private-database.js'
 import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
 
-/** One key and what its organization has, as a look-up gives it; times in milliseconds since 1970. */
+/** One key with the state of its organization, as returned by a look-up; times in milliseconds since 1970. */
 export interface KeyRecord {
   readonly hash: string
-  /** Whom a request with this key comes from, if the key is still good. */
+  /** The caller of a request with this key, if the key is still valid. */
   readonly caller: Caller
   readonly expiresAt?: number
   readonly revokedAt?: number
 }
 
-/** What a batch changed: the hashes of the keys whose records are no longer what they were, or all of them. */
+/** The hashes of the keys whose records a batch changed, or all keys. */
 export type InvalidatedKeys = ReadonlySet<string> | 'everything'
 
-/** Raised whenever the tables change; a file of another layout is thrown away, since the feed fills it again. */
+/** Increase it whenever the tables change; a file with another version is deleted, since the feed fills it again. */
 const schemaVersion = 2
 
 const tables = `
@@ -35,18 +35,18 @@ const tables = `
   PRAGMA user_version = ${schemaVersion};`
 
 /**
- * The copy of the control plane's keys next to one gateway: enough to validate a key while everything else is down. It
- * holds hashes and no secret, and may be deleted at any time.
+ * A gateway's local copy of the control plane's keys: enough to validate a key while everything else is down. It holds
+ * hashes and no secret, and may be deleted at any time.
  */
 export class Replica {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
   readonly #apply: (batch: Batch, now: Date) => InvalidatedKeys
-  /** Those that were requested since the last batch. */
+  /** The organizations that were looked up since the last batch. */
   readonly #organizations = new LRUCache<string, Pick<OrganizationState, 'plan' | 'overage'>>({ max: 1_000 })
   #syncedAt: number | undefined
 
-  /** Opens the file or makes it; `:memory:` keeps the copy in memory. */
+  /** Opens or creates the file; `:memory:` keeps the copy in memory. */
   constructor (file: string) {
     this.#database = openOrRemake(file)
     this.#statements = prepare(this.#database)
@@ -54,25 +54,26 @@ export class Replica {
     this.#syncedAt = this.#row().synced_at ?? undefined
   }
 
-  /** How far the copy has come. */
+  /** The position of the copy in the change feed. */
   position (): Position {
     const { feed_id: feedId, seq } = this.#row()
     return { feedId, seq }
   }
 
-  /** When the copy was last known to hold everything that the control plane had; undefined while it is being built. */
+  /** When the copy was last known to be complete; undefined while it is being built. */
   syncedAt (): Date | undefined {
     return this.#syncedAt === undefined ? undefined : new Date(this.#syncedAt)
   }
 
-  /** The key with this hash, revoked and expired ones too. */
+  /** The key with this hash, even if revoked or expired; undefined if it or its organization is unknown. */
   find (hash: string): KeyRecord | undefined {
     const row = this.#statements.find.get(hash) as FoundRow | undefined
     return row && toRecord(row)
   }
 
   /**
-   * What an organization has now; it is known in memory from the second time on, since each record of an import asks.
+   * The current state of an organization; undefined if it is unknown. It is cached in memory, since each record of an
+   * import needs it.
    */
   organization (tenantId: string): Pick<OrganizationState, 'plan' | 'overage'> | undefined {
     const held = this.#organizations.get(tenantId)
@@ -84,14 +85,17 @@ export class Replica {
     return found
   }
 
-  /** Whether the key with this id is known to be revoked; one that is not known, or has expired, is not. */
+  /**
+   * Whether the key with this id is known to be revoked; false for an unknown key, and for one that has only expired.
+   */
   isRevoked (keyId: string): boolean {
     return this.#statements.revoked.get(keyId) !== undefined
   }
 
   /**
-   * Takes a batch and its number in one transaction. Changes that the copy already has are passed over, but named.
-   * @throws {Error} when changes between the copy and the batch are missing; nothing was taken then
+   * Applies a batch and its number in one transaction. Changes that the copy already has are skipped, but their hashes
+   * are returned.
+   * @throws {Error} when changes between the copy and the batch are missing; nothing was applied then
    */
   apply (batch: Batch, now: Date): InvalidatedKeys {
     const changed = this.#apply(batch, now)
@@ -196,7 +200,7 @@ function prepare (database: Database.Database) {
   return {
     position: database.prepare('SELECT feed_id, seq, synced_at FROM position'),
     move: database.prepare('UPDATE position SET feed_id = ?, seq = ?, synced_at = ?'),
-    // A key whose organization is not known is not found: it could not be charged to anybody.
+    // A key of an unknown organization is not found: its requests could not be billed.
     find: database.prepare(
       'SELECT k.*, o.plan, o.overage, o.datastore FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'
     ),

@@ -3,7 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import type {} from './authenticate.js'
 import type { Caller, Scope } from './caller.js'
 
-/** What a request does to the data, whatever its method is. */
+/** The effect of a request on the data, whatever its method is. */
 export type Effect = Exclude<Scope, '*'>
 
 /** The effect of a request on a simple resource; a method that is not known to read counts as a write. */
@@ -11,13 +11,13 @@ export function effectOf (method: string): Effect {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write'
 }
 
-/** Whether a key with these scopes may do this. */
+/** Whether a key with these scopes permits this effect. */
 export function hasScope (granted: readonly Scope[], effect: Effect): boolean {
   return granted.includes('*') || granted.includes(effect)
 }
 
 /**
- * Refuses what the caller's key was not made for, before anything is looked up.
+ * Refuses an effect that the caller's key does not permit, before anything is looked up.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
 export function requireScope (caller: Caller, effect: Effect): void {
@@ -26,7 +26,7 @@ export function requireScope (caller: Caller, effect: Effect): void {
 }
 
 /**
- * Refuses a request that its key was not made for, as far as that can be told before anything is looked up.
+ * Refuses a request that its key does not permit, as far as that is known before anything is looked up.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
 export function requireScopeForType ({ caller, method, routeOptions }: FastifyRequest): void {
@@ -37,8 +37,8 @@ export function requireScopeForType ({ caller, method, routeOptions }: FastifyRe
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * What a route does, where its method does not tell: a kick-off of an export is a POST that reads. Of some, only
-     * the record tells, and the route itself looks.
+     * The effect of a route, where its method does not show it: a kick-off of an export is a POST that reads. For some
+     * routes it depends on the record, and the route itself checks it.
      */
     readonly effect?: Effect | 'of the record'
   }

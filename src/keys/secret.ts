@@ -3,38 +3,39 @@ import { crc32 } from 'node:zlib'
 import { modes, type Mode } from '../config/mode.js'
 import { base62, randomString } from './random-text.js'
 
-/** 43 characters of 62 hold 256 bits. */
+/** 43 characters of base62 hold 256 bits. */
 const randomLength = 43
 const checksumLength = 6
 const format = new RegExp(`^(svc_(${modes.join('|')})_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$`)
 const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /**
- * A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored.
+ * A new secret key: `svc_test_` or `svc_live_`, 43 random characters, a checksum of 6. It is shown once and never
+ * stored.
  */
 export function newSecret (mode: Mode): string {
   const body = `svc_${mode}_${randomString(base62, randomLength)}`
   return body + checksum(body)
 }
 
-/** Tokens of programs and of gateways, which open the control plane and no data. */
+/** Tokens of programs and of gateways, which give access to the control plane and to no data. */
 type TokenKind = 'control' | 'gateway'
 
-/** A new token: `cg_control_` or `cg_gateway_`, and then as a key. */
+/** A new token: `cg_control_` or `cg_gateway_`, then the same as a key. */
 export function newToken (kind: TokenKind): string {
   const body = `cg_${kind}_${randomString(base62, randomLength)}`
   return body + checksum(body)
 }
 
-/** Whether a text can be a token at all. */
+/** Whether a text has the form and the checksum of a token. */
 export function isToken (text: string): boolean {
   const [, body, sum] = tokenFormat.exec(text) ?? []
   return body !== undefined && sum === checksum(body)
 }
 
 /**
- * What the text of a secret says by itself, without a look-up; undefined where a character is wrong, missing or
- * too many, or where two have changed places.
+ * Parses a secret without a look-up; undefined where a character is wrong, missing or too many, or where two have
+ * changed places.
  */
 export function readSecret (text: string): { readonly mode: Mode } | undefined {
   const [, body, mode, sum] = format.exec(text) ?? []
@@ -43,7 +44,7 @@ export function readSecret (text: string): { readonly mode: Mode } | undefined {
 }
 
 /**
- * What is stored in place of the secret: SHA-256 as 64 hexadecimal characters. Why it needs no pepper:
+ * The hash that is stored instead of the secret: SHA-256 as 64 hexadecimal characters. Why it needs no pepper:
  * docs/decisions/010-key-hash.md.
  */
 export function hashSecret (secret: string): string {
