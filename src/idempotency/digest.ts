@@ -24,7 +24,7 @@ export function digest (...parts: readonly unknown[]): string {
   return createHash('sha256').update(printJson(ordered(parts))).digest('base64url')
 }
 
-/** The key's name in the store. The same key of another tenant or mode has a different name. */
+/** The name under which the key is stored. The same key of another tenant or mode has a different name. */
 export function recordName ({ tenantId, mode, key }: IdempotentRequest): string {
   return digest('key', tenantId, mode, key)
 }
@@ -40,7 +40,7 @@ export function fingerprintOf ({ key, method, route, id, ifMatch, body }: Idempo
 const dayMs = 86_400_000
 
 /**
- * The marks of a create request: for the day on which it was first seen, and for the day before, when another gateway
+ * The tags of a create request: for the day on which it was first seen, and for the day before, when another gateway
  * may have seen it. With the day, the same key can be used again later.
  * @param name from {@link recordName}
  * @param fingerprint from {@link fingerprintOf}

@@ -10,18 +10,18 @@ export interface Intent { readonly version: string, readonly content: string }
 /** The result of a request: the id and version of the record in its response. */
 export interface Result { readonly id: string, readonly version?: string }
 
-/** The right to perform a request with a key, and what is known of earlier attempts. */
+/** The right to perform a request with a key, and the known outcome of earlier attempts. */
 export interface IdempotencyClaim {
   readonly firstSeenAt: Date
   /** For a create: from {@link idempotencyTags}. */
   readonly marks: readonly [string, string]
-  /** The result of an earlier attempt. Absent if none was answered. */
+  /** The result of an earlier attempt. Absent if none finished. */
   readonly result?: Result
-  /** What an earlier attempt was about to write, if it is unknown whether it did. */
+  /** The change that an earlier attempt was about to write, if it is unknown whether it did. */
   readonly intent?: Intent
-  /** A digest of what a change writes, which can't be computed without the key. */
+  /** A digest of the content that a change writes, which can't be computed without the key. */
   digestOf (content: unknown): string
-  /** Stores what is about to be written, or undefined if it certainly was not. */
+  /** Stores the change about to be written, or undefined if it certainly was not. */
   intend (intent: Intent | undefined): void
   finish (result: Result): void
 }
@@ -53,7 +53,7 @@ export class IdempotencyStore {
     this.#now = now
     this.#database = new Database(privateDatabase(file))
     this.#database.pragma('journal_mode = WAL')
-    // A power failure may lose the last requests. Of those, creates are still recognized by their marks.
+    // A power failure may lose the last requests. Of those, creates are still recognized by their tags.
     this.#database.pragma('synchronous = NORMAL')
     this.#database.exec(tables)
     this.#statements = prepare(this.#database)
@@ -63,8 +63,8 @@ export class IdempotencyStore {
   /**
    * Performs a request unless it is already being performed. Stores it first; checking and storing is atomic, so only
    * one of two concurrent requests proceeds.
-   * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while that is in
-   * progress, BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
+   * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while the first
+   * request is in progress, BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
   async perform<T> (request: IdempotentRequest, work: (claim: IdempotencyClaim) => Promise<T>): Promise<T> {
     const name = recordName(request)
@@ -109,7 +109,8 @@ export class IdempotencyStore {
     try {
       this.#statements.finish.run(id, version ?? null, name)
     } catch (error) {
-      // The request was performed, and the client should learn so. A repetition is answered from the record itself.
+      // The request was performed, and the client should receive its result. The response to a repetition is built from
+      // the record.
       if (!(error instanceof Database.SqliteError)) throw error
     }
   }

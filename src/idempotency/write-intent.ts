@@ -7,7 +7,7 @@ import { lifetimeMs, type IdempotencyClaim, type Intent } from './keyed-requests
 /** Where to look for versions of a record. */
 interface WriteIntentContext { readonly store: Pick<TenantStore, 'vread'>, readonly type: string }
 
-/** What identifies a create that must happen once. */
+/** The tags that identify a create that must happen only once, and the times of the request. */
 export function createIntents ({ marks, firstSeenAt }: IdempotencyClaim) {
   return { marks, seenAt: firstSeenAt, since: new Date(firstSeenAt.getTime() - lifetimeMs) }
 }
@@ -33,6 +33,7 @@ export function writeIntentOf (intentContext: WriteIntentContext, claim: Idempot
 /**
  * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not
  * have accepted it elsewhere. Undefined while that version is still the latest.
+ * @throws {Failure} CONFLICT when later changes hide whether it was written
  */
 async function madeBefore (
   intentContext: WriteIntentContext,
@@ -61,7 +62,7 @@ async function versionAfter (
     : await ifExists(store.vread({ kind: 'vread', type, id: before.id, version: next }))
 }
 
-/** The content that a change determines: all but `meta`, which the datastore changes. */
+/** The content that a change determines: everything except `meta`, which the datastore changes. */
 function contentOf ({ meta: _, ...content }: FhirResource): unknown {
   return content
 }
