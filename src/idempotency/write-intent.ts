@@ -4,7 +4,7 @@ import type { TenantStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
 import { lifetimeMs, type IdempotencyClaim, type Intent } from './keyed-requests.js'
 
-/** Where to look for versions of a record. */
+/** The store and the type in which versions of a record are read. */
 interface WriteIntentContext { readonly store: Pick<TenantStore, 'vread'>, readonly type: string }
 
 /** The tags that identify a create that must happen only once, and the times of the request. */

@@ -67,7 +67,7 @@ export interface FileWriter extends FileState {
   close: () => Promise<void>
 }
 
-/** What a handler receives to run a job. */
+/** The parts that a handler needs to run a job. */
 export interface JobContext {
   /** The job when it was claimed, with the checkpoint of an earlier run. */
   readonly job: Job

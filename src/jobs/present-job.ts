@@ -81,7 +81,7 @@ function speedOf (
 ): Pick<PresentedJob, 'recordsPerSecond' | 'secondsLeft'> {
   if (startedAt === undefined || processed === 0) return {}
   const end = completedAt === undefined ? now.getTime() : Date.parse(completedAt)
-  // The times are by two clocks, the control plane's and ours.
+  // The times come from two clocks, the control plane's and the gateway's.
   const seconds = Math.max(0.001, (end - Date.parse(startedAt)) / 1_000)
   const rate = processed / seconds
   const isUnderWay = status === 'processing' && total !== undefined

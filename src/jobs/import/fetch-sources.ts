@@ -14,8 +14,7 @@ export type { SourceRules } from './fetch-source.js'
 export interface Source { readonly type: string | null, readonly url: string }
 
 /**
- * The file of a job that holds its {@link Source}s until they are fetched; absent where the input came with the
- * request.
+ * The file of a job that holds its {@link Source}s until they are fetched; absent if the input came with the request.
  */
 export const sourcesFile = 'sources'
 

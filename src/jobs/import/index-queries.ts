@@ -43,7 +43,7 @@ export class IndexQueries {
     return last === undefined ? { line: 1, at: 0 } : { line: last.line + 1, at: last.at + last.bytes + 1 }
   }
 
-  /** The parts of the input that were begun. */
+  /** The parts of the input that were started. */
   parts (): readonly Part[] {
     return this.sql.parts.all() as Part[]
   }

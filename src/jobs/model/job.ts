@@ -1,7 +1,7 @@
 import type { Caller } from '../../keys/caller.js'
 import type { Mode } from '../../config/mode.js'
 
-/** What a job does: a bulk export (http://hl7.org/fhir/uv/bulkdata/), or an import. */
+/** The kinds of jobs: a bulk export (http://hl7.org/fhir/uv/bulkdata/), or an import. */
 export const jobKinds = ['export', 'import'] as const
 export type JobKind = typeof jobKinds[number]
 
@@ -35,11 +35,11 @@ export interface JobScope { readonly tenantId: string, readonly mode: Mode }
 export const exportFormats = ['fhir', 'simple'] as const
 export type ExportFormat = typeof exportFormats[number]
 
-/** What an export covers: all records, those in the compartments of all patients, or those of a group's members. */
+/** The scope of an export: all records, those in the compartments of all patients, or those of a group's members. */
 export const exportLevels = ['system', 'patient', 'group'] as const
 export type ExportLevel = typeof exportLevels[number]
 
-/** What to export. */
+/** The options of an export. */
 export interface ExportRequest {
   readonly kind: 'export'
   /** R4 types without duplicates, in the order of the manifest. */
@@ -79,8 +79,8 @@ export interface ImportRequest {
 }
 
 /**
- * What to do. It contains no content of a record, no search value and no secret: those, and URLs to fetch, are in a
- * file of the job.
+ * The request of a job. It contains no content of a record, no search value and no secret: those, and URLs to fetch,
+ * are in a file of the job.
  */
 export type JobRequest = ExportRequest | ImportRequest
 

@@ -6,7 +6,7 @@ import { linesPerBatch, type SendUsage, type UsageAck } from '../usage.js'
 
 const pauses = { firstMs: 500, maxMs: 60_000 }
 
-/** Where a sender takes batches from and sends them to. */
+/** The source and the destination of a sender's batches. */
 interface UsageSenderParts {
   readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
   readonly send: SendUsage
