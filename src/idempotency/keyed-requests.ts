@@ -109,8 +109,7 @@ export class IdempotencyStore {
     try {
       this.#statements.finish.run(id, version ?? null, name)
     } catch (error) {
-      // The request was performed, and the client should receive its result. The response to a repetition is built from
-      // the record.
+      // The request was performed, so the client receives its result. A repetition is served from the record.
       if (!(error instanceof Database.SqliteError)) throw error
     }
   }

@@ -31,9 +31,9 @@ export function writeIntentOf (intentContext: WriteIntentContext, claim: Idempot
 }
 
 /**
- * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not
- * have accepted it elsewhere. Undefined while that version is still the latest.
- * @throws {Failure} CONFLICT when later changes hide whether it was written
+ * The version that an earlier attempt wrote: the one after that which it replaced, since the datastore accepts it
+ * nowhere else. Undefined while that is still the latest.
+ * @throws {Failure} CONFLICT if later changes hide it
  */
 async function madeBefore (
   intentContext: WriteIntentContext,

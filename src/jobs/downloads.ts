@@ -12,10 +12,7 @@ import type { Spool } from './storage/files.js'
 import { jobOf } from './job-routes.js'
 import { filesOf } from './present-job.js'
 
-/**
- * The media types of newline-delimited JSON: that of FHIR (http://hl7.org/fhir/uv/bulkdata/), and the common ones for
- * other content.
- */
+/** Media types of newline-delimited JSON: FHIR's (http://hl7.org/fhir/uv/bulkdata/), and those for other content. */
 export const ndjsonTypes = ['application/fhir+ndjson', 'application/x-ndjson', 'application/ndjson'] as const
 
 /** The parts that downloads need. */

@@ -40,25 +40,20 @@ export interface JobFiles {
   write: (name: string, from?: number, mark?: string) => Promise<FileWriter>
   /** Reads a file, or a range of it. Flushed content can be read. */
   read: (name: string, range?: ReadRange) => Readable
-  /**
-   * The size of a file's readable content in bytes, which only reading authenticates; undefined if there is no file.
-   */
+  /** The size of a file in bytes, which only reading authenticates; undefined if there is no such file. */
   size: (name: string) => Promise<number | undefined>
   /** The path for a database of the job. It is not encrypted, so it must not contain personal data. */
   path: (name: string) => string
   /**
    * Checks whether such a database may grow.
-   * @throws {Failure} BACKEND_UNAVAILABLE when too little disk space is left, RATE_LIMITED when the owner's files are
-   * too large
+   * @throws {Failure} BACKEND_UNAVAILABLE on a full disk, RATE_LIMITED above the owner's limit
    */
   requireRoom: () => Promise<void>
   /** Deletes a file. */
   remove: (name: string) => Promise<void>
 }
 
-/**
- * Writes to one file, in order. Its state counts all content, including that before the offset at which it was opened.
- */
+/** Writes to one file, in order. Its state includes the content before the offset of its start. */
 export interface FileWriter extends FileState {
   /** Resolves when more may be written. */
   write: (bytes: Uint8Array) => Promise<void>
@@ -79,10 +74,7 @@ export interface JobContext {
   readonly log: FastifyBaseLogger
 }
 
-/**
- * Work on a job stops before its end: the job was cancelled, its key was revoked, another gateway has it, or this
- * gateway stops.
- */
+/** Work stops before its end: the client or a revoked key ended it, another gateway has it, or this one stops. */
 export class JobInterrupted extends Error {
   constructor (readonly why: 'cancelled' | 'revoked' | 'lost' | 'stopping') {
     super(`work on the job stopped: ${why}`)

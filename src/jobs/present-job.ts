@@ -26,9 +26,7 @@ interface PresentedJob {
   readonly expiresAt: string
 }
 
-/**
- * Builds the API's representation of a job, with an estimate of its speed; `url` is the gateway's own, before `/v1`.
- */
+/** Builds the API's form of a job, with an estimate of its speed; `url` is the gateway's own, before `/v1`. */
 export function presentJob (job: Job, { url, now }: { readonly url: string, readonly now: Date }): PresentedJob {
   const {
     id,
@@ -68,9 +66,7 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
   }
 }
 
-/**
- * The files that a client may fetch: none before the job is completed, since their content is not checked completely.
- */
+/** The files that a client may fetch: none before the job is completed, as not all content is checked. */
 export function filesOf ({ status, files }: Job): readonly JobFile[] {
   return status === 'completed' ? files : []
 }

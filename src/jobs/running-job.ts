@@ -137,20 +137,14 @@ export class RunningJob {
     return leaseMs / 6
   }
 
-  /**
-   * The time counts from the request, and is shorter than the lease, so that this worker stops before another one
-   * claims the job.
-   */
+  /** Counts from the request, and less than the lease, so that this worker stops before another one starts. */
   #hold (since: number): void {
     this.#heldUntil = since + this.#parts.leaseMs * 0.8
     clearTimeout(this.#deadline)
     this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now()).unref()
   }
 
-  /**
-   * A process that was suspended for a while resumes in the middle of its work, when it may not hold the lease any
-   * more.
-   */
+  /** A process that was suspended resumes in the middle of its work, perhaps without the lease. */
   #requireHeld (): void {
     if (performance.now() > this.#heldUntil) this.#leave('lost')
     this.#leaving.signal.throwIfAborted()

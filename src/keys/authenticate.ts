@@ -61,10 +61,7 @@ function repeatedKeyError (headerKeys: readonly string[], bearerKeys: readonly s
     : undefined
 }
 
-/**
- * Whether a copy that was last complete at a time is recent enough to use; `null` is any age. A copy that was never
- * complete is not.
- */
+/** Whether a copy that was last complete at `syncedAt` is recent enough; `null` is any age; `undefined` never is. */
 export function isFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinutes: number | null): boolean {
   return syncedAt !== undefined && now.getTime() - syncedAt.getTime() <= (maxStalenessMinutes ?? Infinity) * 60_000
 }

@@ -37,10 +37,7 @@ export class KeyCache {
     return { hits: this.#hits, misses: this.#misses }
   }
 
-  /**
-   * The key with this hash; undefined if there is none. `now` is the wall clock's time, to which its expiry is
-   * compared.
-   */
+  /** The key with this hash; undefined if there is none. `now` is the wall clock's time, for its expiry. */
   async find (hash: string, now: Date): Promise<KeyRecord | undefined> {
     const held = this.#validKeys.get(hash)
     if (held !== undefined || this.#unknown.has(hash)) {

@@ -43,10 +43,7 @@ export interface Position {
 /** Changes that belong together: a copy applies all of them or none. */
 export interface Batch {
   readonly feedId: string
-  /**
-   * Whether the batch replaces everything in the copy, which is new, or of another control plane, or ahead of a
-   * restored one.
-   */
+  /** Whether the batch replaces the full copy, which is new, of another control plane, or ahead of a restored one. */
   readonly isSnapshot: boolean
   /** The number that a copy must have reached to apply the batch. */
   readonly after: number

@@ -3,10 +3,7 @@ import { randomInt } from 'node:crypto'
 /** The 62 characters of a key: no separator, so that a double click selects all of it. */
 export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/**
- * Lower-case letters and digits without 0, 1, 8 and 9, the alphabet of RFC 4648 in lower case: valid in ids, FHIR codes
- * and file names.
- */
+/** Lower-case letters and digits without 0, 1, 8 and 9, as in RFC 4648: valid in ids, FHIR codes and file names. */
 export const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** An unguessable text: each character is drawn evenly from the alphabet by the system's secure generator. */

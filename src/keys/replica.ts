@@ -71,10 +71,7 @@ export class Replica {
     return row && toRecord(row)
   }
 
-  /**
-   * The current state of an organization; undefined if it is unknown. It is cached in memory, since each record of an
-   * import needs it.
-   */
+  /** The current state of an organization; undefined if unknown. Cached, since each record of an import needs it. */
   organization (tenantId: string): Pick<OrganizationState, 'plan' | 'overage'> | undefined {
     const held = this.#organizations.get(tenantId)
     if (held !== undefined) return held
@@ -85,16 +82,13 @@ export class Replica {
     return found
   }
 
-  /**
-   * Whether the key with this id is known to be revoked; false for an unknown key, and for one that has only expired.
-   */
+  /** Whether the key with this id is known to be revoked; false for a key that is unknown or only expired. */
   isRevoked (keyId: string): boolean {
     return this.#statements.revoked.get(keyId) !== undefined
   }
 
   /**
-   * Applies a batch and its number in one transaction. Changes that the copy already has are skipped, but their hashes
-   * are returned.
+   * Applies a batch and its number in one transaction. Skips changes that it has, but returns their hashes.
    * @throws {Error} when changes between the copy and the batch are missing; nothing was applied then
    */
   apply (batch: Batch, now: Date): InvalidatedKeys {

@@ -9,10 +9,7 @@ const checksumLength = 6
 const format = new RegExp(`^(svc_(${modes.join('|')})_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$`)
 const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
-/**
- * A new secret key: `svc_test_` or `svc_live_`, 43 random characters, a checksum of 6. It is shown once and never
- * stored.
- */
+/** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. Shown once and never stored. */
 export function newSecret (mode: Mode): string {
   const body = `svc_${mode}_${randomString(base62, randomLength)}`
   return body + checksum(body)

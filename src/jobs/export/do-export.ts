@@ -22,10 +22,7 @@ export interface ExportParts {
 
 const usualSaveEveryMs = 1_000
 
-/**
- * The handler of exports: writes records to one file per type. Records that were written and saved are not requested
- * again.
- */
+/** Writes records to one file per type. Records that were written and saved are not requested again. */
 export function runExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): JobHandler {
   return async work => {
     const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })

@@ -41,10 +41,7 @@ export function parseExportRequest (body: unknown, mappings: readonly Mapping[])
   }
 }
 
-/**
- * R4 types by their R4 name or the path of their group, `Patient` or `patients`; undefined for an unknown name, or if
- * there is no list.
- */
+/** R4 types by R4 name or path, `Patient` or `patients`; undefined for an unknown name, or without a list. */
 function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
   if (!Array.isArray(named) || named.length === 0) return undefined
   const byPath = new Map<unknown, string>(mappings.map(({ path, type }) => [path, type]))

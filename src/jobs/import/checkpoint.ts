@@ -4,10 +4,7 @@ import type { FileState } from '../job-context.js'
 /** The input of an import, with its state when it was last complete. */
 export interface InputState extends FileState { readonly lines: number }
 
-/**
- * The state of an import that the control plane stores, which shows that its files are not older than it. The index
- * holds the rest.
- */
+/** The state of an import in the control plane, which shows that its files are not older. The index holds the rest. */
 export interface ImportCheckpoint {
   /** The input up to the last complete source; absent before the first source was fetched. */
   readonly input?: InputState

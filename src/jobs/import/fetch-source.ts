@@ -11,9 +11,7 @@ export interface SourceRules {
   /** The maximum size of a source in bytes, and the maximum time to fetch it. */
   readonly sourceBytes?: number
   readonly sourceMs?: number
-  /**
-   * For tests only: a resolver in place of DNS, whether a source may be on this machine, and the CA of its certificate.
-   */
+  /** For tests only: a resolver in place of DNS, permission for loopback addresses, and the certificate's CA. */
   readonly trial?: {
     readonly resolve?: (host: string) => Promise<readonly string[]>
     readonly loopback?: boolean

@@ -25,8 +25,7 @@ const firstPauseMs = 1_000
 type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
 
 /**
- * Fetches all sources of an import, one after the other, into its input; sources that were completely fetched before
- * are skipped.
+ * Fetches all sources of an import, one after the other, into its input, except those completely fetched before.
  * @returns the input
  */
 export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {

@@ -5,9 +5,7 @@ import { maxReferences } from './pace.js'
 /** Matching lines, and the position after which to continue; undefined when all lines were checked. */
 export interface ReadyPage { readonly lines: readonly OrderedLine[], readonly after: number | undefined }
 
-/**
- * The lines to find: after a position in the order of writing, at most `max` bytes long, and at most `most` of them.
- */
+/** The lines to find: after a position in the order of writing, at most `max` bytes long, and at most `most`. */
 export interface ReadyQuery { readonly after: number, readonly max: number, readonly most: number }
 
 type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf'>

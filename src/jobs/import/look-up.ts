@@ -11,10 +11,7 @@ export interface NamedLine {
   readonly record: Pick<LineRecord, 'type' | 'name' | 'mapping'>
 }
 
-/**
- * The id of a line's record, and the stored record: complete for lines in the simple form, only its identity for
- * others.
- */
+/** A line's id, and its stored record: complete for lines in the simple form, only the identity for others. */
 export interface Target { readonly id: string, readonly before: StoredResource | undefined }
 
 /**
@@ -58,10 +55,7 @@ async function targetsOfGroup (
   })
 }
 
-/**
- * The ids under which a line may be stored, first the one that the import assigns; a line that was sent to be created
- * can only be stored under that one.
- */
+/** The ids under which a line may be stored, the import's own first; if it was sent to be created, only that one. */
 function idsOf ({ line: { identity, plan }, record: { name } }: NamedLine): readonly [string, ...string[]] {
   return name === undefined || plan === 'created' ? [idOf(identity)] : [idOf(identity), name]
 }

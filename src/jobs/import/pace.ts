@@ -8,10 +8,7 @@ import { Parallelism } from './parallelism.js'
 export const maxLines = 200
 const minLines = 10
 export const maxBytes = 2 * 1024 * 1024
-/**
- * Maximum number of other records that a line may refer to; and of references in one transaction, summed over its
- * lines.
- */
+/** Maximum number of other records that a line may refer to; and of references in one transaction. */
 export const maxReferences = maxReferencedRecords
 /**
  * In milliseconds: how long datastore errors may last before the work is given up for now, and the maximum and first

@@ -76,8 +76,8 @@ async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * One result per line that was read so far. No transaction stays open between queries, so that the gateway that runs
- * the job is never blocked.
+ * One result per line read so far. No transaction stays open between queries, so that the job's gateway is never
+ * blocked.
  * @returns the number of the last line
  */
 async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buffer, number> {

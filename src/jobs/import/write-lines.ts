@@ -55,10 +55,7 @@ class Batches {
     this.#pace = pace
   }
 
-  /**
-   * Ends the lines that refer to a failed one, and returns the next lines to write; undefined while enough transactions
-   * are under way.
-   */
+  /** Ends lines that refer to a failed one. @returns the next lines to write; undefined while enough are under way */
   next (): BatchSelection | undefined {
     if (this.#size >= this.#pace.begun) return undefined
     const context = this.#context

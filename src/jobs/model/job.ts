@@ -52,9 +52,7 @@ export interface ExportRequest {
    * sealed}.
    */
   readonly filters?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<readonly [name: string, value: string]>>>>
-  /**
-   * The elements of `_elements`, to retain besides mandatory ones: `id` applies to every type, `Patient.name` to one.
-   */
+  /** The elements of `_elements`, in addition to mandatory ones: `id` is for every type, `Patient.name` for one. */
   readonly elements?: readonly string[]
   readonly level: ExportLevel
   readonly groupId?: string
@@ -211,9 +209,7 @@ export interface Jobs {
   claim: (worker: Worker) => Promise<ClaimedJob | undefined>
   /** Stores a worker's change and renews its lease. */
   save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<SaveResult>
-  /**
-   * Releases the lease of a job. It can be claimed again immediately or, after a failure, in `afterMs` milliseconds.
-   */
+  /** Releases a job's lease. It can be claimed again immediately or, after a failure, in `afterMs` milliseconds. */
   release: (lease: Lease, error?: { readonly afterMs: number }) => Promise<void>
   /** The ids of expired jobs of a store. Call {@link Jobs.forget} once their files are deleted. */
   expired: (storeId: string) => Promise<readonly string[]>

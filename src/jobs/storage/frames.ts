@@ -1,9 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 
-/**
- * The secret from which the keys of one file are derived: content encrypted for one file of one job is not valid for
- * another.
- */
+/** The secret from which a file's keys are derived: content encrypted for one file is not valid for another. */
 export interface FileSecret { readonly key: Uint8Array, readonly name: string }
 
 /** The bytes of plaintext in a frame; one with fewer is the last of its row. */

@@ -3,9 +3,7 @@ import { PermanentFailure } from '../job-context.js'
 
 const retryAfterSeconds = 60
 
-/**
- * The failure when disk space for bulk jobs is missing, which the operator has to fix: jobs wait, and clients retry.
- */
+/** The failure if disk space is missing, which the operator has to fix: jobs wait, and clients retry. */
 export function diskFull (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
     message:
@@ -33,10 +31,7 @@ export function tooLarge (max: number): Failure {
   })
 }
 
-/**
- * The failure when a file was changed by something other than the gateway, so that its content can't be trusted: it
- * ends the job, or the download.
- */
+/** The failure if a file was changed, so that its content can't be trusted: it ends the job, or the download. */
 export function corruptFile (how: string): PermanentFailure {
   return new PermanentFailure('INTERNAL_ERROR', {
     message:

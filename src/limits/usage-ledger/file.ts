@@ -60,10 +60,7 @@ export class LedgerFile {
     })
   }
 
-  /**
-   * The first unacknowledged batch. If there is none, forms one of at most `maxLines` waiting lines; undefined if no
-   * lines wait.
-   */
+  /** The first unacknowledged batch, or a new one of at most `maxLines` lines; undefined if no lines wait. */
   nextBatch (maxLines: number): UsageBatch | undefined {
     return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(maxLines))
   }
@@ -116,10 +113,7 @@ export class LedgerFile {
     return batch
   }
 
-  /**
-   * Stores the reported count of each month, here and by all gateways. The difference is the count of the other
-   * gateways.
-   */
+  /** Stores the counts of each month, reported here and of all gateways. The difference is the others' count. */
   #acknowledge ({ number, months = [] }: UsageAck, now: Date): void {
     const unacknowledged = this.#statements.unacknowledged.all(number) as BatchRow[]
     for (const { content } of unacknowledged) this.#notify(unpacked(content), 1)

@@ -1,9 +1,7 @@
 import { monthOf } from '../month.js'
 import type { QuotaScope, UsageEvent, UsageLine } from '../usage.js'
 
-/**
- * Counts requests that have all {@link UsageEvent} members in common and arrived in the same hour, in bounded memory.
- */
+/** Counts requests of the same hour and {@link UsageEvent}, in bounded memory. */
 export class UsageCounter {
   readonly #lines = new Map<string, Counted>()
   readonly #max: number
