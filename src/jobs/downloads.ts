@@ -23,7 +23,7 @@ export interface DownloadsOptions {
 
 type WithName = FastifyRequest<{ Params: { id: string, name: string } }>
 
-/** `/v1/bulk/jobs/<id>/files/<name>`: serves the files that a completed job lists to its owner. */
+/** `/v1/bulk/jobs/<id>/files/<name>`: serves a completed job's files to its owner. */
 export async function downloads (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
     method: ['GET', 'HEAD'],

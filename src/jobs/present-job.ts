@@ -66,7 +66,7 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
   }
 }
 
-/** The files that a client may fetch: none before the job is completed, as not all content is checked. */
+/** The files that a client may fetch: none before the job is completed, as not all content is checked yet. */
 export function filesOf ({ status, files }: Job): readonly JobFile[] {
   return status === 'completed' ? files : []
 }

@@ -129,7 +129,7 @@ export class IndexQueries {
     return row && row.isListed === 1
   }
 
-  /** Whether a record existed before the import. */
+  /** Whether the index has a record as one that existed before the import. */
   isEarlier (record: Identity): boolean {
     return this.sql.isEarlier.get(record) !== undefined
   }

@@ -11,7 +11,7 @@ export interface NewLine {
   readonly line: number
   readonly at: number
   readonly bytes: number
-  /** The type of the record; absent for an empty line, which is no record and is not counted. */
+  /** The type of the record; absent if none could be read, as from an empty line, which is not counted. */
   readonly type?: string
   /** The key by which lines refer to it, and from which its id is made. */
   readonly identity?: Identity

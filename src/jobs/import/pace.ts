@@ -4,7 +4,7 @@ import type { Failure } from '../../envelope/failures.js'
 import { maxReferencedRecords } from '../../tenant-guard/writes/references.js'
 import { Parallelism } from './parallelism.js'
 
-/** The maximum of lines in one transaction, their minimum while the datastore has errors, and the maximum of bytes. */
+/** The maximum lines of one transaction, the minimum while the datastore has errors, and the maximum bytes. */
 export const maxLines = 200
 const minLines = 10
 export const maxBytes = 2 * 1024 * 1024

@@ -115,7 +115,7 @@ export class ResultCipher {
   }
 }
 
-/** Prevents that the result of one line is accepted for another. */
+/** Prevents the result of one line from being accepted for another. */
 function toHeader (line: number): Buffer {
   const header = Buffer.alloc(8)
   header.writeBigUInt64BE(BigInt(line))

@@ -42,9 +42,9 @@ const partOfTheTime = 1 / 20
 const maxMs = 2 * 3_600_000
 
 /**
- * Lets the datastore import new lines natively, first those without references, then those that refer to them. Each
+ * Lets the datastore import new lines natively, first those that refer to no other, then those that refer to them. Each
  * batch is read back by the ids of its records: missing ones are written with transactions, as are changes, cycles,
- * long lines and small remainders. So a line's result never depends on what the datastore reports of its import.
+ * long lines and small remainders. So a line's result never depends on the datastore's own report.
  */
 export async function writeNatively (context: ImportContext, parts: NativeParts): Promise<void> {
   if (context.request.dryRun) return
