@@ -115,7 +115,7 @@ for (const [what, sent] of Object.entries(broken)) {
       t.equal(replica.find(hashSecret('4')), undefined)
       t.match(
         lines.find(line => line.includes('key change feed failed')),
-        /LinkFailed/
+        /ControlPlaneError/
       )
       t.notMatch(lines.join(''), token)
       t.notMatch(lines.join(''), /Bad Gateway|allowedFrom|svc_test/, 'nothing of what was sent')
