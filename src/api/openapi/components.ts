@@ -1,6 +1,6 @@
 import { referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
 
-/** The schemas that stand once in the document and are referred to by name. */
+/** The schemas that the document defines once and refers to by name. */
 export class Components {
   readonly #schemas = new Map<string, JsonSchema>()
 
@@ -8,7 +8,7 @@ export class Components {
 
   /**
    * A reference to the schema of this name, which may refer to itself.
-   * @param source what it is made of; of the same it is not made again
+   * @param source the object that it is made from; the same source is not made again
    * @throws {Error} when another schema has the name
    */
   named (name: string, source: unknown, make: () => JsonSchema): JsonSchema {
@@ -24,7 +24,7 @@ export class Components {
     return referTo(name)
   }
 
-  /** A reference to the schema by a name that suits it; the schema itself where another one has the name already. */
+  /** A reference to the schema by this name; the schema itself where another one has the name already. */
   shared (name: string, schema: JsonSchema): JsonSchema {
     const known = this.#schemas.get(name)
     if (known !== undefined && !isSame(known, schema)) return schema

@@ -16,7 +16,7 @@ import { filterSchemas, sharedParameters } from './parameters.js'
 import { addResourceSchemas } from './resource-schemas.js'
 import { servicePaths, serviceTag } from './service-paths.js'
 
-/** What the document says of where it is served. */
+/** The facts about the server that the document states. */
 interface DocumentFacts { readonly version: string, readonly url: string }
 
 /**
@@ -62,7 +62,7 @@ In a \`PATCH\` by merge, a field with its current value is not a change, so a re
 The machine-readable version of this page is [openapi.json](/openapi.json).`
 
 /**
- * A path that is not in the document fails otherwise than those that are, and some codes are those of raw FHIR alone.
+ * A path that is not in the document fails differently from those that are, and some codes are those of raw FHIR alone.
  */
 const documented = new Set(
   (Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED' && code !== 'NOT_IMPLEMENTED')

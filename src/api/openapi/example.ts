@@ -1,5 +1,5 @@
 /**
- * Examples of what is sent and shown, made from the declarations, the same at every call; the tests send all of them.
+ * Examples of requests and responses, made from the declarations, the same at every call; the tests send all of them.
  */
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import type { Element, CreateContext } from '../../mappings/core/element.js'
@@ -48,7 +48,7 @@ export function exampleChange (mapping: Mapping): Simple {
   return removed === undefined ? set : { ...set, [removed]: null }
 }
 
-/** The same as a JSON Patch, without the removal: what is not there cannot be removed. */
+/** The same as a JSON Patch, without the removal: a field that is not there cannot be removed. */
 export function examplePatch (mapping: Mapping): readonly Simple[] {
   return Object.entries(exampleChange(mapping))
     .slice(0, 1)
@@ -73,7 +73,7 @@ export function exampleResponse (mapping: Mapping): Simple {
   }
 }
 
-/** A search by some filters: the first ones that find by what people know. */
+/** A search by some filters: the first ones whose values people know. */
 export function exampleSearch (mapping: Mapping): Simple {
   const names = Object.keys(mapping.filters).filter(name => name !== 'identifier').slice(0, 2)
   return {

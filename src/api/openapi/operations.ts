@@ -18,10 +18,10 @@ import { examplePatch, exampleSearch } from './example.js'
 import { includeParameter, parameter, searchParameters } from './parameters.js'
 import { displayName } from './resource-schemas.js'
 
-/** What the operations of one resource share with those of others. */
+/** The parts that the operations of one resource share with those of others. */
 interface OperationContext {
   readonly mappings: readonly Mapping[]
-  /** Parameters that stand among the components. */
+  /** Parameters that are among the components. */
   readonly parameters: Readonly<Record<string, JsonSchema>>
 }
 
@@ -43,7 +43,7 @@ export function resourcePaths (
   }
 }
 
-/** At each operation, since the pages do not follow references that stand next to them. */
+/** At each operation, since the pages do not follow references next to the operations. */
 const recordId = parameter('RecordId')
 const entityTag = { ETag: header('ETag') }
 const replayed = { [idempotencyKey.replayedHeader]: header('IdempotentReplayed') }
@@ -106,7 +106,7 @@ function reads (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
   }
 }
 
-/** A record and the lists that may come along with it. */
+/** A record and the lists that may be included with it. */
 function recordWith (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
   const record = referTo(displayName(mapping))
   if (referrers.length === 0) return record

@@ -1,4 +1,4 @@
-/** Nothing of another host and no inline script; the pages' library sets styles inline. */
+/** Allows nothing of another host and no inline script; the pages' library sets styles inline. */
 export const securityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -11,7 +11,7 @@ export const securityPolicy = [
 ].join('; ')
 
 /**
- * Where a resource is open, the simple form stands next to the FHIR that it becomes; of failures only their words are
+ * Where a resource is open, the simple form is next to the FHIR that it becomes; of failures only the descriptions are
  * shown.
  */
 export const pageStyle = `

@@ -15,7 +15,7 @@ const joined = { style: 'form', explode: false } as const
 const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
 const path = `${typePattern}:[A-Za-z][A-Za-z-]*(?::${typePattern})?`
 
-/** What the parameters of searches take. */
+/** The schemas of the parameters of searches. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
   FilterCodes: listOf({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
@@ -144,7 +144,7 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
   ]
 }
 
-/** The groups whose records come along with one that is read, each in a list under its name. */
+/** The groups whose records are included with a record that is read, each in a list under its name. */
 export function includeParameter (names: readonly string[]): JsonSchema {
   return {
     name: 'include',

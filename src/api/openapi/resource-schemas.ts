@@ -93,7 +93,7 @@ const identityOf = (components: Components): Record<string, JsonSchema> =>
     ])
   )
 
-/** Of a choice with a required field any one satisfies it. */
+/** In a choice with a required field, any field of it satisfies the requirement. */
 function requirementsOf ({ fields }: Mapping): JsonSchema {
   const required = Object.entries(fields).filter(
     ([, { options }]) => options.required === true && options.default === undefined

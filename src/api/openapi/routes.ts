@@ -12,8 +12,8 @@ export interface DocumentationOptions {
 }
 
 /**
- * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page asks another
- * host.
+ * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page sends a
+ * request to another host.
  */
 export async function documentation (scope: FastifyInstance, { document }: DocumentationOptions): Promise<void> {
   const served = new ServedDocument(document)
@@ -46,7 +46,7 @@ export async function documentation (scope: FastifyInstance, { document }: Docum
 }
 
 /**
- * The pages' own routes for the document: one goes out as it does everywhere; the other would make YAML of it at every
+ * The pages' own routes for the document: one is sent like everywhere else; the other would convert it to YAML at every
  * request.
  */
 async function sendInstead (request: FastifyRequest, reply: FastifyReply, served: ServedDocument): Promise<void> {

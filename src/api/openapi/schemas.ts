@@ -4,22 +4,22 @@ import { referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
 import type { Components } from './components.js'
 
 /**
- * The forms of a value. What is `shown` may be anything that another system stored; what is `sent` is checked; of an
- * object that is `merged` only the members named change, and null removes one.
+ * The forms of a value. A `shown` value may be anything that another system stored; a `sent` value is checked; of a
+ * `merged` object only the named members change, and null removes one.
  */
 export type SchemaVariant = 'shown' | 'sent' | 'merged'
 
-/** Where a schema stands. */
+/** Where a schema is used. */
 interface SchemaUse {
   readonly form: SchemaVariant
   /** The resource to which definitions belong. */
   readonly noun: string
-  /** Under which name an object that stands here is found by others. */
+  /** The name under which other schemas refer to an object used here. */
   readonly name: string
   readonly components: Components
 }
 
-/** The schema of a field as a client reads it. What has a name of its own stands among the components. */
+/** The schema of a field as a client reads it. A schema with a name of its own is among the components. */
 export function toOpenApiSchema (schema: Schema, use: SchemaUse): JsonSchema {
   if (use.form === 'merged' && !isMerged(schema)) {
     return toOpenApiSchema(schema, { ...use, form: 'sent', name: use.name.replace('Change', 'Create') })
@@ -45,7 +45,7 @@ const isString = (value: unknown): value is string => typeof value === 'string'
 
 const suffixes: Readonly<Record<SchemaVariant, string>> = { shown: '', sent: 'Input', merged: 'Change' }
 
-/** An object changes member by member, whatever else may stand in its place; a list is replaced. */
+/** An object changes member by member, even if another type is also allowed; a list is replaced. */
 function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
   if (type === 'object' || $ref !== undefined) return true
   return anyOf.some(isMerged) && !anyOf.some(branch => branch.type === 'array')
@@ -63,7 +63,7 @@ function withDefinitions ({ $defs = {}, ...schema }: Schema, use: SchemaUse): Js
 function named ({ title, ...schema }: Schema, use: SchemaUse): JsonSchema {
   const { form, name, components } = use
   if (title !== undefined) {
-    // Lengths do not bind what is shown.
+    // Maximum lengths do not apply to shown values.
     const datatype = (form === 'shown' ? title.replace(/\d+$/, '') : title) + suffixes[form]
     return components.named(datatype, schema.properties ?? schema.anyOf, () =>
       bodyOf(schema, { ...use, name: datatype })
@@ -109,7 +109,7 @@ function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
 
 const formats: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
 
-/** Whether a reader needs the words of what is expected next to the schema itself. */
+/** Whether a reader needs a description of the expected value next to the schema itself. */
 function isDescribed (schema: Schema, form: SchemaVariant): boolean {
   if (schema['x-references'] !== undefined) return true
   if (form === 'shown') return schema.format !== undefined && formats.includes(schema.format)
@@ -147,7 +147,7 @@ const isAboutNames = (branch: Schema): boolean => Object.keys(branch).join() ===
 const distinct = (schemas: readonly JsonSchema[]): JsonSchema[] =>
   [...new Map(schemas.map(schema => [JSON.stringify(schema), schema])).values()]
 
-/** Everything that is checked, with our formats said as patterns and our own keywords left out. */
+/** Everything that is checked, with the gateway's formats as patterns and its own keywords left out. */
 function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
   const {
     'x-expects': _,
@@ -172,7 +172,7 @@ function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
     ...(pattern !== undefined && format !== undefined && { allOf: [{ pattern: patterns[format] }] }),
     ...(items && { items: toOpenApiSchema(items, use) }),
     ...(not && { not: toOpenApiSchema(not, use) }),
-    // Apart from the properties, or generators of types take the object for one form of several.
+    // Separate from the properties, or type generators take the object for one form of several.
     ...(anyOf &&
       (anyOf.every(isAboutNames)
         ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] }
@@ -194,7 +194,7 @@ function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
   }
 }
 
-/** What the result needs is checked on the result. */
+/** A merge may omit required members: the requirements are checked on its result. */
 function mergedParts ({ properties, required = [], anyOf }: Schema, use: SchemaUse): JsonSchema {
   if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => toOpenApiSchema(branch, use))) }
   const members = Object.entries(membersOf(properties, use)).map(([name, member]) => [

@@ -8,7 +8,7 @@ import {
 import { healthStates } from '../../envelope/health-states.js'
 import { modes } from '../../config/mode.js'
 
-/** The tag of what concerns the gateway itself. */
+/** The tag of the operations that concern the gateway itself. */
 export const serviceTag = { name: 'service', description: 'Health, capabilities and usage.' }
 
 const open = { tags: [serviceTag.name], security: [] }

@@ -6,9 +6,9 @@ import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-gu
 import { policy } from '../../tenant-guard/policy.js'
 
 /**
- * The interaction as far as the caller may have it; the request remembers what was understood. A Bundle shows what was
- * written to those alone who may read.
- * @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope
+ * The interaction as far as the caller's scopes permit it; its kind and type are stored on the request. A Bundle shows
+ * the written records only to callers that may read.
+ * @throws {Failure} INSUFFICIENT_SCOPE; in a batch only the entries that need another scope are refused
  */
 export function authorizeInteraction (
   request: Pick<FastifyRequest, 'caller' | 'understood'>,
@@ -51,13 +51,13 @@ function requireScopes (caller: Caller, interaction: FhirInteraction): void {
   if ('patch' in interaction && tests(interaction)) requireScope(caller, 'read')
 }
 
-/** Whether a patch asks what is stored: it fails where a value is another one. */
+/** Whether a patch tests stored values: it fails where a value differs. */
 const tests = ({ patch }: Pick<Patch, 'patch'>): boolean =>
   patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What a request of raw FHIR requests, in words of R4; undefined until it was understood. */
+    /** The interaction and type of a raw FHIR request, in terms of R4; undefined until it is parsed. */
     understood: { readonly kind: FhirInteraction['kind'] | 'import', readonly type: string } | undefined
   }
 }

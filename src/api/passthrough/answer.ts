@@ -17,7 +17,7 @@ interface ResponseOptions {
   readonly content?: Content | undefined
 }
 
-/** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
+/** Sends the result of an interaction as http://hl7.org/fhir/R4/http.html defines. */
 export function sendFhirResponse (
   reply: FastifyReply,
   response: FhirAnswer,
@@ -27,11 +27,11 @@ export function sendFhirResponse (
   reply.code(status).type(fhirType)
   if (record !== undefined) {
     const path = `${fhirBase}/${toLocation(record)}`
-    // HAPI's client learns from Content-Location which record and version an update came to.
+    // HAPI's client reads from Content-Location which record and version an update produced.
     reply.headers({ ...headersOf(record), 'content-location': path, ...(status === 201 && { location: path }) })
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
-  // Decided here, after the check of whose it is.
+  // Decided here, after the check that the record is the tenant's.
   if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) {
     return reply.code(304).removeHeader('content-type').send()
   }

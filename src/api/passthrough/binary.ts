@@ -5,11 +5,11 @@ import { singleHeader } from '../../envelope/single-header.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import type { FhirRequest } from './fhir-request.js'
 
-/** Content that goes out as it is, and not as a resource. */
+/** Content that is sent unchanged, and not as a resource. */
 export interface Content { readonly bytes: Buffer, readonly type: string }
 
 /**
- * Whether a read of a Binary requests its content, which R4 gives to whoever does not name a media type of FHIR:
+ * Whether a read of a Binary requests its content, which R4 sends to a client that names no media type of FHIR:
  * http://hl7.org/fhir/R4/binary.html#rest
  */
 export function acceptsRawBinary (
@@ -40,7 +40,7 @@ export function contentOf (request: FastifyRequest, { contentType, data }: FhirE
   return { type, bytes: Buffer.from(typeof data === 'string' ? data : '', 'base64') }
 }
 
-/** What anybody may have stored must not run in a browser that shows it. */
+/** Content that any client may have stored must not run in a browser that shows it. */
 export function sendContent (reply: FastifyReply, { type, bytes }: Content): FastifyReply {
   return reply
     .headers({ 'content-disposition': 'attachment', 'content-security-policy': "sandbox; default-src 'none'" })
@@ -68,8 +68,8 @@ export function isContent ({ method, headers }: FastifyRequest, path: FhirReques
 }
 
 /**
- * The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any
- * reference.
+ * The Binary of a body that is its content; the header X-Security-Context names the record that it belongs to, and is
+ * checked like any reference.
  */
 export function binaryOf ({ headers, raw }: FastifyRequest, content: Buffer): FhirResource {
   const reference = singleHeader(raw.rawHeaders, 'X-Security-Context')

@@ -25,8 +25,8 @@ import { criteriaOf } from './search-request.js'
 /** Entries of a Bundle of requests. */
 export const maxEntries = 1_000
 /**
- * Searches that the chains, `_has` and compartments of all entries may become beyond their own: as many again as there
- * may be entries.
+ * The maximum of extra searches that the chains, `_has` and compartments of all entries may become: as many again as
+ * there may be entries.
  */
 const maxJoined = 1_000
 const maxSearchedReferences = 1_000
@@ -35,7 +35,7 @@ type ReadRequest = (request: FhirRequest) => FhirInteraction
 
 /**
  * A Bundle of requests, each entry read as the same request alone: http://hl7.org/fhir/R4/http.html#transaction. In a
- * batch what cannot be read is refused in its place, in a transaction all of it.
+ * batch only an entry that cannot be read is refused, in a transaction the complete Bundle.
  * @throws {Failure} BAD_REQUEST
  */
 export function readBundle (request: FhirRequest, readRequest: ReadRequest): Batch | Transaction {
@@ -95,13 +95,13 @@ function bundleIn (body: unknown): FhirElement {
   return body
 }
 
-/** What an entry may hold besides what is understood would change its meaning unseen. */
+/** The members that are understood; any other could change the meaning of an entry unnoticed. */
 const entryMembers = new Set(['fullUrl', 'resource', 'request', 'id', 'link'])
 const requestMembers = new Set(['method', 'url', 'ifMatch', 'ifNoneExist', 'ifNoneMatch', 'ifModifiedSince', 'id'])
 
 interface EntryParts {
   readonly readRequest: ReadRequest
-  /** What the patches of the whole Bundle may hold. */
+  /** The limit on the patches of the complete Bundle together. */
   readonly budget: JsonBudget
 }
 
@@ -143,7 +143,7 @@ function readEntry (
   }
 }
 
-/** @throws {Failure} BAD_REQUEST for what could not be told from a condition that holds for nothing */
+/** @throws {Failure} BAD_REQUEST for a value that could not be distinguished from a condition that never holds */
 function conditionsOf (ifNoneMatch: unknown, ifModifiedSince: unknown): ReadConditions | undefined {
   if (
     !isText(ifNoneMatch) ||
@@ -181,7 +181,7 @@ function methodOf (method: string): string {
   return methods.has(method) ? method : refuse()
 }
 
-/** Below this gateway's base, with a slash before it; an absolute URL is taken only when it is here. */
+/** The URL below this gateway's base, with a leading slash; an absolute URL is accepted only below this base. */
 function localUrl (url: string, fhirBase: string): string {
   const local = url.startsWith(`${fhirBase}/`) ? url.slice(fhirBase.length + 1) : url
   if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) {
@@ -242,7 +242,7 @@ function splitOnce (text: string, separator: string): [string, string?] {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** Says of a failure in which entry it is. */
+/** Adds to a failure the entry in which it is. */
 function inEntry<T> (at: number, read: () => T): T {
   try {
     return read()

@@ -14,10 +14,10 @@ import { terminologyOperations } from '../../tenant-guard/operations/terminology
 import type { FhirRequest } from './fhir-request.js'
 import { parseInteraction } from './interaction-of.js'
 
-/** Whether what answers here has an operation, such as `everything` on the type `Patient`. */
+/** Whether the datastores have an operation, such as `everything` on the type `Patient`. */
 export type HasOperation = (type: string, name: string) => boolean
 
-/** A request that would be of one kind of interaction, but for what the caller puts into it. */
+/** A sample request of one kind of interaction, without the caller's own values. */
 interface Sample extends Pick<FhirRequest, 'method' | 'path' | 'body' | 'ifNoneExist'> {
   readonly kind: FhirInteraction['kind']
   readonly query?: FhirRequest['query']
@@ -57,7 +57,7 @@ const bulkDefinition = (name: string): string => `http://hl7.org/fhir/uv/bulkdat
 
 const criteria = [['_id', 'x']] as const
 
-/** The interactions that R4 tells of by a flag of their own. */
+/** The interactions that R4 states by a flag of their own. */
 const conditional = (type: string): Readonly<Record<string, Sample>> => ({
   create: {
     kind: 'conditional-create',
@@ -86,8 +86,8 @@ const operations = (type: string): Readonly<Record<string, Sample>> => ({
 })
 
 /**
- * Whether such a request is read as such an interaction and may be had: what answers requests is asked itself, so a
- * statement cannot promise what is refused.
+ * Whether such a request is parsed as such an interaction and supported: the parser of requests itself decides, so a
+ * statement cannot promise a request that is refused.
  */
 function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
   try {
@@ -119,8 +119,8 @@ export function importOperation (fhirBase: string): StatedOperation {
 }
 
 /**
- * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores
- * are requested is stated where they have it.
+ * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. An operation that
+ * datastores perform is stated where they have it.
  * @param more operations on the system that this gateway is configured for
  */
 export function capabilityRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
@@ -202,7 +202,7 @@ function searching (type: string) {
   })
 }
 
-/** HAPI answers no composite with one of these, although it states them all; other datastores may. */
+/** HAPI supports no composite with one of these, although it states them all; other datastores may. */
 const unsupportedParts = ['number', 'reference'] as const
 
 function isSupportedModifier (type: string, name: string): boolean {

@@ -19,12 +19,12 @@ const maxName = 200
 const maxNames = 1_000
 
 const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
-/** What would narrow an export: who sends it is not helped by more than was requested. */
+/** Parameters that would narrow an export: their sender must not receive more than was requested. */
 const narrowing = new Set(['patient', '_until'])
 
 /**
- * The kick-off of a bulk export: http://hl7.org/fhir/uv/bulkdata/STU2/export.html. What is not understood is refused,
- * or left out where the client wants that and no more is exported than was requested.
+ * The kick-off of a bulk export: http://hl7.org/fhir/uv/bulkdata/STU2/export.html. An unknown parameter is refused, or
+ * ignored where the client wants that and no more is exported than was requested.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: string): Export {
@@ -75,7 +75,7 @@ function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
     }
     const [, text] = value
     if (typeof text === 'string') return [name, text]
-    // Of a type that no parameter here has: the name alone decides what becomes of it.
+    // Of a type that no parameter here has: only its name decides how it is treated.
     if (known.has(name)) throw invalidParameter(name, 'expected a string')
     return [name, '']
   })
@@ -122,8 +122,8 @@ function filtersIn (
   { isLenient, fhirBase }: FhirRequest
 ): Filters {
   const filters: Filters = {}
-  // Servers of the first version of the specification take several filters joined by commas; what only looks like a
-  // type is refused below.
+  // Servers of the first version of the specification take several filters joined by commas; a text that only looks
+  // like a type is refused below.
   const texts = values.flatMap(value => value.split(/,(?=[A-Z][A-Za-z]*\?)/))
   if (texts.length > maxFilters) throw invalidParameter('_typeFilter', `at most ${maxFilters} in one export`)
   for (const text of texts) {
@@ -133,7 +133,7 @@ function filtersIn (
     }
     const isRequested = types.includes(type)
     if (!isRequested && !isLenient) throw invalidParameter('_typeFilter', 'expected searches for the exported types')
-    // A filter that is left out would export more than was requested, so what it says is never left out.
+    // Without one of its conditions the export would hold more than was requested, so none is ever ignored.
     if (isRequested) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
   }
   if (Object.values(filters).some(ofType => ofType.length > maxFiltersOfAType)) {

@@ -12,13 +12,13 @@ import { parsePrefer } from './preferences.js'
 /** The exports of a caller, which jobs gather. */
 export interface Exports {
   readonly begin: (request: FastifyRequest, requested: ExportRequest) => Promise<Job>
-  /** An export of the caller's that is wanted still. */
+  /** The caller's export, unless it was discarded; undefined where there is none. */
   readonly find: (request: FastifyRequest, jobId: string) => Promise<Job | undefined>
-  /** It is missing from then on. */
+  /** `find` no longer returns it afterwards. */
   readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
   /** The time for which it holds at least the state of the records. */
   readonly transactionTimeOf: (job: Job) => string
-  /** The request that began it: the gateway's URL. */
+  /** The URL of the request that began it, at the gateway. */
   readonly urlOf: (job: Job) => Promise<string>
   /** The files of a completed one, at the gateway's URLs. */
   readonly filesOf: (
@@ -53,7 +53,7 @@ export async function kickOff (
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
-/** `/v1/fhir/_export/<id>`: how far an export is, its manifest, and its end. */
+/** `/v1/fhir/_export/<id>`: the progress of an export, its manifest, and its end. */
 export async function exportRoutes (
   scope: FastifyInstance,
   { exports, now }: { readonly exports: Exports; readonly now: () => Date }
@@ -84,8 +84,8 @@ function missing (): never {
 }
 
 /**
- * A failed export is there all the same, so no code says that it is not, or that the request for its state was wrong in
- * other ways.
+ * A failed export still exists, so no code says that it does not, or that the request for its state was wrong in other
+ * ways.
  */
 function failureOf ({ failure }: Job): Failure {
   const code =
@@ -111,7 +111,7 @@ async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): P
 }
 
 const maxWaitSeconds = 30
-/** A client asks again when an export has taken a fifth longer. */
+/** Retry-After as a fraction of the time that an export has taken so far. */
 const partOfTheTime = 1 / 5
 
 function sendProgress (

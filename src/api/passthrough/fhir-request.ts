@@ -26,16 +26,16 @@ export interface FhirRequest {
   readonly wantsContent?: boolean
   /** Whether a parameter that is not understood may be left out: `Prefer: handling=lenient`. */
   readonly isLenient: boolean
-  /** Where this gateway's raw FHIR is: what begins so is here. */
+  /** The base URL of this gateway's raw FHIR; a URL that begins with it is here. */
   readonly fhirBase: string
 }
 
-/** More than any path has that is known; the URL of an entry of a Bundle may have millions. */
+/** More than any known path has; the URL of an entry of a Bundle may have millions. */
 const maxSegments = 10
 
 /**
- * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR
- * cannot hold is no path at all here, since the next server might read it as another one.
+ * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. A path with a character
+ * that no segment of FHIR can hold is refused, since the datastore might read it as another path.
  * @throws {Failure} NOT_FOUND
  */
 export function pathSegments (path: string): readonly string[] {
@@ -62,8 +62,8 @@ function decoded (text: string): string | undefined {
 }
 
 /**
- * A parameter of every request that requests a form of the response. There is one form, so it is taken out once it
- * requests it.
+ * `_format`, which any request may have, requests a form of the response. There is one form, so the parameter is
+ * removed if it requests that form.
  */
 const jsonTypes = new Set(['json', 'application/json', 'application/fhir+json'])
 
@@ -78,7 +78,7 @@ function isJsonFormat (value: string): boolean {
 }
 
 /**
- * The query without what requests the form of the response.
+ * The query without the parameters that request the form of the response.
  * @throws {Failure} NOT_ACCEPTABLE for another form than JSON
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
@@ -89,7 +89,7 @@ export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
-/** The criteria in an If-None-Exist header, with or without what stands before a question mark. */
+/** The criteria in an If-None-Exist header, with or without the text before a question mark. */
 export function readCriteria (text: string | undefined): readonly QueryPair[] | undefined {
   return text === undefined ? undefined : parseQuery(text.replace(/^[^?]*\?/, ''))
 }
@@ -127,7 +127,7 @@ export function readSince (text: string | undefined): string | undefined {
 }
 
 /**
- * The version that an If-Match header names; a list is of one version, since a datastore can be told no more.
+ * The version that an If-Match header names; a list has one version, since a datastore takes no more.
  * @throws {Failure} BAD_REQUEST
  */
 export function readVersion (header: string | undefined): string | undefined {

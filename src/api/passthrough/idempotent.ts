@@ -6,7 +6,7 @@ import type { FhirCreate, FhirInteraction, Patch } from '../../tenant-guard/fhir
 import type { FhirAnswer, TenantStore } from '../../tenant-guard/guard.js'
 import { policy } from '../../tenant-guard/policy.js'
 
-/** What an interaction is performed with. */
+/** The context in which an interaction is performed. */
 interface OnceParts {
   readonly store: TenantStore
   readonly keyedRequests: IdempotencyStore
@@ -14,7 +14,7 @@ interface OnceParts {
   readonly key: string | undefined
 }
 
-/** What an Idempotency-Key makes one of: nothing else that a POST or PATCH does is told by its trace. */
+/** The interactions that an Idempotency-Key makes unique: only these leave a trace by which a repeat is recognized. */
 type Keyed = FhirCreate | Patch
 
 const isKeyed = (interaction: FhirInteraction): interaction is Keyed =>
@@ -46,8 +46,8 @@ export async function performIdempotently (
 }
 
 /**
- * The key of a request that takes one. Other methods, and a POST that only reads, do nothing that would be done twice,
- * so there the header says nothing.
+ * The key of a request that takes one. Other methods, and a POST that only reads, have no effect that could happen
+ * twice, so there the header is ignored.
  * @throws {Failure} BAD_REQUEST for a key where each request would be performed
  */
 export function idempotencyKeyFor (
@@ -81,7 +81,7 @@ async function createdOnce (
   return { response: { ...response, status: 201 }, isReplayed }
 }
 
-/** The record as it was created, where the datastore counts versions and keeps them. */
+/** The record as it was created, where the datastore counts and retains versions. */
 async function firstVersionOf (store: TenantStore, made: FhirAnswer): Promise<FhirAnswer> {
   const { resourceType, id, meta: { versionId } } = made.record!
   return versionId === '1' ? made : await ifExists(versionOf(store, resourceType, { id, version: '1' })) ?? made

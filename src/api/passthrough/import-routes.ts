@@ -17,9 +17,9 @@ interface ImportInput { readonly resourceType: unknown, readonly url: unknown }
 export interface Imports {
   /** @throws {Failure} BAD_REQUEST for a source that may not be fetched */
   readonly begin: (request: FastifyRequest, inputs: readonly ImportInput[]) => Promise<Job>
-  /** An import of the caller's that is wanted still. */
+  /** The caller's import, unless it was discarded; undefined where there is none. */
   readonly find: (request: FastifyRequest, jobId: string) => Promise<Job | undefined>
-  /** It is missing from then on. */
+  /** `find` no longer returns it afterwards. */
   readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
 }
 
@@ -32,8 +32,8 @@ interface ImportRoutesOptions {
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /**
- * `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which tells how far
- * it is.
+ * `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which reports the
+ * progress.
  */
 export async function importRoutes (scope: FastifyInstance, { imports, url }: ImportRoutesOptions): Promise<void> {
   // The router reads an encoded dollar, which many clients send, in no other form of a path.
@@ -80,7 +80,7 @@ function missing (): never {
 
 const formats = new Set<unknown>(['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson', 'ndjson'])
 
-/** What the parameters of a manifest may be; `inputSource` says where the data comes from, for people. */
+/** The parameters that a manifest may have; `inputSource` says where the data comes from, for people. */
 const known = new Set<unknown>(['inputFormat', 'inputSource', 'storageDetail', 'input'])
 
 function inputsIn (body: unknown): readonly ImportInput[] {
@@ -120,8 +120,8 @@ function inputOf ({ part }: FhirElement): ImportInput {
 }
 
 /**
- * A failed import is there all the same, so no code says that it is not, or that the request for its state was wrong in
- * other ways.
+ * A failed import still exists, so no code says that it does not, or that the request for its state was wrong in other
+ * ways.
  */
 function failureOf ({ failure }: Job): Failure {
   const code =
@@ -150,7 +150,7 @@ function sendManifest (
     .send(JSON.stringify(manifest))
 }
 
-/** Between two questions how far an import is. */
+/** The interval between two requests for the progress of an import. */
 const retryAfterSeconds = '5'
 
 function sendProgress (reply: FastifyReply, { status, progress: { processed, total } }: Job): FastifyReply {

@@ -16,14 +16,14 @@ import { addSingle, criteriaOf, readSearch, parseProjection } from './search-req
 import { terminology } from './terminology-request.js'
 import { validate } from './validate-request.js'
 
-/** What the path of a request names. */
+/** The record or version that the path of a request names. */
 interface Named { readonly type: string, readonly id: string, readonly version: string }
 
 type Reader = (request: FhirRequest, named: Named) => FhirInteraction
 
 /**
- * `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation: which ids
- * there can be is for the policy to say.
+ * `:type` matches a name of a resource type, `:id` and `:version` anything that is no operation: the policy decides
+ * which ids are valid.
  */
 interface Route { readonly path: readonly string[], readonly methods: Readonly<Record<string, Reader>> }
 
@@ -34,7 +34,7 @@ const route = (path: string, methods: Route['methods']): Route => ({
 
 const methodsOf = (path: string, reader: Reader): Route[] => [route(path, { GET: reader, POST: reader })]
 
-/** Every request of raw FHIR that is understood, the more particular paths first. What is not here is refused. */
+/** Every supported request of raw FHIR, the more specific paths first. Any other request is refused. */
 const routes: readonly Route[] = [
   route('', { POST: bundle }),
   route(':type', {
@@ -51,7 +51,7 @@ const routes: readonly Route[] = [
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
   ...methodsOf('Patient/:id/$everything', everything),
-  // By itself it has a route of its own, since it is no one interaction.
+  // Outside a Bundle it has a route of its own, since it is not a single interaction.
   route('$import', { POST: notAmongOthers }),
   ...methodsOf('$export', request => exportOf('system', request)),
   ...methodsOf('Patient/$export', request => exportOf('patient', request)),
@@ -84,7 +84,7 @@ export function parseInteraction (request: FhirRequest): FhirInteraction {
   return interaction
 }
 
-/** HEAD is as GET, but of an export, which it would begin. */
+/** HEAD is allowed like GET, except for an export, which it would begin. */
 function methodsAt ({ methods }: Route, { path }: FhirRequest): string[] {
   return Object.keys(methods).flatMap(method =>
     method === 'GET' && path.at(-1) !== '$export' ? ['GET', 'HEAD'] : [method]
@@ -190,7 +190,7 @@ function create (request: FhirRequest, { type }: Named): FhirInteraction {
 }
 
 /**
- * The resource to be stored, which a datastore takes whatever is missing from it.
+ * The resource to be stored. A datastore would accept it even if elements are missing from it.
  * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR for one that was read by `_elements` or `_summary`
  */
 function parseInteger (request: FhirRequest, type: string): FhirResource {
@@ -261,18 +261,18 @@ function patchIn ({ body }: FhirRequest): readonly unknown[] {
   return body
 }
 
-/** A Bundle of requests is read by what reads a request alone. */
+/** The parser of a single request also reads each entry of a Bundle of requests. */
 function bundle (request: FhirRequest): FhirInteraction {
   requireNoQuery(request)
   return readBundle(request, parseInteraction)
 }
 
-/** Any version is no demand on an update or delete of a record, which must be there in any case. */
+/** `*` requires nothing of an update or delete of a record, which must exist in any case. */
 function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
   return ifMatch === undefined || ifMatch === '*' ? {} : { version: ifMatch }
 }
 
-/** The parameters of a request that takes these, each once. */
+/** The parameters of a request that takes only these, each once. */
 function singles (query: FhirRequest['query'], known: readonly string[]): ReadonlyMap<string, string> {
   const single = new Map<string, string>()
   for (const [name, value] of query) {

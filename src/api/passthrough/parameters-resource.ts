@@ -8,7 +8,7 @@ interface OperationParameter { readonly name: string, readonly value: string | F
 
 /**
  * The parameters of an operation in a body: http://hl7.org/fhir/R4/parameters.html
- * @throws {Failure} BAD_REQUEST for what is no Parameters resource
+ * @throws {Failure} BAD_REQUEST for a body that is no Parameters resource
  */
 export function parseParameters (body: unknown): readonly OperationParameter[] {
   const { resourceType, parameter = [] } = isElement(body) ? body : {}

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** What the header Prefer requests, RFC 7240; what else it holds is passed over. */
+/** The preferences in the header Prefer (RFC 7240) that are supported; others are ignored. */
 interface Preferences {
   readonly returns: 'minimal' | 'representation' | 'OperationOutcome' | undefined
   readonly isLenient: boolean

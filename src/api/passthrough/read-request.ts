@@ -14,7 +14,7 @@ import { parsePrefer } from './preferences.js'
 interface FhirLocation { readonly fhirBase: string, readonly prefix: string }
 
 /**
- * What an HTTP request asks, of which nothing but this goes on.
+ * The FHIR request in an HTTP request; nothing else of the HTTP request is forwarded.
  * @throws {Failure} NOT_FOUND, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON, BAD_REQUEST
  */
 export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirLocation): FhirRequest {
@@ -41,7 +41,7 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
   }
 }
 
-/** Values are bounded by the size of what holds them. */
+/** The size of the request that holds values limits them. */
 const maxValue = Infinity
 
 function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
@@ -73,13 +73,13 @@ function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: s
   return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
 }
 
-/** Whether JSON may have a URL in a text: as it is, or behind escapes. Most of it has not, and need not be walked. */
+/** Whether JSON may have a URL in a text, plain or escaped. Most JSON has none and need not be walked. */
 function mayHold (json: Buffer, url: string): boolean {
   return json.includes(url) || json.includes('\\/') || json.includes('\\u')
 }
 
 /**
- * The parameter `_format` counts more than the header: http://hl7.org/fhir/R4/http.html#mime-type
+ * The parameter `_format` overrides the header: http://hl7.org/fhir/R4/http.html#mime-type
  * @throws {Failure} NOT_ACCEPTABLE
  */
 function requireJsonAccepted (request: FastifyRequest, parameters: readonly QueryPair[]): void {

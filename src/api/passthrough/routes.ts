@@ -35,15 +35,15 @@ interface PassthroughOptions {
   readonly keyedRequests: IdempotencyStore
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
-  /** What becomes of a bulk export. */
+  /** The caller's bulk exports. */
   readonly exports: Exports
   /** The largest body of a request. */
   readonly bodyBytes: number
 }
 
 /**
- * `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided
- * on and rebuilt.
+ * `/v1/fhir`: unchanged FHIR R4, without the envelope. None of a request's bytes are forwarded; it is parsed,
+ * authorized and rebuilt.
  */
 export async function passthrough (
   scope: FastifyInstance,

@@ -42,7 +42,7 @@ export function relative ([name, value]: QueryPair, type: string, fhirBase: stri
   return [name, local]
 }
 
-/** Of what is searched as uri, these elements are what R4 has as url. */
+/** Of the elements that are searched as uri, those that R4 types as url. */
 const mayLead = ({ kind, expression = '' }: ParameterDefinition): boolean =>
   kind === 'reference' || (kind === 'uri' && /\.(?:attachment\.url|endpoint)$/.test(expression))
 
@@ -60,8 +60,8 @@ export function requireKnown (type: string, name: string): string {
 }
 
 /**
- * A modifier that is passed over makes a search find other records, and a write by criteria change them, so it is
- * refused even where unknown parameters may be left out.
+ * Ignoring a modifier makes a search find other records, and a write by criteria change them, so an unknown one is
+ * refused even where unknown parameters may be ignored.
  * @returns the name itself
  */
 function requireModifier (type: string, name: string): string {
@@ -119,7 +119,7 @@ export function readHas (type: string, [name, value]: SearchParameter, fhirBase:
   return { direction: 'has', types: [from], reference, condition: relative([condition, value], from, fhirBase) }
 }
 
-/** How many searches of their own joins are: one for each type of record whose condition they have. */
+/** The number of separate searches that joins need: one for each type of record on which they have a condition. */
 export function parseChain (joins: readonly ChainedCondition[]): number {
   return joins.reduce((sum, { types }) => sum + types.length, 0)
 }

@@ -25,7 +25,7 @@ const maxConditions = 50
 
 const maxValues = 5_000
 
-/** What the query of a search comes to, part by part. */
+/** The parts of the query of a search. */
 interface Parts {
   readonly parameters: SearchParameter[]
   readonly joins: ChainedCondition[]
@@ -38,8 +38,8 @@ interface Parts {
 type SearchContext = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
 
 /**
- * A search of a type: http://hl7.org/fhir/R4/search.html. A parameter that R4 does not have there is refused, or left
- * out where the client wants that; a join deeper than one reference is refused.
+ * A search of a type: http://hl7.org/fhir/R4/search.html. A parameter that R4 does not have there is refused, or
+ * ignored where the client wants that; a join deeper than one reference is refused.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function readSearch (type: string, { query, isLenient, fhirBase }: SearchContext): FhirSearch {
@@ -62,7 +62,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Search
 
 /**
  * Whether a text can be the name of a parameter at all. Another one, such as a name behind a byte order mark, is a
- * mistake and no parameter of another server that could be left out: without its filter a search shows everything.
+ * mistake and no parameter of another server that could be ignored: without its filter a search shows everything.
  */
 const isName = (name: string): boolean => /^[\w.:-]+$/.test(name)
 
@@ -84,8 +84,8 @@ function searchOf (type: string, { parameters, joins, includes, single, requeste
 }
 
 /**
- * What tells the record of a conditional request: conditions on that record alone, since criteria that are not
- * understood in full would mean another one.
+ * The criteria that identify the record of a conditional request: conditions on that record alone, since criteria that
+ * are only partly understood would match another one.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
@@ -134,7 +134,7 @@ function readParameter (parts: Parts, type: string, pair: QueryPair, fhirBase: s
   else parts.parameters.push([requireKnown(type, name), value])
 }
 
-/** @throws {Failure} BAD_REQUEST when it was given before: which one counts is anybody's guess */
+/** @throws {Failure} BAD_REQUEST when the name is repeated: which value counts is undefined */
 export function addSingle (single: Map<string, string>, name: string, value: string): void {
   if (single.has(name)) throw invalidParameter(name, 'is given twice')
   single.set(name, value)
@@ -160,7 +160,7 @@ function readInclude (type: string, name: string, value: string): IterableInclud
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
 }
 
-/** While the parts are read, so that there are never more. */
+/** Called while the parts are read, so that there are never more. */
 function requireFew ({ parameters, joins, includes }: Parts): void {
   if (parseChain(joins) > maxJoined) {
     throw invalidParameter(

@@ -14,8 +14,8 @@ interface CarriedOptions {
 }
 
 /**
- * The routes that @fastify/http-proxy carries: questions about codes, which no tenant owns. Path, query, headers and
- * body are those of the passage; of the response goes back what the guard shows of it.
+ * The routes that @fastify/http-proxy forwards: terminology operations on codes, which no tenant owns. Path, query,
+ * headers and body are those of the passage; the client receives the parts of the response that the guard shows.
  */
 export async function terminologyProxy (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
   const carrier = new ProxyDispatcher()
@@ -24,7 +24,7 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
       type => `/${type}/${anyOperation}`
     ),
     httpMethods: ['GET', 'POST'],
-    // Where a request goes is known when it was read.
+    // The destination is known only after the request is read.
     upstream: '',
     replyOptions: { getUpstream: () => '' },
     proxyPayloads: false,
@@ -41,7 +41,7 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
         ...(passage.body !== undefined && { contentType: passage.headers['content-type'] }),
         rewriteRequestHeaders: () => passage.headers,
         rewriteHeaders: () => ({}),
-        // Else a 503 would be requested ten times more.
+        // Otherwise a request that fails with 503 would be repeated ten times.
         retryDelay: () => null,
         onResponse: (_, __, response) => {
           shown(passage, response as unknown as Response).then(
@@ -59,9 +59,9 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
 const anyOperation = ':operation(^\\$.*$)'
 
 /**
- * Sends through the datastore's own connections, and nowhere that no passage led to. The proxy sends in the same turn
- * in which a passage was opened; by its address alone one datastore would be taken for another one on the same host,
- * credential included.
+ * Sends through the datastore's own connections, and only to the datastore of an open passage. The proxy sends in the
+ * same event loop turn in which a passage was opened; by its address alone one datastore would be confused with another
+ * one on the same host, credential included.
  */
 class ProxyDispatcher {
   #opened: Passage['upstream'] | undefined
@@ -78,10 +78,10 @@ class ProxyDispatcher {
   }
 }
 
-/** A response as the proxy has it, the body still to come. */
+/** A response in the form of the proxy, before its body has arrived. */
 interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
 
-/** Answers about codes that are larger are requested in pages. */
+/** Clients request larger responses about codes in pages. */
 const maxResponseBytes = 16 * 1024 * 1024
 
 async function shown (passage: Passage, { statusCode: status, headers, stream }: Response): Promise<FhirAnswer> {

@@ -9,7 +9,7 @@ import { parseParameters } from './parameters-resource.js'
 type ParameterInput = Terminology['parameters'][number]
 
 /**
- * A question about codes, by its URL or as Parameters: http://hl7.org/fhir/R4/terminology-service.html
+ * A terminology operation, by its URL or as Parameters: http://hl7.org/fhir/R4/terminology-service.html
  * @throws {Failure} BAD_REQUEST
  */
 export function terminology (request: FhirRequest): Terminology {
@@ -78,7 +78,7 @@ const codingMembers: Readonly<Record<string, Reader>> = {
   display: text('text', plain)
 }
 
-/** Of a Coding what tells which code it is. */
+/** The parts of a Coding that identify the code. */
 function codingOf (name: string, value: unknown): FhirElement {
   if (!isElement(value)) throw invalidParameter(name, 'expected a Coding, in a Parameters resource')
   const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')

@@ -6,8 +6,9 @@ import type { Validate } from '../../tenant-guard/fhir-interaction.js'
 import { resourceIn, type FhirRequest } from './fhir-request.js'
 
 /**
- * Whether a resource would be taken, alone or in Parameters: http://hl7.org/fhir/R4/resource-operation-validate.html. A
- * profile of the client's choice could be one that another tenant reads.
+ * Whether a resource would be accepted, alone or in Parameters:
+ * http://hl7.org/fhir/R4/resource-operation-validate.html. A profile of the client's choice could be one that another
+ * tenant reads.
  * @throws {Failure} BAD_REQUEST
  */
 export function validate (request: FhirRequest, { type }: { readonly type: string }): Validate {

@@ -7,7 +7,7 @@ import { isElement } from '../../mappings/core/path.js'
 type Changes = Readonly<Record<string, unknown>>
 
 /**
- * The fields that a PATCH body names, and what they become. The body tells which kind it is, not the header: an array
+ * The fields that a PATCH body names, and their new values. The body decides which kind it is, not the header: an array
  * is a JSON Patch (RFC 6902), an object is a merge (RFC 7396).
  * @param shown the resource as the client sees it
  * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR
@@ -26,7 +26,7 @@ export function changesOf (body: unknown, shown: Readonly<Record<string, unknown
 
 /**
  * The same changes with null for a field, and nothing for a member, in which they left an object empty, since FHIR has
- * no empty objects. What was sent empty in place of something else, such as of a text, stays the mistake that it is.
+ * no empty objects. An empty object that was sent in place of something else, such as a text, remains an error.
  */
 export function withoutClearedFields (changes: Changes, body: unknown, shown: Changes): Changes {
   const sent = isElement(body) ? body : {}
@@ -46,7 +46,7 @@ function filledParts (value: unknown, shown: unknown, sent: unknown): unknown {
 }
 
 /**
- * A record that was sent whole after another client had changed it: merged, it would undo that change.
+ * Refuses a complete record that was sent after another client had changed it: merged, it would undo that change.
  * @throws {Failure} CONFLICT
  */
 export function requireUnchanged (body: unknown, version: string | undefined): void {
@@ -56,7 +56,7 @@ export function requireUnchanged (body: unknown, version: string | undefined): v
   })
 }
 
-/** RFC 7396 below a field, except that what names the old code or unit goes with it. */
+/** RFC 7396 below a field, except that the names of an old code or unit are removed with it. */
 function merged (before: unknown, change: unknown): unknown {
   if (!isElement(change)) return change
   const known = isElement(before) ? before : {}
@@ -71,8 +71,8 @@ function merged (before: unknown, change: unknown): unknown {
 }
 
 /**
- * The words of a code, and of a quantity the code next to its unit or the unit next to its code: left as they are, they
- * would tell of another one.
+ * The text of a code, and of a quantity the code next to its unit or the unit next to its code: unchanged, they would
+ * describe another code or unit.
  */
 function namesOfOld (known: Changes, change: Changes): readonly string[] {
   const isReplaced = (name: string): boolean =>

@@ -6,7 +6,7 @@ import { isElement } from '../../mappings/core/path.js'
 import { escaped } from '../../fhir/search-escaping.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 
-/** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
+/** The error in a filter's value, as a message that never repeats the value; undefined when it is valid. */
 export function validateFilterValue (filter: Filter, modifier: string | undefined, value: string): string | undefined {
   const parts = modifier === 'text' ? [value] : values(filter, value)
   if (parts.some(part => part.trim() === '')) {

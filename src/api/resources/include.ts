@@ -7,14 +7,14 @@ import { isTenantType } from '../../tenant-guard/resource-types.js'
 import { parseQuery, invalidParameter } from '../../envelope/query.js'
 import type { Relation } from './relations.js'
 
-/** What a client wants along with a record: groups in the simple form, or what search parameters lead to, as FHIR. */
+/** The records that a client includes with a record: groups in the simple form, or by search parameters, as FHIR. */
 export type IncludeRequest =
   | { readonly form: 'simple', readonly relations: readonly Relation[], readonly includes: readonly Include[] }
   | { readonly form: 'fhir', readonly includes: readonly Include[] }
 
 /**
  * Reads the query of a read: `include` with names of groups, or `_include` and `_revinclude` as often as wanted.
- * @param relationsOf the groups that may come along, requested where they matter
+ * @param relationsOf the groups that may be included, called only where they are needed
  * @returns undefined when there is no query
  * @throws {Failure} BAD_REQUEST
  */
@@ -52,7 +52,7 @@ function parseFhirInclude (mapping: Mapping, pairs: ReadonlyArray<readonly [stri
   return { form: 'fhir', includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()] }
 }
 
-/** Clients send both names of one thing, for every type; each type may lack one of them. */
+/** Clients use both names for the same reference, on every type; each type may lack one of them. */
 const otherName: Readonly<Record<string, string>> = { subject: 'patient', patient: 'subject' }
 
 function readInclude (mapping: Mapping, name: string, value: string): Include[] {
@@ -76,7 +76,7 @@ function notUnderstood ({ type }: Mapping, name: string): Error {
   return invalidParameter(name, `expected ${expected}`)
 }
 
-/** `Observation:patient` is `Observation:subject` where that is a Patient, so from a Patient back both are one way. */
+/** `Observation:patient` is `Observation:subject` where that is a Patient, so back from a Patient both are the same. */
 function wayOf ({ direction, type, parameter, target }: Include, mapping: Mapping): string {
   if (direction === 'include') return `${type}:${parameter}:${target ?? ''}`
   return `${type} ${referencePath(type, parameter)!.replaceAll(`.where(resolve() is ${mapping.type})`, '')}`

@@ -15,12 +15,12 @@ import type { Query } from './query.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
 import { escapedParts } from './filter-value.js'
 
-/** What every interaction works on: the resource group, and the datastore as its caller may see it. */
+/** The context of every interaction: the resource group, and the datastore as its caller may see it. */
 export interface Context {
   readonly mapping: Mapping
   readonly store: TenantStore
   readonly createContext: CreateContext
-  /** Takes what the client of a change is warned of. */
+  /** Receives the warnings for the client of a change. */
   readonly warn?: (warnings: readonly Issue[]) => void
 }
 
@@ -52,7 +52,7 @@ export async function search ({ mapping, store }: Context, query: Query) {
   return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
 }
 
-/** What a client asks to be changed. */
+/** A change that a client requests. */
 export interface Update {
   readonly id: string
   readonly body: unknown
@@ -62,8 +62,8 @@ export interface Update {
 const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
 
 /**
- * Changes a resource by a merge or a JSON Patch on its simple form; what that does not show stays. When another writer
- * was faster the change is made again on the new state, unless the client demanded a version.
+ * Changes a resource by a merge or a JSON Patch on its simple form; elements that it does not show stay. When another
+ * writer was faster, the change is made again on the new state, unless the client required a version.
  * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT, VALIDATION_ERROR
  */
 export async function update (
@@ -87,7 +87,7 @@ export async function update (
   }
 }
 
-/** How often a change is tried when other writers change the record at the same moment. */
+/** How often a change is tried when other writers change the record at the same time. */
 const maxAttempts = 8
 
 async function updateFrom (

@@ -4,7 +4,7 @@ import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { Made } from '../../tenant-guard/guard.js'
 import { create, prepareAndSave, update, type Context, type Update } from './interactions.js'
 
-/** What a write answers with. */
+/** The result of a write. */
 export interface WriteResult {
   readonly stored: StoredResource
   /** Whether an earlier request with the same Idempotency-Key made it. */
@@ -38,7 +38,7 @@ async function madeOnce (context: Context, resource: FhirResource, claim: Idempo
   return made.isNew ? made : { record: await firstVersionOf(context, made.record), isNew: false }
 }
 
-/** The record as it was created, where the datastore counts versions and keeps them. */
+/** The record as it was created, where the datastore counts and retains versions. */
 async function firstVersionOf (context: Context, record: StoredResource): Promise<StoredResource> {
   if (record.meta.versionId === '1') return record
   return await ifExists(versionOf(context, { id: record.id, version: '1' })) ?? record

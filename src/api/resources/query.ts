@@ -17,7 +17,7 @@ export interface Query {
 
 const maxCount = 100
 
-/** What the values of parameters may be, by their names. */
+/** The values that parameters may have, by their names. */
 interface Values {
   /** Whether one takes several values at once, joined by commas. */
   readonly takesSeveral: (name: string) => boolean
@@ -29,7 +29,7 @@ const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
 
 /**
  * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of
- * the resource, each at most once. What is not understood is refused.
+ * the resource, each at most once. Any other parameter is refused.
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
@@ -51,9 +51,9 @@ export function readSearch (mapping: Mapping, search: string): Query {
 }
 
 /**
- * The names and values of a query, decoded once; a name that is given twice is refused, since servers differ in which
- * one counts.
- * @param search what follows the question mark, undecoded
+ * The names and values of a query, decoded once; a repeated name is refused, since servers differ in which value
+ * counts.
+ * @param search the text after the question mark, undecoded
  * @throws {Failure} BAD_REQUEST
  */
 export function parseQueryPairs (
@@ -76,7 +76,7 @@ export function parseQueryPairs (
   return pairs
 }
 
-/** Text by `:text` is one value, whatever is in it, and of a true and false both would be no filter. */
+/** A text by `:text` is one value, even with commas in it, and both true and false would be no filter. */
 function takesSeveral (mapping: Mapping, name: string): boolean {
   const filter = filterNamed(mapping, name)
   return filter !== undefined && !singleValueKinds.has(filter.kind) && filter.kind !== 'boolean'

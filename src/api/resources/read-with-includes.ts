@@ -8,7 +8,7 @@ import type { Context } from './interactions.js'
 import type { Relation } from './relations.js'
 
 /**
- * Reads a record together with what was wished for.
+ * Reads a record together with the requested includes.
  * @param url the gateway's own, before `/v1`
  * @throws {Failure} NOT_FOUND
  */
@@ -37,7 +37,7 @@ function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]
   return { ...Object.fromEntries(lists), ...cut.length > 0 && { [incompleteLists]: cut } }
 }
 
-/** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset has it, all of its addresses the gateway's. */
+/** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset defines, all of its URLs the gateway's. */
 function bundleOf ({ record, related, cutTypes }: Related, includes: readonly Include[], base: string): unknown {
   const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({
     fullUrl: `${base}/${resource.resourceType}/${resource.id}`,

@@ -8,7 +8,7 @@ export interface Relation {
   readonly includes: readonly Include[]
 }
 
-/** The groups whose records can come along with one of this group, by their names in the URL. */
+/** The groups whose records can be included with one of this group, by their names in the URL. */
 export function reverseIncludes (mapping: Mapping, mappings: readonly Mapping[]): ReadonlyMap<string, Relation> {
   return new Map(referrersTo(mapping, mappings).map(({ mapping: { path, type }, mapping, parameters }) =>
     [path, { mapping, includes: parameters.map(parameter => ({ direction: 'revinclude', type, parameter })) }]))

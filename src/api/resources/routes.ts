@@ -111,7 +111,7 @@ interface Keyed {
   readonly ifMatch?: string | undefined
 }
 
-/** Performs a write; one with an Idempotency-Key while no other one with it is performed. */
+/** Performs a write; one with an Idempotency-Key never at the same time as another one with the same key. */
 async function claimed (
   keyedRequests: IdempotencyStore,
   { request, ...what }: Keyed,
@@ -141,7 +141,7 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
 }
 
 /**
- * Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled.
+ * Only reads have a query and read preconditions: on a write they would be ignored, and the client misled.
  */
 function requirePlainWrite (request: FastifyRequest): void {
   if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
