@@ -58,7 +58,7 @@ export interface Backend {
    * like `send`.
    */
   stream (request: StreamRequest): Promise<BackendStream>
-  /** Whether the server answers at all, for /health. Never throws. */
+  /** Whether the server responds at all, for /health. Never throws. */
   probe (): Promise<boolean>
   close (): Promise<void>
 }

@@ -6,12 +6,12 @@ import { TransportError } from './exchange.js'
 import { transportFailure } from './failures.js'
 import type { UpstreamResponse, Upstream } from './upstream.js'
 
-/** `closed` lets requests through; `open` refuses them at once, since the datastore does not answer. */
+/** `closed` lets requests through; `open` refuses them immediately, since the datastore does not respond. */
 type CircuitState = 'closed' | 'open'
 
 /** All times are in milliseconds. */
 interface BreakerParts {
-  /** Whether the server answers at all. Never throws, and takes a few seconds at most. */
+  /** Whether the server responds at all. Never throws, and takes a few seconds at most. */
   readonly probe: () => Promise<boolean>
   readonly onChange?: (state: CircuitState) => void
   /** The interval between probes. */
@@ -138,11 +138,11 @@ export class Breaker {
   }
 }
 
-/** Stands for any request, since no server has received it. */
+/** A placeholder for any request, since no server has received it. */
 const unsent: BackendRequest = { method: 'GET', path: '' }
 
 /**
- * The circuit is open, so nothing was sent. The code tells the error mapping that no server has received the request.
+ * The circuit is open, so nothing was sent. The code shows the error mapping that no server has received the request.
  */
 export class CircuitOpen extends Error {
   readonly code = 'CIRCUIT_OPEN'

@@ -47,7 +47,7 @@ export function statusFailure (request: BackendRequest, response: Omit<BackendRe
   return undefined
 }
 
-/** The seconds in Retry-After, if it is a whole number from one second to an hour. */
+/** The seconds in Retry-After, if it is an integer from one second to an hour; undefined otherwise. */
 export function retryAfterSeconds (response: Pick<BackendResponse, 'headers'>): number | undefined {
   const header = response.headers['retry-after']
   if (typeof header !== 'string' || !/^\d{1,4}$/.test(header)) return undefined

@@ -27,7 +27,7 @@ export interface HttpBackendOptions {
   readonly headersTimeoutMs?: number
   /** Between two chunks of the body. */
   readonly bodyTimeoutMs?: number
-  /** For a whole `send`, including the wait for a connection and the retry. */
+  /** For a complete `send`, including the wait for a connection and the retry. */
   readonly totalTimeoutMs?: number
   readonly maxResponseBytes?: number
   readonly retryPauseMs?: number
@@ -89,7 +89,7 @@ export class HttpBackend implements Backend {
   async send (request: BackendRequest): Promise<BackendResponse> {
     const due = performance.now() + this.#options.totalTimeoutMs
     const header = this.#options.authorization.header()
-    // Awaited only if it is not available at once.
+    // Awaited only if it is not available immediately.
     const authorization = typeof header === 'object' ? await header : header
     let response = await this.#sendAuthorized({ request, authorization, due })
     if (response.status === 401 && this.#options.authorization.refused(authorization)) {
@@ -233,7 +233,7 @@ const maxProbeMs = 3_000
 interface Attempt {
   readonly request: BackendRequest
   readonly authorization: string | undefined
-  /** The deadline of the whole `send`, by `performance.now()`. */
+  /** The deadline of the complete `send`, by `performance.now()`. */
   readonly due: number
 }
 
@@ -250,7 +250,7 @@ const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control
 async function isWorthRepeating (first: Promise<BackendResponse>): Promise<boolean> {
   try {
     const response = await first
-    // A server that sends Retry-After is not asked again before that time.
+    // A server that sends Retry-After gets no second request before that time.
     return [502, 503, 504].includes(response.status) && retryAfterSeconds(response) === undefined
   } catch (error) {
     return error instanceof TransportError && error.sent && error.why === 'reset'

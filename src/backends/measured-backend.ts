@@ -75,7 +75,7 @@ function outcomeOf (status: number): Exchange['outcome'] {
   return status >= 400 ? 'refused' : 'ok'
 }
 
-/** The outcome of an error. What is not a Failure is an aborted wait, or a bug. */
+/** The outcome of an error. An error that is not a Failure is an aborted wait, or a bug. */
 function toCredentialError (error: unknown): Exchange['outcome'] {
   if (!(error instanceof Failure)) return 'error'
   if (error.code === 'BACKEND_UNAVAILABLE') return 'unavailable'

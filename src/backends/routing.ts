@@ -17,7 +17,7 @@ interface Routes {
 }
 
 /**
- * The part of a caller that determines where its data is. `datastore` is the one that the control plane has for its
+ * The part of a caller that determines where its data is. `datastore` is the one that the control plane stores for its
  * organization.
  */
 export interface RoutingKey {
@@ -54,7 +54,7 @@ function nameFor (
 ): string | undefined {
   if (mode === 'test') return test
   if (mode !== 'live') return undefined
-  // Whatever the control plane says, it is never a shared datastore or that of another organization.
+  // Even if the control plane names it, never a shared datastore or that of another organization.
   const isOthers = (name: string | undefined) =>
     name === test || name === live || [...dedicated.values()].some(taken => taken === name)
   if (plan === dedicatedPlan) return dedicated.get(tenantId) ?? (isOthers(datastore) ? undefined : datastore)

@@ -5,7 +5,7 @@ import { Failure } from './failures.js'
 /** The media types of responses. The first is the default. */
 const mediaTypes = ['application/json', 'application/fhir+json'] as const
 
-/** Names of JSON that earlier versions of FHIR, and clients of them, have for a media type. */
+/** Names that earlier versions of FHIR, and their clients, use for a media type of JSON. */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
   'application/json': ['text/json'],
   'application/fhir+json': ['application/json+fhir']
@@ -35,7 +35,7 @@ const toForms = (type: string): readonly string[] =>
     fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`)
   )
 
-/** Made once for each list of types: every response requests those of its route. */
+/** Made once for each list of types: every response looks up the types of its route. */
 const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
 
 function formsOfTypes (types: readonly string[]): ReadonlyMap<string, string> {

@@ -7,7 +7,7 @@ import { Failure } from './failures.js'
 /** The media types of a body that is not a patch. */
 export const plainTypes = ['application/json', 'application/fhir+json'] as const
 
-/** All media types of JSON bodies. A patch may have any of them: its shape tells which kind of patch it is. */
+/** All media types of JSON bodies. A patch may have any of them: its shape determines the kind of patch. */
 export const bodyTypes = [...plainTypes, 'application/merge-patch+json', 'application/json-patch+json']
 
 /**
@@ -34,7 +34,7 @@ function readBody (request: FastifyRequest, body: Buffer): unknown {
 
 /**
  * Parses a body that must not be empty.
- * @param budget limits what this and other texts of the request hold in total
+ * @param budget the limit on this and other texts of the request in total
  * @throws {Failure} INVALID_JSON, PAYLOAD_TOO_LARGE
  */
 export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {

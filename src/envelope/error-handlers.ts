@@ -3,7 +3,7 @@ import { Failure, fieldIssue, type FailureCode, type FailureDetails } from './fa
 import { sendOutcome } from './operation-outcome.js'
 import { sendFailure } from './reply.js'
 
-/** Answers any error of a scope with an envelope. Server errors are logged here, once, with their cause. */
+/** Responds to any error of a scope with an envelope. Server errors are logged here, once, with their cause. */
 export function errorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendFailure(reply, loggedFailure(error, request))
 }
@@ -33,7 +33,7 @@ export function notFoundHandler (): never {
   throw new Failure('NOT_FOUND')
 }
 
-/** The failure that an error is to the client. An unexpected error is INTERNAL_ERROR, without details. */
+/** The failure that the client receives for an error. An unexpected error is INTERNAL_ERROR, without details. */
 export function failureOf (error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code, statusCode, validation } = asFastifyError(error)

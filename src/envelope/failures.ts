@@ -181,7 +181,7 @@ export type FailureCode = keyof typeof catalog
 
 /** The most issues in a response. A request may have a hundred thousand. */
 const maxListedIssues = 100
-/** Where checks can stop: one more than are listed, to tell that there are more. */
+/** Where checks can stop: one more than are listed, to show that there are more. */
 export const maxIssues = maxListedIssues + 1
 
 /** A problem to correct. `expression` has the fields of the request; `diagnostics` never repeats a value. */

@@ -1,3 +1,3 @@
-/** How something that the gateway needs is; `degraded` means that some requests will fail or work from old data. */
+/** The states of the gateway's dependencies; `degraded`: some requests will fail or work from old data. */
 export const healthStates = ['ok', 'degraded'] as const
 export type Health = typeof healthStates[number]

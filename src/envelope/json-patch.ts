@@ -1,7 +1,7 @@
 /**
- * JSON Patch on values whose numbers keep their text. A token of a pointer names an own member of an object or an item
- * of a list and nothing else, so that no pointer leads to what the language itself has put into every object, list and
- * text.
+ * JSON Patch on values whose numbers retain their text. A token of a pointer names an own member of an object or an
+ * item of a list and nothing else, so that no pointer leads to the members that JavaScript itself defines on every
+ * object, list and text.
  */
 import { Failure, fieldIssue } from './failures.js'
 import { isJsonObject, isNumber, maxDepth } from '../json/json.js'
@@ -12,7 +12,7 @@ const maxPointer = 10_000
 /** Characters that all operations together may copy: each copy can double a value. */
 const maxCopied = 1_048_576
 /**
- * Items that may change their place in lists because of what was put in or taken out before them; a fraction of a
+ * Items that may change their index in lists because others were inserted or removed before them; a fraction of a
  * second.
  */
 const maxShifted = 268_435_456
@@ -34,7 +34,7 @@ interface PointerTarget { readonly holder: Holder, readonly token: string }
 
 /**
  * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays unchanged.
- * @throws {Failure} BAD_REQUEST for what is no patch, VALIDATION_ERROR for one that cannot be applied to this value
+ * @throws {Failure} BAD_REQUEST for a body that is no patch, VALIDATION_ERROR for one that does not apply to this value
  */
 export function applyPatch (body: readonly unknown[], value: unknown): unknown {
   if (body.length > maxOperations || !body.every(isOperation)) {
@@ -57,8 +57,8 @@ export function applyPatch (body: readonly unknown[], value: unknown): unknown {
 }
 
 /**
- * The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays
- * unchanged.
+ * The members of a value that a patch changes, adds, moves or removes, each once; members that it only tests or copies
+ * stay unchanged.
  */
 export function namesIn (body: readonly unknown[]): readonly string[] {
   const changing = body.filter(isOperation).filter(({ op }) => op !== 'test')
@@ -111,7 +111,7 @@ const apply = {
     put(draft, path, take(draft, from))
   },
   copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copyOf(valueAt(draft, from), draft)),
-  // What is compared is no more than the operation itself holds: the first difference ends the patch.
+  // The comparison costs no more than the value in the operation: the first difference ends the patch.
   test: (draft: Draft, { path, value }: Operation) => require(isEqual(valueAt(draft, path), value))
 }
 
@@ -130,7 +130,7 @@ function put (draft: Draft, pointer: string, value: unknown): void {
   }
 }
 
-/** FHIR has no empty lists, so what is appended to a list that is not there is the first of it. */
+/** FHIR has no empty lists, so an item that is appended to an absent list becomes its first item. */
 function startList (draft: Draft, pointer: string): void {
   const list = /^(.+)\/-$/.exec(pointer)?.[1]
   if (list === undefined) return
@@ -155,7 +155,7 @@ function valueAt (draft: Draft, pointer: string): unknown {
   return holder[token as never]
 }
 
-/** A place where there is something. */
+/** A pointer to an existing value. */
 function filled (draft: Draft, pointer: string): PointerTarget {
   const target = getPosition(draft, pointer)
   require(holds(target.holder, target.token))
@@ -206,7 +206,7 @@ function copyOf (value: unknown, count: Pick<Draft, 'copied'> = { copied: -Infin
   return copy
 }
 
-/** As RFC 6902 compares: numbers by what they are worth, so that 1.10 is 1.1. */
+/** Compares as RFC 6902 does: numbers by their numeric value, so that 1.10 is 1.1. */
 function isEqual (a: unknown, b: unknown): boolean {
   if (isNumber(a) && isNumber(b)) return Number(a) === Number(b)
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, at) => isEqual(item, b[at]))

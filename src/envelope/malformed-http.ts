@@ -9,8 +9,8 @@ import { fhirType, outcomeOf, isFhirPath } from './operation-outcome.js'
 import { failureEnvelope } from './reply.js'
 
 /**
- * Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request
- * starts.
+ * Responds to malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next
+ * request starts.
  */
 export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
   return function (this: FastifyInstance, error: ParserError, socket: RespondingSocket): void {
@@ -35,7 +35,7 @@ function urlOf ({ rawPacket }: ParserError, { _httpMessage: activeResponse }: Re
     : undefined
 }
 
-/** Answers requests that the framework refuses before routing, such as a path that can't be decoded. */
+/** Responds to requests that the framework refuses before routing, such as a path that can't be decoded. */
 export function frameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
   return function (error: Error, request: FastifyRequest, reply: FastifyReply): void {
     requestMetadata(request, reply, now())

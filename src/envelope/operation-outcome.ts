@@ -21,7 +21,7 @@ export function successOutcome (diagnostics: string): OperationOutcome {
 /** The media type of raw FHIR. */
 export const fhirType = 'application/fhir+json; charset=utf-8'
 
-/** Whether a request for this URL is answered in FHIR, even if no route matches. */
+/** Whether a request for this URL gets a response in FHIR, even if no route matches. */
 export const isFhirPath = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(url)
 
 /** Sends a failure as an OperationOutcome, with its headers. */
@@ -29,7 +29,7 @@ export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyRepl
   return reply.code(failure.status).headers(failure.headers).type(fhirType).send(JSON.stringify(outcomeOf(failure)))
 }
 
-/** The entry of a searchset that tells what is missing from it. */
+/** The entry of a searchset that reports that it is incomplete. */
 export function incompleteEntry (diagnostics: string): unknown {
   return {
     resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] },

@@ -33,8 +33,8 @@ export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>)
   headers['if-none-match'] !== undefined || headers['if-unmodified-since'] !== undefined
 
 /**
- * The refusal of a write with such a precondition. If it were ignored, the write could replace what its sender wants to
- * keep. RFC 9110, section 13.1
+ * The refusal of a write with such a precondition. If it were ignored, the write could replace a record that its sender
+ * wants to preserve. RFC 9110, section 13.1
  */
 export const otherPrecondition = (): Failure =>
   new Failure('BAD_REQUEST', {
@@ -42,7 +42,7 @@ export const otherPrecondition = (): Failure =>
       'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.'
   })
 
-/** Whether the client already has the stored version. What cannot be read as entity tags names none. */
+/** Whether the client already has the stored version. A header that is no list of entity tags names none. */
 export function etagMatches (header: string | undefined, version: string | undefined): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true

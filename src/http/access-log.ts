@@ -3,9 +3,9 @@ import fp from 'fastify-plugin'
 import { onResponseEnd } from './on-response-end.js'
 
 /**
- * One line for each request, when it has ended; at debug level where a probe got what it wants, since it asks every
- * second. It names the route's pattern and never the URL, whose path and query hold ids and names of
- * patients; no header and no body.
+ * One line for each request, when it has ended; at debug level for a successful probe, since there is one every second.
+ * It names the route's pattern and never the URL, whose path and query hold ids and names of patients; no header and no
+ * body.
  */
 export const accessLog = fp(async app => {
   app.addHook('onRequest', (request, reply, done) => {
@@ -31,7 +31,7 @@ function isSuccessfulProbe ({ isProbe }: FastifyContextConfig, status: number | 
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether a route is for what asks again and again how the process is, such as a load balancer. */
+    /** Whether a route is for clients that check the health of the process repeatedly, such as a load balancer. */
     readonly isProbe?: boolean
   }
 }

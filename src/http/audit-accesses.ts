@@ -92,7 +92,7 @@ function entriesOf (
     status,
     ...(route !== undefined && { route })
   }
-  // A change is made on what was read; that it was read goes without saying.
+  // A change implies a read of the same record, so no line records that read.
   const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
   const shown = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
   return shown.length === 0 ? [toAuditEntry(audited)] : shown.map(access => toAuditEntry(audited, access, namesShown))

@@ -10,17 +10,17 @@ export class BackendTimer {
   #since = 0
   #ms = 0
 
-  /** Absent while nothing was asked. */
+  /** Absent until the first request to the datastore. */
   get datastore (): string | undefined {
     return this.#datastore
   }
 
-  /** In milliseconds, what is still under way included. */
+  /** In milliseconds, including exchanges that are in progress. */
   get ms (): number {
     return this.#underWay > 0 ? this.#ms + performance.now() - this.#since : this.#ms
   }
 
-  /** The same datastore, for whose answers the request waits. */
+  /** The same datastore, with the time measured that the request waits for its responses. */
   for (backend: Backend): Backend {
     return decorateBackend(backend, {
       send: request => {

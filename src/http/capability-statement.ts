@@ -3,11 +3,11 @@ import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
 import { capabilityRest, omitEmpty, importOperation, type HasOperation } from '../api/passthrough/capability-rest.js'
 
-/** What the statement says besides the resources. */
+/** The facts in the statement besides the resources. */
 interface StatementFacts {
   readonly version: string
   readonly url: string
-  /** When this process came to offer them. */
+  /** The date of the statement: when this process began to offer the resources. */
   readonly date: Date
   /** Whether there is any host from which imports may fetch files. */
   readonly fetchesImports: boolean

@@ -2,8 +2,8 @@ import fp from 'fastify-plugin'
 import type { Readiness } from './readiness.js'
 
 /**
- * Ends connections before the server closes, by a header in each response, and while it does. A connection whose answer
- * had begun before gets no such header, and would delay the end for as long as an idle one may last.
+ * Ends connections before the server closes, by a header in each response, and while it does. A connection whose
+ * response had begun before gets no such header, and would delay the end until the idle timeout.
  */
 export const drainConnections = fp<{ readonly readiness: Readiness }>(async (app, { readiness }) => {
   let isClosing = false

@@ -10,8 +10,8 @@ export type CountUsage = (use: UsageEvent, at: string) => void
 
 /**
  * Counts every request of a known caller once, when its response is made. One whose client did not wait for the
- * response counts too: the work was done. Nothing of the URL, an id or a body is in what is counted; all words are
- * those of our routes and of R4.
+ * response counts too: the work was done. The event contains nothing of the URL, an id or a body; all names are those
+ * of our routes and of R4.
  */
 export const usageMetering = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
   app.decorateRequest('isCounted', false)

@@ -13,7 +13,7 @@ export interface Check {
 /** Checks by name; each may fail or take long. */
 export type Checks = Readonly<Record<string, () => Check | Promise<Check>>>
 
-/** What `/health` and `/health/ready` report. */
+/** The sources of the reports of `/health` and `/health/ready`. */
 export interface HealthOptions {
   readonly readiness: Readiness
   readonly version: string
@@ -28,10 +28,9 @@ const timeoutMs = 1_000
 const probe = { config: { isProbe: true } }
 
 /**
- * The routes `/health`, which is 200 as long as the process can answer, since only otherwise a restart would help, and
- * `/health/ready`, which is
- * 200 as long as a load balancer should send requests here. The latter ignores the datastores: they are the same behind
- * every gateway.
+ * The routes `/health`, which is 200 as long as the process can respond, since only otherwise a restart would help, and
+ * `/health/ready`, which is 200 as long as a load balancer should send requests here. The latter ignores the
+ * datastores: they are the same behind every gateway.
  */
 export async function health (
   scope: FastifyInstance,
@@ -52,7 +51,7 @@ export async function health (
   })
   scope.get('/health/ready', probe, async (_, reply) => {
     reply.header('cache-control', 'no-store')
-    // Not thrown, since a load balancer asks every second, and each failure would be logged.
+    // Not thrown, since a load balancer sends a request every second, and each failure would be logged.
     return readiness.isReady ? { status: 'ready' } : sendFailure(reply, notReady())
   })
 }
@@ -64,7 +63,7 @@ function notReady (): Failure {
   })
 }
 
-/** What all checks say now. */
+/** The present results of all checks. */
 export async function resultsOf (checks: Checks): Promise<Readonly<Record<string, Check>>> {
   return Object.fromEntries(
     await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const))

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 
 /**
- * HTTP/1.1 requires exactly one Host; with none or two, a proxy on the way may have read a different request than this
- * one.
+ * HTTP/1.1 requires exactly one Host; with none or two, an intermediate proxy may have read a different request than
+ * this one.
  * @throws {Failure} BAD_REQUEST
  */
 export function requireSingleHostHeader ({ raw }: Pick<FastifyRequest, 'raw'>): void {

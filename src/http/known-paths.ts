@@ -5,7 +5,7 @@ interface KnownPath {
   readonly url: string
   readonly methods: Set<string>
   readonly needsKey: boolean
-  /** Made when a request first goes wrong: making hundreds at startup would slow it down. */
+  /** Compiled for the first request without a route: compiling hundreds at startup would slow it down. */
   pattern?: RegExp
 }
 
@@ -13,11 +13,11 @@ interface KnownPath {
 interface Prefixes {
   /** Below it a request needs a key, even if the path leads nowhere. */
   readonly closed: string
-  /** Below these, others answer requests that lead nowhere. */
+  /** Below these, other handlers respond to requests without a route. */
   readonly separate: readonly string[]
 }
 
-/** The methods of every path that some route has, to tell a wrong method from a wrong path. */
+/** The methods of every path that some route has, to distinguish a wrong method from a wrong path. */
 export class RouteTable {
   readonly #routes: KnownPath[] = []
   readonly #prefixes: Prefixes
@@ -59,7 +59,7 @@ export class RouteTable {
     return new Set(this.#routes.filter(route => leadsTo(route, path)).flatMap(({ methods }) => [...methods]))
   }
 
-  /** Whether the gateway may tell anyone, even without a key, what is at the path of a request. */
+  /** Whether the gateway may reveal, even to a client without a key, whether the path of a request has a route. */
   isOpen (request: FastifyRequest): boolean {
     const path = pathOf(request)
     const { closed, separate } = this.#prefixes

@@ -1,8 +1,7 @@
 import { writeSync } from 'node:fs'
 
 /**
- * How often a line is tried again while whoever reads has no room for it at the moment, and how long is waited each
- * time.
+ * How often the write of a line is retried while the reader's buffer is full, and the pause before each retry.
  */
 const maxTries = 20
 const pauseMs = 10
@@ -10,9 +9,9 @@ const pauseMs = 10
 const pausing = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Writes the lines of a log to an open file, such as standard error. What finds no room, or nobody who reads, is left
- * out and told of with the next line that can be written: a log must not hold up what it is about. Pino's own
- * destination tries for ever.
+ * Writes the lines of a log to an open file, such as standard error. A line for which there is no room or no reader is
+ * dropped, which the next line that can be written reports: a log must not delay the process that it describes. Pino's
+ * own destination retries for ever.
  */
 export function logDestination (fd: number, now: () => Date): { readonly write: (line: string) => void } {
   let lost = 0

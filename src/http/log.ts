@@ -3,8 +3,8 @@ import type { FastifyServerOptions } from 'fastify'
 type LogOptions = Exclude<FastifyServerOptions['logger'], boolean | undefined>
 
 /**
- * How the log is written: JSON lines to standard error. Only the kind and place of an error are kept, since engines and
- * libraries put pieces of what they read into the rest.
+ * How the log is written: JSON lines to standard error. Only the kind and location of an error are logged, since
+ * engines and libraries put pieces of their input into the rest.
  */
 export function logOptions (level: string): LogOptions {
   return {
@@ -18,7 +18,7 @@ export function logOptions (level: string): LogOptions {
   }
 }
 
-/** An error as the log may show it; plain facts, which our own code chose, stay as they are. */
+/** An error as the log may show it; plain facts, which our own code chose, stay unchanged. */
 export function serializeError (error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { name, code, message, stack = '', cause } = error as NodeJS.ErrnoException & { cause?: unknown }
@@ -32,8 +32,7 @@ export function serializeError (error: unknown): unknown {
 }
 
 /**
- * Whether the message repeats what was read: a parser's the text, the framework's the URL. Kind and code are enough for
- * these.
+ * Whether the message repeats input: a parser's the text, the framework's the URL. Kind and code are enough for these.
  */
 function mayQuoteInput (error: NodeJS.ErrnoException): boolean {
   return error instanceof SyntaxError || String(error.code).startsWith('FST_ERR')

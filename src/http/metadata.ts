@@ -9,17 +9,17 @@ import { ServedDocument } from '../envelope/served-document.js'
 import { withoutFormat } from '../api/passthrough/fhir-request.js'
 import type { HasOperation } from '../api/passthrough/capability-rest.js'
 
-/** What a client can really do here, as R4 states it: http://hl7.org/fhir/R4/capabilitystatement.html */
+/** The sources of the capability statements: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface MetadataOptions {
   /** Of all that is below `/v1`. */
   readonly capabilityStatement: (hasOperation: HasOperation) => unknown
   /** Of raw FHIR alone, where a FHIR client looks for it. */
   readonly fhirStatement: (hasOperation: HasOperation) => unknown
-  /** What the datastores that all share offer by now: the same function until that changes. */
+  /** The operations that all shared datastores offer at present: the same function until they change. */
   readonly operations: () => Promise<HasOperation>
 }
 
-/** `/v1/metadata`, in the envelope or bare for a client that would rather have FHIR, and `/v1/fhir/metadata`. */
+/** `/v1/metadata`, in the envelope or bare for a client that prefers FHIR, and `/v1/fhir/metadata`. */
 export async function metadata (
   scope: FastifyInstance,
   { capabilityStatement, fhirStatement, operations }: MetadataOptions

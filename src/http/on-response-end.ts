@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * Tells once of the end of a request, and whether its whole response went out or its client left before. The
- * framework's hooks tell of one that left once, twice or never: that depends on how far it had come.
+ * Reports once the end of a request, and whether its complete response was sent or its client disconnected before. The
+ * framework's hooks report a disconnect once, twice or never, depending on the progress of the request.
  */
 export function onResponseEnd (
   { raw: { socket } }: FastifyRequest,
@@ -10,7 +10,7 @@ export function onResponseEnd (
   onEnd: (isCompleted: boolean) => void
 ): void {
   let isCompleted = false
-  // A response counts as finished, too, when its last piece could not be written. Asked before the server lets go of
+  // A response counts as finished, too, when its last chunk could not be written. Checked before the server releases
   // the connection.
   raw.prependOnceListener('finish', () => {
     isCompleted = !socket.destroyed && !socket.errored

@@ -6,9 +6,9 @@ import fp from 'fastify-plugin'
 const maxPipelined = 256
 
 /**
- * Cuts off a client that goes on sending requests on one connection and takes no responses: Node reads them all, and
- * since answers keep their order, everything after a slow one would be held in memory. When a connection ends, so do
- * all of its responses.
+ * Disconnects a client that continues to send requests on one connection and reads no responses: Node reads them all,
+ * and since responses are sent in order, everything after a slow one would be held in memory. When a connection ends,
+ * so do all of its responses.
  */
 export const limitPipelining = fp(async app => {
   const connections = new WeakMap<Socket, Set<ServerResponse>>()
@@ -28,14 +28,14 @@ export const limitPipelining = fp(async app => {
 }, { name: 'bound-pipelining', fastify: '5.x' })
 
 /**
- * Node itself ends the first response of a connection alone, and who waits for the end of those after it would wait for
- * ever.
+ * Node itself ends only the first response of a connection, and code that waits for the end of those after it would
+ * wait for ever.
  */
 function end (response: ServerResponse): void {
   response.destroy().emit('close')
 }
 
-/** Answers that end with the connection. */
+/** The responses that end with the connection. */
 function endedWith (socket: Socket): Set<ServerResponse> {
   const pending = new Set<ServerResponse>()
   socket.once('close', () => {

@@ -6,17 +6,17 @@ export class Readiness {
   readonly #obstacles: Obstacle[] = []
   isShuttingDown = false
 
-  /** Adds a reason not to be ready, which is asked each time. */
+  /** Adds a reason not to be ready, which is evaluated at each call. */
   addBlocker (obstacle: Obstacle): void {
     this.#obstacles.push(obstacle)
   }
 
-  /** From now on the process is not ready, for good. */
+  /** From now on the process is not ready, permanently. */
   beginShutdown (): void {
     this.isShuttingDown = true
   }
 
-  /** Whether the process is about to end. Requests that still arrive are answered. */
+  /** Whether the process is about to end. Requests that still arrive get a response. */
   get isLeaving (): boolean {
     return this.isShuttingDown
   }

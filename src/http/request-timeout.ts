@@ -6,7 +6,7 @@ const maxMs = 60_000
 
 /**
  * Ends a request whose body does not arrive in time. The HTTP server could do that itself, but not by route: a streamed
- * body may take any time as long as it keeps coming.
+ * body may take any time as long as data arrives.
  */
 export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs): void {
   if (!hasBody(raw) || routeOptions.config.isStreamed === true) return
@@ -24,9 +24,9 @@ export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs
 const lingeringMs = 10_000
 
 /**
- * Reads what a client still sends after its response, and drops it: a client that sends everything before it reads gets
- * to the response (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not
- * ended after a while is cut off.
+ * Reads and drops the rest of a body after the response: a client that sends everything before it reads then gets the
+ * response (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. A body that has not
+ * ended after {@link lingeringMs} is cut off.
  */
 export function drainRequestBody ({ raw }: FastifyRequest, { raw: response }: FastifyReply, ms = lingeringMs): void {
   if (!hasBody(raw)) return
@@ -34,7 +34,7 @@ export function drainRequestBody ({ raw }: FastifyRequest, { raw: response }: Fa
   response.once('finish', () => {
     if (raw.readableEnded) return
     const timer = setTimeout(() => socket.destroy(), ms).unref()
-    // A listener, so that it flows even if who read before lets go of it only later.
+    // A listener, so that the body flows even if its previous reader releases it only later.
     raw.once('end', () => clearTimeout(timer)).on('data', () => {}).resume()
   })
 }

@@ -18,21 +18,21 @@ export function requestId ({ headers }: Pick<IncomingMessage, 'headers'>, newId:
 export interface ServerDependencies {
   readonly logger?: FastifyBaseLogger
   /**
-   * Addresses and networks of the proxies whose X-Forwarded-For is believed, with commas between; absent: nobody's is.
+   * Addresses and networks of the proxies whose X-Forwarded-For is trusted, with commas between; absent: of none.
    */
   readonly trustedProxies?: string
-  /** Open connections at a time, beyond which a new one is closed at once; absent: no bound. */
+  /** Open connections at a time, beyond which a new one is closed immediately; absent: no bound. */
   readonly connections?: number
   readonly now: () => Date
   readonly newRequestId?: () => string
-  /** How people are refused what comes to no route; absent: like programs. */
+  /** The form of refusals for people, where a request reaches no route; absent: the same as for programs. */
   readonly pages?: RefusalPages
 }
 
 /** Longest URL and headers that are read together; an id that is longer than any id can be is just not found. */
 const headBytes = 16_384
 
-/** How the HTTP server behaves: every choice of the framework that matters here, made knowingly. */
+/** The options of the HTTP server: every option of the framework that matters here, set explicitly. */
 export function serverOptions ({
   logger,
   trustedProxies,
@@ -63,13 +63,13 @@ export function serverOptions ({
       requireHostHeader: false,
       joinDuplicateHeaders: false
     },
-    // An upload of any size takes as long as it keeps coming; the pipeline bounds the time of all other bodies.
+    // An upload of any size may continue as long as data arrives; the pipeline bounds the time of all other bodies.
     requestTimeout: 0,
     // Longer than any datastore may take, so that a client gets a response and not a broken connection.
     connectionTimeout: 300_000,
-    // Longer than the 60 seconds after which load balancers let go of a connection.
+    // Longer than the 60 seconds after which load balancers release a connection.
     keepAliveTimeout: 72_000,
-    // A request that comes while the gateway closes is still answered, and its connection closed.
+    // A request that arrives while the gateway closes still gets a response, and its connection is closed.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     frameworkErrors: frameworkErrorHandler(now, pages),

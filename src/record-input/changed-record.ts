@@ -1,6 +1,6 @@
 /**
- * What is checked of a change before any datastore is asked; a PATCH and a line of an import that names a stored record
- * do it alike.
+ * Checks a change before any request to a datastore; a PATCH and a line of an import that names a stored record use the
+ * same checks.
  */
 import { ExactNumber } from '../json/json.js'
 import { deepEqual } from '../mappings/core/element.js'
@@ -13,15 +13,15 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** The fields that a change names, each under its own name. */
 interface ChangedFields {
-  /** Those that are to be shown otherwise; null removes one. */
+  /** The fields with a new value; null removes one. */
   readonly changed: Fields
-  /** Those that were sent as they are shown: no change, but what is changed next to them must not take them away. */
+  /** The fields sent with the value shown: unchanged, but a change of a field next to them must not remove them. */
   readonly stored: Fields
 }
 
 /**
- * What a change makes of the fields of a record. A record that was read can be sent back whole: what is sent as it is
- * shown and is read-only, or shows the same as another field, is left out.
+ * The fields of a record that a change sets. A client can send back the complete record that it read: a field sent with
+ * the value shown that is read-only, or shows the same as another field, is left out.
  * @param shown the record as its client sees it
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
@@ -37,13 +37,13 @@ export function changedFields (mapping: Mapping, sent: Fields, shown: Fields): C
   return { changed, stored }
 }
 
-/** JavaScript makes 4.1 of 4.10: who has not changed a number does not change its digits. */
+/** JavaScript makes 4.1 of 4.10: a client that has not changed a number does not change its digits. */
 const withShownDigits = (sent: unknown, shown: unknown): unknown =>
   typeof sent === 'number' && shown instanceof ExactNumber && Number(shown) === sent ? shown : sent
 
 /**
- * Whether a field of the record is written, and by no other field; next to a change of the other, its value would undo
- * that.
+ * Whether a field is writable and no other field writes the same element; sent next to a change of that other field,
+ * its value would undo the change.
  */
 function isOfOwn ({ fields }: Mapping, name: string): boolean {
   if ((identityFields as readonly string[]).includes(name) || fields[name]!.options.readOnly === true) return false

@@ -1,5 +1,5 @@
 /**
- * What is checked of a new record before any datastore is asked; the gateway and the command `validate` do it alike.
+ * Checks a new record before any request to a datastore; the gateway and the command `validate` use the same checks.
  */
 import { Failure, type Issue } from '../envelope/failures.js'
 import type { FhirResource } from '../mappings/fhir.js'

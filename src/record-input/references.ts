@@ -10,8 +10,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * The fields with each bare id that may mean one of several types, and each id of a definition that is referred to by
- * its URL, looked up among the tenant's own records. An id that is none of them stays unchanged, and is refused with
- * the other references.
+ * its URL, looked up among the tenant's own records. An id that is not found stays unchanged, and is refused with the
+ * other references.
  */
 export async function resolveReferences (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
   const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
@@ -53,8 +53,8 @@ export async function mapErrorsToFields<T> (mapping: Mapping, fields: Fields, wr
 }
 
 /**
- * A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`,
- * where there are any.
+ * A refused reference as the paths of the fields that hold it, such as `participant[1].memberId`; the issues of the
+ * failure itself where no field does.
  */
 export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
   const names = Object.keys(fields).flatMap(name =>
@@ -74,9 +74,9 @@ function heldBy (mapping: Mapping, name: string, value: unknown, references: rea
 }
 
 /**
- * The places in a value at which something is held, as paths below it: found by looking at each item of a list alone,
- * and at an object without each of its members, since only the mapping knows what becomes of them.
- * @param held how much is held where a value stands
+ * The paths in a value at which references are held: found by testing each item of a list alone, and an object without
+ * each of its members, since only the mapping knows which FHIR elements they become.
+ * @param held the number of references that the field holds with a value
  */
 function positionsIn (value: unknown, held: (value: unknown) => number): string[] {
   if (held(value) === 0) return []

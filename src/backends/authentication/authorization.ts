@@ -1,13 +1,13 @@
 /** The gateway's Authorization header for a datastore. */
 export interface Authorization {
   /**
-   * The header for the next request. It is not a promise if it is available at once, which saves a turn of the event
-   * loop.
-   * Otherwise it is a promise, which rejects with a Failure BACKEND_UNAVAILABLE if no credential can be obtained.
+   * The header for the next request. It is not a promise if it is available immediately, which saves a turn of the
+   * event loop. Otherwise it is a promise, which rejects with a Failure BACKEND_UNAVAILABLE if no credential can be
+   * obtained.
    */
   header (): string | undefined | Promise<string>
   /**
-   * Discards a header that a datastore answered with 401. @returns whether another header may work, so that the
+   * Discards a header that a datastore refused with 401. @returns whether another header may work, so that the
    * request is worth repeating
    */
   refused (header: string | undefined): boolean

@@ -125,7 +125,7 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
 /** The WebCrypto names of curves, by their OpenSSL names. */
 const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
 
-/** Keeps only the error code, since the description of a server may repeat what it was sent. */
+/** Retains only the error code, since the description of a server may repeat the request. */
 function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   if (error instanceof oidc.ResponseBodyError) {

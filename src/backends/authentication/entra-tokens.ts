@@ -40,7 +40,7 @@ class EntraTokens implements CredentialSource {
 
   async next (signal: AbortSignal): Promise<Credential> {
     try {
-      // A new instance each time: its cache would return a refused token again, and keep a replaced secret.
+      // A new instance each time: its cache would return a refused token again, and retain a replaced secret.
       const credential = await credentialOf(this.library, this.credentials)
       const { token, expiresOnTimestamp } = (await credential.getToken(this.credentials.scope, {
         abortSignal: signal
@@ -92,7 +92,7 @@ async function credentialOf (
 
 /**
  * Whether an authority is one of Microsoft's. Any other is unknown to the public cloud, which the library would query
- * for it.
+ * about it.
  */
 function isMicrosofts (authorityHost: string): boolean {
   return /^https:\/\/login\.(?:microsoftonline\.(?:com|us)|partner\.microsoftonline\.cn|chinacloudapi\.cn)\/?$/.test(
@@ -100,7 +100,7 @@ function isMicrosofts (authorityHost: string): boolean {
   )
 }
 
-/** Keeps only the error code, since messages of Entra ID repeat the ids of the directory and the application. */
+/** Retains only the error code, since messages of Entra ID repeat the ids of the directory and the application. */
 function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   const {
