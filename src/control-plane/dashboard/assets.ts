@@ -14,7 +14,7 @@ const assets = Object.fromEntries(Object.keys(types).map(name => [name, read(nam
   Record<AssetName, Asset>
 >
 
-/** The address of a file, different for each content of it, so that a browser may keep what it has. */
+/** The path of a file, different for each content of it, so that browsers may cache it. */
 export function assetPath (name: AssetName): string {
   return `/dashboard/assets/${name}?v=${assets[name].version}`
 }
@@ -26,7 +26,7 @@ export async function assetRoutes (scope: FastifyInstance): Promise<void> {
   }
 }
 
-/** While the program is renewed, a browser may ask an old process for a new file: what it gets then must not stay. */
+/** During an upgrade, a browser may request a new file from an old process: that response must not be cached. */
 function sendAsset (name: AssetName, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { content, version } = assets[name]
   const isThis = new URLSearchParams(request.raw.url!.split('?')[1]).get('v') === version

@@ -1,17 +1,17 @@
 import type { PropsWithChildren } from '@kitajs/html'
 import type { FormError } from './form.js'
 
-/** A moment: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
+/** A time: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
 export function Time ({ at }: { readonly at: string }) {
   return <time datetime={at} title={exactTime(at)} safe>{momentText(at)}</time>
 }
 
-/** A moment in words for where no element can be. `at` is ISO 8601. */
+/** A time as text, for where an element is not possible. `at` is ISO 8601. */
 export function momentText (at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 }
 
-/** A moment that may not have come. */
+/** A time, or `otherwise` if there is none. */
 export function OptionalTime ({ at, otherwise }: { readonly at: string | undefined, readonly otherwise: string }) {
   return at === undefined ? <span class='quiet' safe>{otherwise}</span> : <Time at={at} />
 }
@@ -20,7 +20,7 @@ function exactTime (at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 23).replace(/Z$/, '')} UTC`
 }
 
-/** What a badge means, which decides its colour; the words say it as well. */
+/** The meaning of a badge, which determines its colour; the text of the badge expresses it as well. */
 export type Tone = 'good' | 'warning' | 'bad' | 'neutral' | 'live' | 'test'
 
 /** A short state in a word or two. */
@@ -28,7 +28,7 @@ export function Badge ({ tone, text }: { readonly tone: Tone, readonly text: str
   return <span class={`badge badge-${tone}`} safe>{text}</span>
 }
 
-/** The heading of a page, with what can be done there. */
+/** The heading of a page, with the page's actions. */
 export function Heading ({
   title,
   about,
@@ -53,7 +53,7 @@ export function Heading ({
   )
 }
 
-/** What is said where there is nothing yet, and what to do next. */
+/** The text in place of an empty list, with the next step. */
 export function Empty ({ title, children }: PropsWithChildren<{ readonly title: string }>) {
   return <section class='empty'><h2 safe>{title}</h2>{children}</section>
 }
@@ -98,7 +98,7 @@ export function Cell ({
   )
 }
 
-/** What can be done with the thing of a row. */
+/** The actions of a row. */
 export function Links ({ children }: PropsWithChildren) {
   return <div class='links'>{children}</div>
 }
@@ -113,7 +113,7 @@ export function Copyable ({ text, label }: { readonly text: string, readonly lab
   )
 }
 
-/** A secret in its only showing: the script copies it, and takes it off the page when the page is left. */
+/** A secret, shown only once: the script copies it, and removes it from the page when the reader leaves the page. */
 export function Secret ({ text, label }: { readonly text: string, readonly label: string }) {
   return (
     <div class='secret' data-secret>
@@ -123,12 +123,12 @@ export function Secret ({ text, label }: { readonly text: string, readonly label
   )
 }
 
-/** A fact in a list of facts: a `dl` holds them. */
+/** An entry of a description list, inside a `dl`. */
 export function DescriptionItem ({ name, children }: PropsWithChildren<{ readonly name: string }>) {
   return <div><dt safe>{name}</dt><dd>{children}</dd></div>
 }
 
-/** What went wrong with a form that is shown again, as the way to the field that it is about. */
+/** The error of a form that is shown again, as a link to the field that it is about. */
 export function ErrorNotice ({ error }: { readonly error: FormError | undefined }) {
   if (error === undefined) return ''
   const { message, field } = error
@@ -147,7 +147,7 @@ export function ErrorNotice ({ error }: { readonly error: FormError | undefined 
   )
 }
 
-/** What the page before this one has done; `tone` says whether it went as the reader wished. */
+/** The result of the previous page's action; `tone` is whether it succeeded. */
 export function FlashMessage ({
   message,
   tone
@@ -167,6 +167,7 @@ export function FlashMessage ({
 }
 
 /**
- * Begins a page where it says something: screen readers read it, which they do not with what was there from the start.
+ * Focuses the message at the start of a page: screen readers then read it, which they do not with text that is there
+ * from the start.
  */
 const focused = { tabindex: '-1', autofocus: true }

@@ -2,20 +2,20 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 
 /** Names and flags of the dashboard's cookies. */
 export interface Cookies {
-  /** The session of somebody who signed in. */
+  /** The session of a signed-in member. */
   readonly session: string
   /** The secret behind the tokens in the forms of a visitor who has not signed in. */
   readonly form: string
-  /** What the next page says was done. */
+  /** The message that the next page shows. */
   readonly notice: string
-  /** Shows that somebody has signed in with this browser before. */
+  /** Proves that a member has signed in with this browser before. */
   readonly device: string
-  /** What a sign-in at the OpenID provider must come back with. */
+  /** The state that a sign-in at the OpenID provider must return with. */
   readonly provider: string
   readonly flags: CookieSerializeOptions
 }
 
-/** Over https, browsers take `__Host-` cookies from this very host alone, and send them nowhere else. */
+/** Over https, browsers accept `__Host-` cookies from this exact host only, and send them to no other. */
 export function cookiesFor (url: string): Cookies {
   const secure = url.startsWith('https:')
   const named = (name: string): string => `${secure ? '__Host-' : ''}clinigate-${name}`

@@ -10,13 +10,10 @@ import { pageOfForm } from './sign-in/next.js'
 
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
 
-/**
- * Answers whatever went wrong on a page with a page that says what to do; what is an internal error is logged, the rest
- * is not.
- */
+/** Responds to any error on a page with a page that says what to do; only internal errors are logged. */
 export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { status, title, message } = explain(error, request)
-  // What is refused before the dashboard's own steps.
+  // The request was refused before the dashboard's own hooks.
   if (!reply.raw.hasHeader('content-security-policy')) {
     return reply.code(status).headers(unstyledErrorPages.headers).send(barePage({ title, message }))
   }
@@ -33,12 +30,12 @@ export async function errorPage (error: unknown, request: FastifyRequest, reply:
     )
 }
 
-/** Answers a path below the dashboard that has no page. */
+/** Responds to a path below the dashboard that has no page. */
 export async function missingPage (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   return await reply.code(404).page(missing.title, <ErrorPage {...missing} />)
 }
 
-/** How the dashboard refuses what never comes to one of its pages, such as an address that cannot be read. */
+/** The dashboard's error pages for requests that reach none of its routes, such as a malformed URL. */
 export const unstyledErrorPages: RefusalPages = {
   below: home,
   headers: { ...unstyledPageHeaders, 'content-type': 'text/html; charset=utf-8' },
@@ -50,7 +47,7 @@ export const unstyledErrorPages: RefusalPages = {
     })
 }
 
-/** A page that knows nothing of who asks. */
+/** A page that does not depend on who requests it. */
 function barePage ({ title, message }: Pick<Explained, 'title' | 'message'>): string {
   const safeContent = <ErrorPage title={title} message={message} />
   return <Layout title={title} content={safeContent as string} path={home} /> as string
@@ -102,7 +99,7 @@ function isTokenError (error: unknown): boolean {
 
 interface ErrorPageProps extends Pick<Explained, 'title' | 'message'> {
   readonly requestId?: string
-  /** The page of the form that came to nothing; the script keeps what was typed into it. */
+  /** The page of the form that failed; the script preserves the text that was typed into it. */
   readonly form?: string
 }
 

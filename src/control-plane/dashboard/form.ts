@@ -10,8 +10,8 @@ export function field (body: unknown, name: string): string {
 }
 
 /**
- * Does what a form requests; where the control plane finds it invalid or too late, `again` shows the form with the
- * reason. What is missing or forbidden is left to the error page.
+ * Performs a form's request; where the control plane finds it invalid or in conflict, `again` shows the form with the
+ * reason. Missing and forbidden are left to the error page.
  */
 export async function redisplayOnError<T> (
   work: () => Promise<T>,
@@ -27,13 +27,13 @@ export async function redisplayOnError<T> (
   }
 }
 
-/** What is wrong with a form that is shown again, and the name of the field that it is about, where it is about one. */
+/** The error of a form that is shown again, and the name of the field that it is about, if there is one. */
 export interface FormError { readonly message: string, readonly field?: string }
 
-/** Where a form requests something in another way than the control plane, by the control plane's name of it. */
+/** Fields whose name in the form differs from the control plane's, by the control plane's name. */
 const requestedAs: Readonly<Record<string, string>> = { expiresAt: 'lastDay' }
 
-/** What a refusal says to the form that led to it. */
+/** The refusal of the control plane as an error of the form that caused it. */
 export function toFormError ({ message, field }: ControlError): FormError {
   return { message, field: field && (requestedAs[field] ?? field) }
 }

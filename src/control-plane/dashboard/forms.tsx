@@ -30,9 +30,7 @@ interface FieldProps {
   readonly label: string
   readonly name: string
   readonly hint?: string
-  /**
-   * What is wrong with the form; the field that it is about is marked. Not to be left out, so that no form forgets it.
-   */
+  /** The form's error; its field is marked. Required, so that every form passes it. */
   readonly error: FormError | undefined
 }
 
@@ -97,7 +95,7 @@ export function PasswordField ({ kind, ...field }: PasswordFieldProps) {
   )
 }
 
-/** What is said of every new password. */
+/** The hint at every field for a new password. */
 export const passwordHint = 'At least 12 characters. A sentence works well.'
 
 /** One of the things that may be chosen. */
@@ -174,7 +172,7 @@ function Radio ({
   )
 }
 
-/** What stands around a field: screen readers read along what is wrong with it, and its hint. */
+/** The label of a field, and its error and hint, which screen readers read with the field. */
 function Labelled ({ children, ...field }: PropsWithChildren<FieldProps>) {
   const { label, name, hint } = field
   return (
@@ -203,7 +201,7 @@ function described ({ name, hint, error }: FieldProps): {
   }
 }
 
-/** The button that sends a form, and the way back. */
+/** The button that sends a form, and the link back. */
 export function SubmitButton ({
   label,
   cancel,

@@ -11,18 +11,18 @@ export interface PageOrganization { readonly tenantId: string, readonly name: st
 interface LayoutProps {
   readonly title: string
   readonly content: string
-  /** The path of the page, to mark the way here. */
+  /** The path of the page, to mark the link to it. */
   readonly path: string
   /** Who signed in, with the token for the form that signs out; absent on pages for everybody. */
   readonly viewer?: { readonly member: Member, readonly csrf: string }
   readonly organization?: PageOrganization
-  /** What the page before this one has done. */
+  /** The result of the previous page's action. */
   readonly notice?: string
 }
 
 interface Link { readonly href: string, readonly text: string }
 
-/** A whole page: the frame around its content. `content` is markup, escaped where it was made. */
+/** A complete page: the frame around its content. `content` is markup, escaped where it was made. */
 export function Layout ({ title, content: safeContent, path, viewer, organization, notice }: LayoutProps) {
   return (
     <>

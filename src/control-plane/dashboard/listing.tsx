@@ -6,10 +6,10 @@ import { Empty } from './components.js'
 /** Rows of one page. */
 const pageLength = 50
 
-/** One page of a list, of the rows that hold the text that was searched for. */
+/** One page of a list, of the rows that contain the search text. */
 export interface ListOptions<T> {
   readonly rows: readonly T[]
-  /** Empty when all rows are wished. */
+  /** Empty for all rows. */
   readonly search: string
   /** From 1 on. */
   readonly page: number
@@ -43,7 +43,7 @@ export function listingOf<T> (
   }
 }
 
-/** The rows of a list whose good ones come before the others; each keep their order. */
+/** The rows of a list, active ones first; each group stays in its order. */
 export function activeFirst<T> (rows: readonly T[], isActive: (row: T) => boolean): T[] {
   return [...rows.filter(isActive), ...rows.filter(row => !isActive(row))]
 }
@@ -55,8 +55,8 @@ interface ListingPart {
 }
 
 /**
- * A list with its search and the ways to its other pages; `what` says what the search goes through, `empty` what is
- * said of a list without rows.
+ * A list with its search and the links to its other pages; `what` names what the search covers, `empty` is the text of
+ * a list without rows.
  */
 export function PaginatedList ({
   listing,
@@ -87,7 +87,7 @@ function Search ({ listing: { search, isLong }, path, what }: ListingPart & { re
   )
 }
 
-/** What is said where a search found nothing. */
+/** The text for a search without results. */
 function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
   return <Empty title={`Nothing matches “${search}”`}><p>Search for a part of it, or show all.</p></Empty>
 }

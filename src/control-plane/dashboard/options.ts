@@ -2,7 +2,7 @@ import type { Config, Plans } from '../../config/schema.js'
 import type { ControlStore } from '../store/store.js'
 import type { Cookies } from './cookies.js'
 
-/** What the dashboard is made of; register it with the prefix `/dashboard`. */
+/** The dashboard's dependencies; register it with the prefix `/dashboard`. */
 export interface DashboardOptions {
   readonly control: ControlStore
   readonly settings: Config['dashboard']
@@ -18,5 +18,5 @@ export interface DashboardOptions {
   readonly clientSecret?: string
 }
 
-/** The same with what all parts of the dashboard share. */
+/** The same with the cookies, which all parts of the dashboard share. */
 export interface DashboardContext extends DashboardOptions { readonly cookies: Cookies }

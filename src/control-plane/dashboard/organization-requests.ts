@@ -8,12 +8,12 @@ export interface OrganizationRequest {
   Querystring: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** Whether the person who asks may change anything, and so is shown forms. */
+/** Whether the requesting member may change anything, and so is shown forms. */
 export function mayChange ({ member }: FastifyRequest): boolean {
   return member.role !== 'viewer'
 }
 
-/** The organization in the path, as far as the person who asks may see it. @throws {ControlRefused} */
+/** The organization in the path. @throws {ControlError} if the requesting member may not see it */
 export function organizationOf ({
   controlService,
   params
@@ -21,14 +21,14 @@ export function organizationOf ({
   return controlService.findOrganization(params.tenantId)
 }
 
-/** The same for who wants to change something there. @throws {ControlRefused} */
+/** The same for who wants to change something there. @throws {ControlError} */
 export async function organizationToChange (request: FastifyRequest<OrganizationRequest>): Promise<Organization> {
   const organization = await organizationOf(request)
   requireAdmin(request.controlService.actor)
   return organization
 }
 
-/** Keeps pages to operators. @throws {ControlRefused} */
+/** Restricts pages to operators. @throws {ControlError} */
 export async function operatorsOnly ({ controlService }: FastifyRequest): Promise<void> {
   requireOperator(controlService.actor)
 }

@@ -3,18 +3,18 @@ import type { FastifyReply } from 'fastify'
 import type { Cookies } from './cookies.js'
 import { Layout, type PageOrganization } from './layout.js'
 
-/** What a page may say of itself. */
+/** The facts of a page for the layout. */
 export interface PageFacts {
   /** Puts the links of this organization above the page for operators. */
   readonly organization?: PageOrganization
-  /** The link to mark as the present one, where the page's own path does not lie below it. */
+  /** The link to mark as current, where the page's own path is not below it. */
   readonly under?: string
 }
 
-/** Longest time from a deed to the page that tells of it. */
+/** Maximum time from an action to the page that shows its notice. */
 const noticeSeconds = 60
 
-/** Lets replies be whole pages, and lets a redirect say what was done. */
+/** Lets replies send complete pages, and redirects carry a notice. */
 export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cookies: { notice, flags } }) => {
   app.decorateReply(
     'page',
@@ -40,7 +40,7 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
   })
 }, { name: 'dashboard-pages', dependencies: ['dashboard-sessions'], fastify: '5.x' })
 
-/** Says first that something was wrong with a form: it is all that a screen reader tells of a page that comes again. */
+/** Puts the form's error first: the title is all that a screen reader reads of a page that is shown again. */
 const titleOf = ({ statusCode }: FastifyReply, title: string): string =>
   statusCode === 422 || statusCode === 409 ? `Error: ${title}` : title
 
@@ -54,11 +54,11 @@ function viewerOf (reply: FastifyReply) {
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Sends a whole page; set the status before, where it is not 200. */
+    /** Sends a complete page; set the status before, if it is not 200. */
     page: (title: string, content: JSX.Element, facts?: PageFacts) => Promise<FastifyReply>
     /**
-     * Leads to a page by 303, as every form ends that worked; the page says `text` on its top, once. Never put a secret
-     * there.
+     * Redirects to a page by 303, as every successful form does; the page shows `text` at its top, once. Never put a
+     * secret there.
      */
     done: (path: string, text?: string) => FastifyReply
   }

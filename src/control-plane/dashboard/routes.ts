@@ -1,18 +1,17 @@
 /**
- * The dashboard at `/dashboard`: pages made here and plain forms, which work without a script.
- *
+ * The dashboard at `/dashboard`: server-rendered pages and plain forms, which work without a script.
+ * 
  * - A page ends with `reply.page(title, content, { organization })`; `organization` gives operators its links.
- * - A form that takes text is sent to the page on which it stands, so that reloading and signing in again lead back to
- * it. It
- *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, when
- * it
- *   worked, with `reply.done(path, text)`; `orAgain` shows it again where the control plane finds it invalid or in
- * conflict.
- * - `request.member` is who asks, as stored now; `request.desk` does for them what they may do. Both are there below
- * `pages`.
- * - Whatever is thrown becomes a page in errors.tsx: ControlRefused with its own words.
- * - Text is escaped by the attribute `safe` on the element that holds it, never by itself; `npm run check` finds where
- * it is missing.
+ * - A form with text is sent to the page that shows it, so that reloading and signing in again lead back to it. It
+ *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, on
+ *   success, with `reply.done(path, text)`; `redisplayOnError` shows it again where it is invalid or in conflict.
+ * - `request.member` is the requesting member, as stored now; `request.controlService` has the member's permissions.
+ * Both
+ *   exist below `pages`.
+ * - Every error becomes a page in errors.tsx: ControlError with its own message.
+ * - Text is escaped by the attribute `safe` on the element that contains it, never by itself; `npm run check` finds
+ * where
+ *   it is missing.
  */
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
@@ -52,7 +51,7 @@ export async function dashboard (
   await scope.register(personal, { ...options, cookies: cookiesFor(url) })
 }
 
-/** What is for one person, or for one visitor who is still to sign in. */
+/** The routes for one person, or for one visitor who is not signed in yet. */
 async function personal (scope: FastifyInstance, options: DashboardContext): Promise<void> {
   const { url, settings: { sessionIdleMinutes: idleMinutes, sessionHours: hours } } = options
   scope.setErrorHandler(errorPage)
@@ -76,7 +75,7 @@ async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promi
   if (parts.settings.oidc !== undefined) await scope.register(oidcRoutes, { ...parts, provider: parts.settings.oidc })
 }
 
-/** The pages of those who signed in; what is not there is missing for them alone. */
+/** The pages of signed-in members; only they get 404 for a path that does not exist. */
 async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
   await scope.register(signedInMembers, parts)
   await scope.register(formTokens, { ...parts, of: 'members' })
@@ -86,7 +85,7 @@ async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promis
   await scope.register(pages, parts)
 }
 
-/** What members see and do. */
+/** The pages and actions of members. */
 async function pages (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   scope.get('/', async ({ member }, reply) =>
     reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303)

@@ -24,13 +24,14 @@ export const securityHeaders = fp<{ readonly url: string }>(async (app, { url })
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: policy },
     strictTransportSecurity: url.startsWith('https:') ? { maxAge: 31_536_000, includeSubDomains: false } : false,
-    // Nothing to other hosts; with `no-referrer`, browsers would hide from us as well where a form comes from.
+    // Sends nothing to other hosts; with `no-referrer`, browsers would also hide from the dashboard where a form comes
+    // from.
     referrerPolicy: { policy: 'same-origin' },
     xFrameOptions: { action: 'deny' }
   })
 }, { name: 'dashboard-security-headers', fastify: '5.x' })
 
-/** The same for a page that comes before any of them is set, as far as it needs them. */
+/** The same for a page that is sent before they are set, as far as it needs them. */
 export const unstyledPageHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': Object.entries(policy).map(([name, values]) => [name, ...values].join(' ')).join(';'),
   'x-frame-options': 'DENY',
@@ -38,12 +39,12 @@ export const unstyledPageHeaders: Readonly<Record<string, string>> = {
   'cache-control': 'no-store'
 }
 
-/** Keeps what is for one person from every cache. */
+/** Prevents caching of responses that are for one person. */
 export const noStore = fp(async app => {
   app.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
 }, { name: 'dashboard-no-store', fastify: '5.x' })
 
-/** Refuses what another site makes a browser send. `url` is the dashboard's own address, where it is known. */
+/** Refuses requests that another site makes a browser send. `url` is the dashboard's own URL, if it is known. */
 export const sameSite = fp<{ readonly url: string }>(async (app, { url }) => {
   const own = new URL(url).host
   app.addHook('onRequest', async request => {
@@ -55,8 +56,8 @@ export const sameSite = fp<{ readonly url: string }>(async (app, { url }) => {
 }, { name: 'dashboard-same-site', fastify: '5.x' })
 
 /**
- * Demands the token of the session in each form; `visitors` have one of a cookie instead, so that nobody's visit is
- * stored.
+ * Requires the token of the session in each form; for `visitors` the token is in a cookie instead, so that no session
+ * is stored for them.
  */
 export const formTokens = fp<{ readonly cookies: Cookies; readonly of: 'members' | 'visitors' }>(
   async (app, { cookies, of }) => {
@@ -85,8 +86,8 @@ function requireTokens (app: FastifyInstance): void {
 const isSafe = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
 
 /**
- * Browsers say so themselves (https://www.w3.org/TR/fetch-metadata/), older ones by Origin; programs say nothing, and
- * have no one's cookies.
+ * Browsers send it in Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), older ones in Origin; programs send
+ * neither, and have no member's cookies.
  */
 function comesFromHere ({ headers }: FastifyRequest, own: string): boolean {
   const site = headers['sec-fetch-site']

@@ -4,7 +4,7 @@ import type { OpenedMember } from '../store/members.js'
 import type { Session, SessionStore } from '../store/session-store.js'
 import { base62, randomString } from '../../keys/random-text.js'
 
-/** How long sessions go on: after the last request, and after the sign-in at the latest. */
+/** How long sessions last: after the last request, and at most after the sign-in. */
 export interface SessionBounds { readonly idleMinutes: number, readonly hours: number }
 
 interface StoreParts extends SessionBounds {
@@ -12,16 +12,16 @@ interface StoreParts extends SessionBounds {
   readonly now: () => Date
 }
 
-/** How long somebody has to choose an organization. */
+/** How long a person has to choose an organization. */
 const choiceMs = 5 * 60_000
 
 /**
- * What the cookie carries: 256 bits of chance, which is all that a session needs, so that there is no secret to keep,
- * share or change.
+ * The content of the cookie: 256 random bits, which is all that a session needs, so that there is no secret to store,
+ * share or rotate.
  */
 export const newSessionId = (): string => randomString(base62, 43)
 
-/** In place of a signature: whether the text can be an id at all, before anything is looked up. */
+/** In place of a signature: whether the text can be an id at all, before any look-up. */
 export const idForm = {
   sign: (id: string): string => id,
   unsign: (text: string) => {
@@ -60,11 +60,11 @@ function fromStored ({ memberId, content, expiresAt }: Session): FastifySessionO
 
 declare module 'fastify' {
   interface Session {
-    /** Whose session it is; absent until somebody has signed in. */
+    /** The member of the session; absent until a sign-in. */
     memberId?: string
     /** When the person signed in, ISO 8601. */
     startedAt?: string
-    /** The browser in which it began, as its owner knows it. */
+    /** The browser in which it began, in words such as `Firefox on Windows`. */
     browser?: string
     /** When it ends unless something is requested, ISO 8601. */
     endsAt?: string

@@ -19,13 +19,12 @@ interface SessionOptions {
   readonly cookies: Cookies
 }
 
-/** A session is kept alive at most once in so long, for each time is a write. */
+/** The minimum interval between extensions of a session, since each is a write. */
 const touchedEveryMs = 60_000
 
 /**
- * Knows the person behind a request by the session in its cookie, as the person is stored now. A session is written at
- * the sign-in and never again, only prolonged where it still is: a request under way can't bring back one that was
- * ended.
+ * Finds the member of a request by the session in its cookie, as stored now. A session is written at the sign-in and
+ * never again, only extended while it exists: a request in progress can't bring back a session that was ended.
  */
 export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, cookies }) => {
   await app.register(cookie)
@@ -48,7 +47,10 @@ export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, c
   })
 }, { name: 'dashboard-sessions', fastify: '5.x' })
 
-/** Lets only members through, and gives their requests a desk; without a session a page leads to the sign-in. */
+/**
+ * Admits only members, and sets the control service of their requests; without a session a page redirects to the
+ * sign-in.
+ */
 export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (app, { control, cookies }) => {
   app.decorateRequest('member', null as never)
   app.decorateRequest('controlService', null as never)
@@ -65,7 +67,7 @@ export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(a
   })
 }, { name: 'dashboard-members', dependencies: ['dashboard-sessions', 'dashboard-pages'], fastify: '5.x' })
 
-/** What is said to somebody who was signed in, or who sent a form; whoever just arrives needs no word. */
+/** The text for a visitor who was signed in, or who sent a form; undefined for a visitor who just arrives. */
 function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
   if (method === 'POST') {
     return 'You were signed out before this was saved. Nothing was changed. Sign in to go back to it.'
@@ -73,7 +75,7 @@ function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): 
   return cookies[session] === undefined ? undefined : 'Your session has ended. Sign in again.'
 }
 
-/** How whoever signed out goes. */
+/** Redirects a member who signed out to the sign-in. */
 export function endSession (reply: FastifyReply): FastifyReply {
   return reply.done(signInPath, 'You are signed out.')
 }
@@ -81,7 +83,7 @@ export function endSession (reply: FastifyReply): FastifyReply {
 const isSignOut = ({ method, routeOptions }: FastifyRequest): boolean =>
   method === 'POST' && routeOptions.url === signOutPath
 
-/** What somebody can reach who must change the password first. */
+/** The paths open to a member who must change the password first. */
 const reachable = new Set(['/dashboard/password', signOutPath])
 
 type Parts = Pick<SessionOptions, 'control' | 'now'>
@@ -93,8 +95,8 @@ export async function signIn (request: FastifyRequest, parts: Parts, memberId: s
 }
 
 /**
- * The same for whoever showed a password. @returns the member; undefined where it is no longer the password, and
- * nothing was begun
+ * The same after a password was verified. @returns the member; undefined, without a session, if the password has
+ * changed since
  */
 export async function signInByPassword (
   request: FastifyRequest,
@@ -107,8 +109,8 @@ export async function signInByPassword (
 }
 
 /**
- * Goes on under a new id, as long as the password is the one that was shown. @returns the member; undefined where it is
- * not, and nothing goes on
+ * Continues the session under a new id, if the password is still the verified one. @returns the member; undefined,
+ * without a session, if it is not
  */
 export async function renewSession (
   request: FastifyRequest,
@@ -118,7 +120,7 @@ export async function renewSession (
   const { members } = parts.control
   if ((await members.findOpened(opened)) === undefined) return undefined
   await beginSession(request, sessionOf(request, parts, opened.memberId))
-  // Once more: a change of the password ends the sessions that it finds, and this one was not there a moment ago.
+  // Checked again: a change of the password ends the existing sessions, and this one may not have existed yet.
   const member = await members.findOpened(opened)
   if (member === undefined) await request.session.destroy()
   return member
@@ -137,7 +139,7 @@ async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> 
   await control.sessions.sweep()
 }
 
-/** The session of somebody whose password opened several members, one of which is to be chosen. */
+/** Begins the session of a person whose password matches several members, one of which is to be chosen. */
 export async function offerAccounts (request: FastifyRequest, opened: readonly OpenedMember[]): Promise<void> {
   await beginSession(request, { opened: opened.map(({ memberId, proof }) => ({ memberId, proof })) })
 }
@@ -178,11 +180,11 @@ function wayIn (request: FastifyRequest): string {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who signed in with this browser, as stored now; undefined when nobody did. */
+    /** The member who signed in with this browser, as stored now; undefined if there is none. */
     visitor: Member | undefined
-    /** Who asks, on the pages that need a member. */
+    /** The requesting member, on the pages that need one. */
     member: Member
-    /** What the member may do, on the same pages. */
+    /** The control plane with the member's permissions, on the same pages. */
     controlService: ControlService
   }
 }

@@ -1,4 +1,4 @@
-/** Words of the header by which browsers are told apart; the first that fits counts, since most name others too. */
+/** Words of the header that identify browsers; the first match counts, since most name others too. */
 const browsers: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bEdg(A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -18,10 +18,7 @@ const systems: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bLinux\b/, 'Linux']
 ]
 
-/**
- * A browser as its owner knows it, such as `Firefox on Windows`, by the header User-Agent; undefined where that tells
- * none.
- */
+/** A browser in words, such as `Firefox on Windows`, by the header User-Agent; undefined if the header names none. */
 export function browserName (userAgent = ''): string | undefined {
   const [browser, system] = [browsers, systems].map(known => known.find(([word]) => word.test(userAgent))?.[1])
   return browser === undefined || system === undefined ? browser : `${browser} on ${system}`

@@ -14,7 +14,7 @@ import type { UsageReport, UsageQuery } from './usage-totals.js'
  * The control plane with the permissions of one person or program: the only entrance for the dashboard, the management
  * API and the commands. What belongs to another organization is refused as missing, with the same message as for what
  * never existed; what the role does not allow is forbidden. Where `tenantId` is optional, its absence means what
- * belongs to no organization, for operators only. All methods throw ControlRefused.
+ * belongs to no organization, for operators only. All methods throw ControlError.
  */
 export class ControlService {
   readonly #store: ControlStore

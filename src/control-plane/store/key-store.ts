@@ -79,7 +79,7 @@ export class KeyStore {
     })
   }
 
-  /** All keys of an organization, oldest first. @throws {ControlRefused} if there is no such organization */
+  /** All keys of an organization, oldest first. @throws {ControlError} if there is no such organization */
   async list (tenantId: string): Promise<Key[]> {
     const { db } = this.#context
     await requireOrganization(db, tenantId)
@@ -100,7 +100,7 @@ export class KeyStore {
     return new Map(rows.map(({ tenantId, keys }) => [tenantId, Number(keys)]))
   }
 
-  /** @throws {ControlRefused} if there is no such key */
+  /** @throws {ControlError} if there is no such key */
   async find (keyId: string): Promise<Key> {
     return toKey(await findRow(this.#context.db, keyId))
   }

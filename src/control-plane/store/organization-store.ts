@@ -95,7 +95,7 @@ export class OrganizationStore {
     return rows.map(row => toOrganization(row, this.#plans))
   }
 
-  /** @throws {ControlRefused} if there is no such organization */
+  /** @throws {ControlError} if there is no such organization */
   async find (tenantId: string): Promise<Organization> {
     return toOrganization(await requireOrganization(this.#context.db, tenantId), this.#plans)
   }
@@ -117,7 +117,7 @@ export class OrganizationStore {
   }
 }
 
-/** The row of an organization. @throws {ControlRefused} if there is none */
+/** The row of an organization. @throws {ControlError} if there is none */
 export async function requireOrganization (db: Kysely<Tables>, tenantId: string): Promise<OrganizationRow> {
   const row = await db.selectFrom('organizations').selectAll().where('tenantId', '=', tenantId).executeTakeFirst()
   if (row === undefined) throw notFound('organization')

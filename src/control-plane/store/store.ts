@@ -30,7 +30,7 @@ export async function openControlStore (options: ControlStoreOptions): Promise<C
 /**
  * The control database: one store for each kind of thing in it, the audit trail, and the change feed that gateways
  * follow. In every store, `by` names the person or program that makes a change, for the audit trail, and what can't be
- * done is refused with ControlRefused.
+ * done is refused with ControlError.
  */
 export class ControlStore {
   readonly #database: ControlDatabase

@@ -46,12 +46,12 @@ export class UsageStore {
     })
   }
 
-  /** What an organization owes for a month such as `2030-01`. @throws {ControlRefused} */
+  /** What an organization owes for a month such as `2030-01`. @throws {ControlError} */
   bill (tenantId: string, month: string): Promise<Bill> {
     return buildBill(this.#context.db, tenantId, month)
   }
 
-  /** An organization's usage, in a limited number of totals. @throws {ControlRefused} */
+  /** An organization's usage, in a limited number of totals. @throws {ControlError} */
   totals (question: UsageQuery): Promise<UsageReport> {
     return usageTotals(this.#context.db, question)
   }

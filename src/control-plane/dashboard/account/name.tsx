@@ -7,7 +7,7 @@ import { accountPath } from '../paths.js'
 interface NameForm {
   readonly csrf: string
   readonly member: Member
-  /** What was typed before. */
+  /** The text from the previous submission. */
   readonly name?: string
   readonly error?: FormError
 }

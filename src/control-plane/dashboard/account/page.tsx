@@ -4,7 +4,7 @@ import { Badge, Cell, DescriptionItem, Heading, Row, Table, Time, momentText } f
 import { PostForm } from '../forms.js'
 import { accountPath } from '../paths.js'
 
-/** What the account page shows. */
+/** The content of the account page. */
 interface AccountProps {
   readonly member: Member
   readonly organization: string | undefined
@@ -56,7 +56,7 @@ export function AccountPage ({ member, organization, sessions, own, csrf }: Acco
   )
 }
 
-/** What those change here whom no provider names. */
+/** Links to change the name and password, for members without an OpenID provider. */
 function OwnLinks () {
   return (
     <>

@@ -7,7 +7,7 @@ import { endSession, signOut } from '../session.js'
 import { NamePage } from './name.js'
 import { AccountPage } from './page.js'
 
-/** Who the member is, where the member is signed in, and the way out. */
+/** The routes of the member's account, its sessions and signing out. */
 export async function accountRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   const { control, cookies } = parts
   scope.get('/account', async ({ member, session }, reply) => {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../store/change-log.js'
 
-/** Each deed of the audit trail as the second half of a sentence whose first is who did it. */
+/** Each action of the audit trail as the second half of a sentence that begins with the actor. */
 const deeds: Readonly<Record<string, string>> = {
   'organization created': 'made the organization',
   'organization changed': 'changed the organization',
@@ -22,7 +22,7 @@ const deeds: Readonly<Record<string, string>> = {
   'token revoked': 'revoked a token'
 }
 
-/** What was done; a deed that has no words yet is told as it is recorded. */
+/** The text of an action; an action without a text is shown as it is recorded. */
 export function actionLabel (action: string): string {
   return Object.hasOwn(deeds, action) ? deeds[action]! : action
 }
@@ -44,7 +44,7 @@ export function personOf (actor: string): { readonly text: string, readonly memb
   }
 }
 
-/** A word or two on what exactly was done: `name: clinic, plan: pro`. */
+/** The details of an action in short: `name: clinic, plan: pro`. */
 export function detailText (detail: AuditEntry['detail']): string {
   if (typeof detail !== 'object' || detail === null) return ''
   return Object.entries(detail)

@@ -1,6 +1,6 @@
 import { personOf } from './labels.js'
 
-/** Who did something; beneath a member the id, which tells people with the same address apart. */
+/** The actor; below a member also the id, which distinguishes people with the same address. */
 export function ActorName ({ actor }: { readonly actor: string }) {
   const { text, memberId } = personOf(actor)
   return (

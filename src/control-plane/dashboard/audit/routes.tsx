@@ -46,8 +46,8 @@ async function show (
 }
 
 /**
- * What the things that lines are about are called, by id: keys, people and tokens, and where lines are about several
- * organizations, these.
+ * The names, by id, of the keys, people and tokens that lines are about, and of the organizations where lines are about
+ * several.
  */
 async function namesFor (
   controlService: ControlService,
@@ -67,7 +67,7 @@ async function namesFor (
   ])
 }
 
-/** The number of a line; what is none requests the newest. */
+/** The number of a line; undefined, which requests the newest, for any other text. */
 function numberOf (text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) && Number(text) <= lastAuditLine ? Number(text) : undefined
 }

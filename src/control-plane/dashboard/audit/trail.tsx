@@ -4,7 +4,7 @@ import { ActorName } from './person.js'
 import { actionLabel, detailText, personOf } from './labels.js'
 import { auditPath, organizationPath } from '../paths.js'
 
-/** What a page of the audit trail shows. */
+/** The content of a page of the audit trail. */
 interface AuditPageContent {
   /** Undefined for the trail of everything. */
   readonly tenantId: string | undefined
@@ -14,11 +14,11 @@ interface AuditPageContent {
   /** Where the older ones begin; undefined when there are none. */
   readonly before: number | undefined
   readonly isFirst: boolean
-  /** Names of what the lines are about, by id. */
+  /** Names of the entities that the lines are about, by id. */
   readonly names: ReadonlyMap<string, string>
 }
 
-/** Who did what and when, newest first. */
+/** The page of the audit trail, newest line first. */
 export function AuditPage (content: AuditPageContent) {
   const { tenantId, entity, entries, names } = content
   const about =
@@ -82,7 +82,7 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
   )
 }
 
-/** What was done, as a link to all that was done with the same thing. */
+/** An action, as a link to all actions on the same entity. */
 function Deed ({
   tenantId,
   entry,
@@ -113,7 +113,7 @@ function nameOf (id: string, names: ReadonlyMap<string, string>): string {
   return name === undefined ? id : `“${name}” (${id})`
 }
 
-/** The details of a deed, with the name of what it was done with unless the line says that already. */
+/** The details of an action, with the name of its entity unless the line contains it already. */
 function exactText ({ actor, entity, tenantId, detail }: AuditEntry, names: ReadonlyMap<string, string>): string {
   const exactly = detailText(detail)
   const name = names.get(entity) ?? entity

@@ -8,7 +8,7 @@ import { keyPath, organizationPath } from '../paths.js'
 /** A key, and how it is at the moment. */
 interface JudgedKey { readonly key: Key, readonly condition: KeyStatus }
 
-/** What the list of an organization's keys shows. */
+/** The content of the list of an organization's keys. */
 interface KeyList {
   readonly tenantId: string
   /** Those that open something first. */
@@ -30,7 +30,7 @@ export function keyListing (
   )
 }
 
-/** The keys of an organization; those that open nothing any more come last. */
+/** The keys of an organization; expired and revoked ones come last. */
 export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
   const path = organizationPath(tenantId, 'keys')
   const activeKeys = listing.rows.filter(({ condition }) => isActive(condition))

@@ -3,7 +3,7 @@ import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { organizationPath } from '../paths.js'
 
-/** What the form of a new key is filled with. */
+/** The values of the form of a new key. */
 interface NewKeyForm {
   readonly csrf: string
   readonly once: string

@@ -7,7 +7,7 @@ import { conditionOf, isActive, scopesText } from './state.js'
 import { auditPath, keyPath } from '../paths.js'
 import { ActorName } from '../audit/person.js'
 
-/** What the page of a key shows. */
+/** The content of the page of a key. */
 interface ShownKey {
   readonly csrf: string
   readonly shown: Key
@@ -17,7 +17,7 @@ interface ShownKey {
   readonly error?: FormError
 }
 
-/** One key with what can be done with it. */
+/** The page of a key, with its actions. */
 export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, error }: ShownKey) {
   const condition = conditionOf(key, now)
   const canEnd = mayChange && isActive(condition)

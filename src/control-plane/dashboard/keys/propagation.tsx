@@ -20,7 +20,7 @@ export function PropagationPage ({ shown: key, reach }: { readonly shown: Key, r
   )
 }
 
-/** Whether a connected gateway has still to take the change. */
+/** Whether a connected gateway has not applied the change yet. */
 export function isPending ({ gateways }: KeyPropagation): boolean {
   return gateways.some(({ isConnected, isReached }) => isConnected && !isReached)
 }

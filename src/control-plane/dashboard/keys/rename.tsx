@@ -7,12 +7,12 @@ import { keyPath } from '../paths.js'
 interface RenameForm {
   readonly csrf: string
   readonly shown: Key
-  /** What was typed before. */
+  /** The text from the previous submission. */
   readonly name?: string
   readonly error?: FormError
 }
 
-/** The form that gives a key another name. */
+/** The form that renames a key. */
 export function RenamePage ({ csrf, shown: key, name = key.name, error }: RenameForm) {
   return (
     <>

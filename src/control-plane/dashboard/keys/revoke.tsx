@@ -3,7 +3,7 @@ import { Badge, Heading, OptionalTime } from '../components.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import { keyPath } from '../paths.js'
 
-/** Asks whether a key is really to be revoked. */
+/** The confirmation page for revoking a key. */
 export function RevokePage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
   return (
     <>

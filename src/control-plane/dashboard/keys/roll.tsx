@@ -5,7 +5,7 @@ import { keyPath } from '../paths.js'
 
 const hourMs = 3_600_000
 
-/** How long an old key may go on next to the new one. */
+/** How long an old key may stay valid next to the new one. */
 export const overlaps: Readonly<
   Record<string, { readonly ms: number; readonly label: string; readonly hint: string }>
 > = {

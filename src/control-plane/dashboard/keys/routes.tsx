@@ -201,7 +201,7 @@ async function showOne (
   )
 }
 
-/** What the frame of a page about a key shows. */
+/** The layout's content on a page about a key. */
 async function factsOf (controlService: ControlService, { tenantId }: Pick<Key, 'tenantId'>): Promise<PageFacts> {
   return { organization: await controlService.findOrganization(tenantId), under: organizationPath(tenantId, 'keys') }
 }
@@ -211,7 +211,7 @@ interface Question {
   readonly page: (request: { readonly csrf: string; readonly shown: Key }) => JSX.Element
 }
 
-/** Asks before something is done with a key. */
+/** Shows the confirmation page of an action on a key. */
 async function renderConfirmation (
   { controlService, params }: FastifyRequest<KeyRequest>,
   reply: FastifyReply,
@@ -287,7 +287,10 @@ async function showReach (
   return await reply.page('State on each gateway', <PropagationPage shown={key} reach={reach} />, facts)
 }
 
-/** Gateways take a change within a second: whoever looks at once is shown the end of it rather than the way there. */
+/**
+ * Gateways apply a change within a second: a page requested immediately afterwards shows the final state, not the
+ * progress.
+ */
 async function settledReach (controlService: ControlService, keyId: string): Promise<KeyPropagation> {
   let reach = await controlService.reachOfKey(keyId)
   for (let looks = 0; looks < 20 && isPending(reach); looks++) {

@@ -11,7 +11,7 @@ interface ShownSecret {
   readonly mode: Mode
   readonly scopes: readonly Scope[]
   readonly secret: string
-  /** Where the gateway answers. */
+  /** The URL of the gateway. */
   readonly gatewayUrl: string
   /** The key that it follows, with the end of it. */
   readonly previous?: { readonly keyId: string, readonly expiresAt?: string }

@@ -2,13 +2,13 @@ import type { Scope } from '../../../keys/caller.js'
 import type { Key } from '../../store/keys.js'
 import type { Tone } from '../components.js'
 
-/** What can be said of a key at a moment. */
+/** The status of a key at a given time. */
 export type KeyStatus = 'good' | 'expiring' | 'rolled' | 'expired' | 'revoked'
 
 /** A key that ends within this time is shown as expiring soon. */
 const soonMs = 14 * 24 * 3_600_000
 
-/** How a key is: a rolled one goes on until it ends. */
+/** The status of a key; a rolled key stays valid until it expires. */
 export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'successor'>, now: Date): KeyStatus {
   if (key.revokedAt !== undefined) return 'revoked'
   const leftMs = key.expiresAt === undefined ? Infinity : Date.parse(key.expiresAt) - now.getTime()
@@ -31,7 +31,7 @@ export const conditionBadges: Readonly<Record<KeyStatus, { readonly tone: Tone, 
   revoked: { tone: 'bad', text: 'revoked' }
 }
 
-/** What the scopes of a key let it do. */
+/** A text for what the scopes of a key permit. */
 export function scopesText (scopes: readonly Scope[]): string {
   if (scopes.includes('*') || scopes.length === 2) return 'read, write'
   return scopes[0] === 'read' ? 'read' : 'write'

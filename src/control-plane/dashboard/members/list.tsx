@@ -7,7 +7,7 @@ import { otherRole } from './role.js'
 import { PaginatedList, type ListOptions } from '../listing.js'
 import { invitationPath, memberPath, membersPath } from '../paths.js'
 
-/** What the page of an organization's members, or of the operators, shows. */
+/** The content of the page of an organization's members, or of the operators. */
 interface MemberList {
   readonly csrf: string
   readonly once: string
@@ -18,7 +18,7 @@ interface MemberList {
   readonly mayChange: boolean
   /** Not where people sign in at a provider alone: who may is decided there. */
   readonly mayInvite: boolean
-  /** What was written into the form before. */
+  /** The email from the previous submission. */
   readonly email?: string
   readonly role?: string
   readonly error?: FormError
@@ -70,7 +70,7 @@ function NoMembers ({ mayInvite }: Pick<MemberList, 'mayInvite'>) {
   )
 }
 
-/** What a role may do, in a word for each. */
+/** What each role may do, in short. */
 const roleTexts: Readonly<Record<Role, string>> = {
   operator: 'manages all organizations',
   admin: 'manages keys, people and tokens',

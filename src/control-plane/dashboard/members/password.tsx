@@ -3,7 +3,7 @@ import { Heading, Secret } from '../components.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import { memberPath, membersPath } from '../paths.js'
 
-/** Asks whether a member's password is really to be replaced. */
+/** The confirmation page for replacing a member's password. */
 export function ResetPasswordPage ({ csrf, member }: { readonly csrf: string, readonly member: Member }) {
   return (
     <>

@@ -3,11 +3,11 @@ import { Heading } from '../components.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import { memberPath, membersPath } from '../paths.js'
 
-/** A member about whom something is asked. */
+/** The member on a confirmation page. */
 export interface MemberView {
   readonly csrf: string
   readonly member: Member
-  /** Whether it is the one who is asked. */
+  /** Whether the member is the reader. */
   readonly isOwn: boolean
 }
 
@@ -16,12 +16,12 @@ const wills = {
   viewer: 'will see everything and change nothing'
 } as const
 
-/** The role that a member of an organization can be given. */
+/** The other role that a member of an organization can have. */
 export function otherRole ({ role }: Member): 'admin' | 'viewer' {
   return role === 'admin' ? 'viewer' : 'admin'
 }
 
-/** Asks whether a member is really to have the other role. */
+/** The confirmation page for changing a member's role. */
 export function RolePage ({ csrf, member, isOwn }: MemberView) {
   const role = otherRole(member)
   return (

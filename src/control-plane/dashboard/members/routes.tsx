@@ -19,7 +19,7 @@ import { PostForm, SubmitButton } from '../forms.js'
 const backAgain =
   'They are signed out everywhere at once, but come back with their next sign-in unless they are removed at the provider too.'
 
-/** Asks whether a member is really to be removed. */
+/** The confirmation page for removing a member. */
 function RemovePage ({ csrf, member, isOwn }: MemberView) {
   return (
     <>
@@ -94,7 +94,7 @@ function invitationRoute (scope: FastifyInstance, parts: DashboardContext, { pat
   })
 }
 
-/** What the frame of a page about these people shows; refused where the person who asks may not see them. */
+/** The layout's content on a page about these people; refused where the requesting member may not see them. */
 async function factsOf (
   { controlService }: Pick<FastifyRequest, 'controlService'>,
   tenantId: string | undefined
@@ -180,7 +180,7 @@ async function changeRole (
 
 interface Question { readonly title: string, readonly page: (request: MemberView) => JSX.Element }
 
-/** Asks before something is done with a member. */
+/** Shows the confirmation page of an action on a member. */
 async function renderConfirmation (
   { controlService, params, member: self }: FastifyRequest<MemberRequest>,
   reply: FastifyReply,

@@ -10,7 +10,7 @@ interface ListedOrganization extends Organization {
   readonly keys: number
 }
 
-/** What the list shows. */
+/** The content of the list. */
 interface OrganizationsPageOptions {
   readonly listing: ListOptions<ListedOrganization>
   readonly plans: Plans

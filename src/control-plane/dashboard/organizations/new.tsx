@@ -5,7 +5,7 @@ import { home } from '../paths.js'
 import { planChoices } from './plans.js'
 import type { Plans } from '../../../config/schema.js'
 
-/** What the form of a new organization is filled with. */
+/** The values of the form of a new organization. */
 interface NewOrganizationForm {
   readonly csrf: string
   readonly once: string

@@ -9,7 +9,7 @@ import { countOf, countText } from '../format.js'
 import { mayHaveOverage, planChoices, planText } from './plans.js'
 import { organizationPath } from '../paths.js'
 
-/** What the overview of an organization shows. */
+/** The content of the overview of an organization. */
 interface Overview {
   readonly csrf: string
   readonly organization: Organization
@@ -24,16 +24,16 @@ interface Overview {
   readonly hasKeys: boolean
   readonly mayChange: boolean
   readonly isOperator: boolean
-  /** What the form is filled with. */
+  /** The values of the form. */
   readonly typed: Settings
-  /** What the form began with. */
+  /** The values that the form was first shown with. */
   readonly before: Settings
   readonly error?: FormError
 }
 
 type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
 
-/** The name under which the form of settings keeps what a field began with, so that only what was typed is changed. */
+/** The name of the hidden field with a setting's previous value, so that only edited fields are changed. */
 export const previousValueField = (name: string): string => `${name}-before`
 
 /** An organization at a glance. */

@@ -2,17 +2,17 @@ import type { Plan, Plans } from '../../../config/schema.js'
 import type { RadioOption } from '../forms.js'
 import { countText } from '../format.js'
 
-/** Every configured plan, with what it allows in a sentence. */
+/** Every configured plan, with a sentence on what it allows. */
 export function planChoices (plans: Plans): RadioOption[] {
   return Object.entries(plans).map(([name, plan]) => ({ value: name, label: name, hint: planText(plan) }))
 }
 
-/** Whether live requests can come past the allowance of a plan and be served: there is one, and it is not the end. */
+/** Whether live requests beyond the plan's allowance can be served: it has an allowance, which is not a hard limit. */
 export function mayHaveOverage (plan: Plan | undefined): boolean {
   return plan !== undefined && plan.overage && plan.requestsPerMonth !== null
 }
 
-/** What a plan allows. */
+/** A text for what a plan allows. */
 export function planText ({ requestsPerMinute, requestsPerMonth, overage }: Plan): string {
   const perMinute =
     requestsPerMinute === null ? 'any number of requests a minute' : `${countText(requestsPerMinute)} requests a minute`

@@ -129,7 +129,7 @@ async function showOne (
   return await reply.page('Overview', <OverviewPage {...overview} />, { organization })
 }
 
-/** What live keys were used for today and in this month, in UTC. */
+/** The requests of live keys today and in this month, in UTC. */
 async function useUntil (
   { controlService }: FastifyRequest,
   tenantId: string,
@@ -145,7 +145,7 @@ async function useUntil (
   return { today: today!, month: month! }
 }
 
-/** What was written into the form, or by the other names what it began with. */
+/** The values in the form, or with the other names its previous values. */
 function typedIn (
   { body }: Pick<FastifyRequest, 'body'>,
   nameOf = (name: string): string => name
@@ -155,8 +155,8 @@ function typedIn (
 }
 
 /**
- * Changes what differs from what the form began with: all else may have been changed meanwhile, by somebody who is not
- * to be overruled.
+ * Changes only what differs from the form's previous values: all else may have been changed meanwhile by another
+ * person, whose change must not be overwritten.
  */
 async function change (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId } = await organizationOf(request)

@@ -33,7 +33,7 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
   scope.post<{ Params: Link }>('/invitations/:token', async (request, reply) => {
     const { params: { token }, body } = request
     const name = field(body, 'name')
-    // Before a password is hashed, which takes much of a machine.
+    // Before the password is hashed, which is expensive.
     await find(control, token)
     return await redisplayOnError(async () => {
       const { memberId } = await control.invitations.accept(token, { name, password: field(body, 'password') })

@@ -7,12 +7,12 @@ const perBrowser = 10
 const perAddress = 50
 const windowMs = 15 * 60_000
 
-/** More of each than this within one window would let the oldest begin again. */
+/** The most counters of each kind; beyond it, within one window, the oldest start again. */
 const counted = 100_000
 
 /**
- * Counts an attempt to show a password, before it is looked at, so that many at a time are no way around.
- * @returns the seconds to wait, or undefined when the attempt may go on
+ * Counts an attempt with a password, before the password is checked, so that parallel attempts don't evade the limit.
+ * @returns the seconds to wait, or undefined if the attempt may continue
  */
 type CountAttempt = (request: FastifyRequest, whose: string) => Promise<number | undefined>
 
@@ -20,7 +20,7 @@ type CountAttempt = (request: FastifyRequest, whose: string) => Promise<number |
 export interface AttemptLimits {
   /** Counts for an account, and for the address from which it is tried. */
   readonly atAccount: CountAttempt
-  /** Counts for a browser that was let in before, so that a stranger who keeps on failing locks out strangers. */
+  /** Counts for a browser that has signed in before, so that a stranger's failures lock out strangers only. */
   readonly ofBrowser: CountAttempt
 }
 
@@ -49,7 +49,7 @@ export async function signInRateLimit (scope: FastifyInstance): Promise<AttemptL
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For whom it is counted when somebody shows a password. */
+    /** The account or browser for which an attempt with a password is counted. */
     attempt: string | undefined
   }
 }

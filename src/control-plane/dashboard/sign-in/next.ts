@@ -11,7 +11,7 @@ export function nextPath (requested: string): string {
   return origin === nowhere && pathname.startsWith('/dashboard/') ? pathname + search : '/dashboard'
 }
 
-/** The page on which a form stood, as far as the browser tells. */
+/** The page that a form was sent from, by the Referer header; undefined if the browser sends none. */
 export function pageOfForm ({ headers: { referer = '' } }: FastifyRequest): string | undefined {
   if (!URL.canParse(referer)) return undefined
   const { pathname, search } = new URL(referer)

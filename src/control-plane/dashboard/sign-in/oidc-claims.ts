@@ -5,14 +5,14 @@ import type { Config } from '../../../config/schema.js'
 /** How people sign in at a provider, as configured. */
 export type ProviderSettings = NonNullable<Config['dashboard']['oidc']>
 
-/** What a provider says of a person: https://openid.net/specs/openid-connect-core-1_0.html#IDToken */
+/** The claims of a provider about a person: https://openid.net/specs/openid-connect-core-1_0.html#IDToken */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Why somebody whom the provider knows gets no account; the person may read it. */
+/** Why a person whom the provider authenticated gets no account; the person may read it. */
 interface NotAdmitted { readonly reason: string }
 
 /**
- * Who somebody is here by the word of the provider: the mightiest of the roles that the claims name, and for all but
+ * The identity of a person by the provider's claims: the most powerful of the roles that they name, and for all but
  * operators the organization.
  */
 export function identityOf (
@@ -30,7 +30,7 @@ export function identityOf (
   const person = { issuer, subject, email, name: typeof name === 'string' && name.trim() !== '' ? name : email, role }
   if (role === 'operator') return person
   const organizations = textsOf(claims, settings.organizationClaim)
-  // Of several, nobody could say which one is meant.
+  // With several, it would be ambiguous which one is meant.
   if (organizations.length !== 1) return { reason: 'You were not given to an organization here.' }
   return { ...person, tenantId: organizations[0]! }
 }

@@ -1,7 +1,7 @@
 import * as oidc from 'openid-client'
 import type { Claims, ProviderSettings } from './oidc-claims.js'
 
-/** What a browser keeps between its leaving for the provider and its coming back. */
+/** The state that a browser stores between the redirect to the provider and the return. */
 export interface AuthorizationRequest {
   readonly state: string
   readonly nonce: string
@@ -17,12 +17,12 @@ interface ProviderOptions {
   readonly callbackUrl: string
 }
 
-/** How long the provider may take for one response. */
+/** Timeout of one response of the provider. */
 const timeoutSeconds = 10
 
 /**
- * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is requested when somebody first signs
- * in, and again after a failure, so that a provider that is down stops neither the start nor other ways in.
+ * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is requested at the first sign-in, and
+ * again after a failure, so that an unavailable provider prevents neither the start nor other ways to sign in.
  */
 export class Provider {
   readonly #options: ProviderOptions
@@ -32,7 +32,7 @@ export class Provider {
     this.#options = options
   }
 
-  /** Where to send a browser, and what it must keep. */
+  /** The URL to send a browser to, and the state that it must store. */
   async begin (next: string): Promise<{ readonly url: URL, readonly journey: AuthorizationRequest }> {
     const configuration = await this.#configuration()
     const journey = {
@@ -53,8 +53,8 @@ export class Provider {
   }
 
   /**
-   * What the provider says of the person with whom a browser came back; `query` is what it brought. Throws where
-   * anything of it is not as it must be.
+   * The provider's claims about the person of a returning browser; `query` is that of the return. @throws if any part
+   * of it is invalid
    */
   async finish (query: string, { state, nonce, verifier }: AuthorizationRequest): Promise<Claims> {
     const configuration = await this.#configuration()
@@ -95,7 +95,7 @@ export class Provider {
   }
 }
 
-/** The way of client_secret that the server takes, `client_secret_basic` where it says nothing: RFC 8414, section 2. */
+/** The authentication method that the server supports, `client_secret_basic` if it names none: RFC 8414, section 2. */
 function authenticationWith (secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None()
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)]
@@ -105,7 +105,7 @@ function authenticationWith (secret: string | undefined): oidc.ClientAuth {
   }
 }
 
-/** Without TLS nobody else can listen or answer there, so that trying out needs no certificate. */
+/** On loopback no other host can listen or respond even without TLS, so that trying out needs no certificate. */
 function isLoopback ({ protocol, hostname }: URL): boolean {
   return (
     protocol === 'http:' && (hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname))

@@ -6,10 +6,10 @@ import type { DashboardContext } from '../options.js'
 import { signIn } from '../session.js'
 import { nextPath } from './next.js'
 
-/** How long somebody may take at the provider. */
+/** How long a person may take at the provider. */
 const journeySeconds = 600
 
-/** The way to an OpenID provider and back. */
+/** The routes to an OpenID provider and back. */
 export async function oidcRoutes (
   scope: FastifyInstance,
   parts: DashboardContext & { readonly provider: ProviderSettings }
@@ -31,7 +31,7 @@ export async function oidcRoutes (
   })
   scope.get('/oidc/callback', async (request, reply) => {
     const journey = decode(request.cookies[name])
-    // It serves once, whatever comes of it.
+    // It is used once, whatever the outcome.
     reply.clearCookie(name, flags)
     const claims =
       journey &&
@@ -76,7 +76,7 @@ async function refuse (request: FastifyRequest, reply: FastifyReply, reason: str
   return await reply.code(403).page('No account', <NotAdmittedPage reason={reason} />)
 }
 
-/** Only what kind of error it is: what the provider answered may hold codes, tokens and names. */
+/** Logs only the kind of error: the provider's response may contain codes, tokens and names. */
 function failure ({ log }: FastifyRequest, error: unknown, what: string): undefined {
   const { name, code } = error as { readonly name?: string, readonly code?: string }
   log.warn({ type: name, code }, what)
@@ -86,7 +86,7 @@ const queryOf = ({ raw }: FastifyRequest): string => raw.url!.split('?')[1] ?? '
 
 const encode = (journey: AuthorizationRequest): string => Buffer.from(JSON.stringify(journey)).toString('base64url')
 
-/** The browser's own word, which is worth no more than what a stranger sends; undefined where it is none of ours. */
+/** The state from the browser's cookie, which is not trusted; undefined if it is not one of the dashboard's. */
 function decode (text: string | undefined): AuthorizationRequest | undefined {
   try {
     const { state, nonce, verifier, next } = JSON.parse(Buffer.from(text ?? '', 'base64url').toString())

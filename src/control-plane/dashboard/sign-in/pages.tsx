@@ -4,12 +4,12 @@ import { ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
 import { PasswordField, PostForm, SubmitButton, TextField } from '../forms.js'
 
-/** The ways to sign in that this service has, and what was typed before. */
+/** The ways to sign in that this service has, and the text from the previous submission. */
 interface SignInForm {
   readonly csrf: string
   readonly next: string
   readonly hasPasswords: boolean
-  /** What the button says that leads to the OpenID provider. */
+  /** The text of the button that leads to the OpenID provider. */
   readonly provider?: string
   readonly email?: string
   readonly error?: FormError
@@ -73,7 +73,7 @@ function PasswordForm ({ csrf, next, email, error }: Pick<SignInForm, 'csrf' | '
 /** One of the memberships that a password opened. */
 export interface AccountChoice { readonly member: Member, readonly organization: Organization | undefined }
 
-/** The page on which a person of several organizations says which one. */
+/** The page on which a person of several organizations chooses one. */
 export function ChoicePage ({
   csrf,
   next,
@@ -99,7 +99,7 @@ export function ChoicePage ({
   )
 }
 
-/** What somebody reads who tried too often; `minutes` later, the next attempt is looked at. */
+/** The page after too many attempts; the next attempt is possible in `minutes`. */
 export function WaitPage ({ minutes }: { readonly minutes: number }) {
   return (
     <>

@@ -7,13 +7,13 @@ import type { AttemptLimits } from './limits.js'
 import { nextPath } from './next.js'
 import { ChoicePage, SignInPage, WaitPage, type AccountChoice } from './pages.js'
 
-/** How long a browser is known that somebody signed in with. */
+/** How long a browser that a member signed in with is remembered. */
 const deviceSeconds = 180 * 86_400
 
-/** Of any address there can be; a longer one would be counted under its name, and kept in memory with all of it. */
+/** The maximum of any valid address; a longer one would be counted under its name, and fill memory. */
 const maxEmail = 254
 
-/** One message for every failure, so that nobody learns which addresses have an account. */
+/** One message for every failure, so that it does not disclose which addresses have an account. */
 const failed: FormError = { message: 'The email or password is wrong. Check both and try again.' }
 
 interface SignInParts extends DashboardContext { readonly attempts: AttemptLimits }
@@ -90,7 +90,7 @@ async function whoShows (
   return await members.whoHas(email, password, known.memberIds)
 }
 
-/** Answers somebody who tried too often. */
+/** Responds to a person with too many attempts. */
 export async function tooMany (reply: FastifyReply, seconds: number): Promise<FastifyReply> {
   return await reply
     .code(429)
@@ -98,7 +98,7 @@ export async function tooMany (reply: FastifyReply, seconds: number): Promise<Fa
     .page('Too many attempts', <WaitPage minutes={Math.ceil(seconds / 60)} />)
 }
 
-/** Lets the browser show, the next time, that these members signed in with it. */
+/** Gives the browser a token that proves, the next time, that these members signed in with it. */
 export async function rememberDevice (
   reply: FastifyReply,
   { control, cookies: { device, flags } }: DashboardContext,

@@ -7,7 +7,7 @@ import type { OrganizationRequest } from '../organization-requests.js'
 import { tokenPath, tokensPath } from '../paths.js'
 import { ActorName } from '../audit/person.js'
 
-/** What the page of tokens shows. */
+/** The content of the page of tokens. */
 interface TokenList {
   readonly csrf: string
   readonly once: string
@@ -37,8 +37,8 @@ export function tokenListing (
 }
 
 /**
- * The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing
- * any more come last.
+ * The tokens of an organization's programs, or those of operators' programs and of gateways; expired and revoked ones
+ * come last.
  */
 export function TokensPage (list: TokenList) {
   const { tenantId, listing, now, mayChange, error } = list

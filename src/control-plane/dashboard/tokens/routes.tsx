@@ -42,7 +42,7 @@ export async function tokenRoutes (scope: FastifyInstance, parts: DashboardConte
   scope.post<TokenRequest>('/tokens/:tokenId/revoke', async (request, reply) => await revoke(request, reply))
 }
 
-/** What the frame of a page about these tokens shows; refused where the person who asks may not see them. */
+/** The layout's content on a page about these tokens; refused where the requesting member may not see them. */
 async function factsOf (
   { controlService }: Pick<FastifyRequest, 'controlService'>,
   tenantId: string | undefined
@@ -133,7 +133,7 @@ async function revoke (
   return reply.done(tokensPath(tenantId), `Token “${name}” revoked.`)
 }
 
-/** Asks whether a token is really to be revoked. */
+/** The confirmation page for revoking a token. */
 function RevokeTokenPage ({ csrf, token }: { readonly csrf: string, readonly token: Token }) {
   return (
     <>

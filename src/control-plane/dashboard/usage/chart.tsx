@@ -1,28 +1,28 @@
-/** One bar of a chart: parts that stand on each other, from the bottom up. */
+/** One bar of a chart: stacked parts, from the bottom up. */
 interface Bar {
-  /** What is read out for it: `3 Nov: 120 requests`. */
+  /** The text for screen readers: `3 Nov: 120 requests`. */
   readonly label: string
   readonly parts: readonly number[]
 }
 
-/** What a chart shows. */
+/** The content of a chart. */
 interface BarChart {
-  /** Tells charts on one page apart. */
+  /** Distinguishes charts on one page. */
   readonly id: string
   readonly title: string
-  /** What the chart says, in a sentence. */
+  /** The chart's content in a sentence. */
   readonly description: string
   /** Names of the parts of each bar, which have the colours `chart-part-1`, `chart-part-2` … */
   readonly parts: readonly string[]
   readonly bars: readonly Bar[]
-  /** What stands under the first, the middle and the last bar. */
+  /** The labels under the first, the middle and the last bar. */
   readonly marks: readonly string[]
 }
 
 const width = 1_000
 const height = 200
 
-/** Bars over time. Words stand next to the drawing, so that they keep their size when it is drawn narrow. */
+/** Bars over time. Text is outside the drawing, so that its size does not change when the drawing is narrow. */
 export function Chart ({ id, title, description, parts, bars, marks }: BarChart) {
   const top = axisMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
   return (

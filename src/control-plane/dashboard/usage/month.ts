@@ -15,7 +15,7 @@ export function monthText (month: Month): string {
   return monthNames.format(startOfMonth(month))
 }
 
-/** The day of a moment as people write it: `3 Nov`. */
+/** The day of a time as people write it: `3 Nov`. */
 export function dayText (at: string): string {
   return dayNames.format(new Date(at))
 }

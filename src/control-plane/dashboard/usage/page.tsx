@@ -8,7 +8,7 @@ import { countOf, countText } from '../format.js'
 import { keyPath, organizationPath } from '../paths.js'
 import { dayText, monthText } from './month.js'
 
-/** What the usage page of an organization shows. */
+/** The content of the usage page of an organization. */
 interface UsageOfMonth {
   readonly tenantId: string
   readonly month: Month
@@ -23,7 +23,7 @@ interface UsageOfMonth {
   readonly known: ReadonlyMap<string, Pick<Key, 'name' | 'hint'>>
 }
 
-/** What the keys of an organization were used for in a month. */
+/** The usage of an organization's keys in a month. */
 export function UsagePage (usage: UsageOfMonth) {
   const isEmpty = usage.days.every(({ requests }) => requests === 0)
   return (

@@ -3,19 +3,19 @@ import { overageAmount } from '../../../limits/overage.js'
 import { countText } from '../format.js'
 import { dayText } from './month.js'
 
-/** How far an organization has come in the allowance of its month. */
+/** How much of its monthly allowance an organization has used. */
 interface AllowanceSoFar {
   /** Live requests that counted. */
   readonly counted: number
   /** Those of them that came past the allowance. */
   readonly overage: number
   readonly allowance: number
-  /** Whether what comes past the allowance is served and billed. */
+  /** Whether requests beyond the allowance are served and billed. */
   readonly isServedPast: boolean
   readonly now: Date
 }
 
-/** How much of the month's allowance is used, where the month is going and what it costs so far. */
+/** How much of the month's allowance is used, the projection for the month and the cost so far. */
 export function QuotaMeter (soFar: AllowanceSoFar) {
   const { counted, allowance } = soFar
   const text = `${countText(counted)} of ${countText(allowance)} requests of the plan used this month`
@@ -37,10 +37,10 @@ export function QuotaMeter (soFar: AllowanceSoFar) {
 }
 
 const warnedFrom = 0.8
-/** Sooner a pace says nothing. */
+/** Before this time a projection is not meaningful. */
 const paceFromMs = 24 * 3_600_000
 
-/** How many requests there will be at the end of the month if it goes on as it went; undefined on its first day. */
+/** The projected requests at the end of the month at the present rate; undefined on its first day. */
 export function projected ({ counted, now }: Pick<AllowanceSoFar, 'counted' | 'now'>): number | undefined {
   const month = monthOf(now.toISOString())
   const [begin, end] = [startOfMonth(month), startOfMonth(month, 1)]
