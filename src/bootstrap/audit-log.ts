@@ -27,7 +27,7 @@ export interface OpenAuditLog {
   readonly check?: () => Check
 }
 
-/** What the log and the AuditEvents made of it need. */
+/** The dependencies of the log and of its AuditEvents. */
 interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openTenantContext: OpenTenantContext }
 
 /** Opens the log that the configuration names; undefined where it names none. */
@@ -42,7 +42,7 @@ export async function openAuditLog (
   ensureDirectory(dirname(file))
   const opened = closers.add(await AuditLog.open({ file, fileBytes, log }))
   const events = auditEvents ? openAuditEvents(opened, parts) : undefined
-  // Before the log, which is told how many were left.
+  // Closed before the log, since closing reports to it how many were not sent.
   if (events !== undefined) closers.add(events)
   const add: AccessAuditSink['add'] = (entry, owner) =>
     opened.add(
@@ -67,9 +67,9 @@ export async function openAuditLog (
   }
 }
 
-/** AuditEvents of the lines of a log, which tells of those that could not be stored. */
+/** AuditEvents of the lines of a log, which also records the ones that could not be stored. */
 function openAuditEvents (auditLog: AuditLog, { openTenantContext, log, now }: AuditLogParts): AuditEvents {
-  // Nobody accounts for accesses through this context, or there would be no end.
+  // Accesses through this context are not audited, since each would cause another AuditEvent.
   const tenantContextOf = (owner: JobOwner) => openTenantContext(owner, { id: 'audit-events', log })
   return new AuditEvents({
     store: async (owner, events) => await storeAccessEvents(tenantContextOf(owner), events),
@@ -90,8 +90,8 @@ function nameOf (datastore: () => { readonly name: string }): string | undefined
 }
 
 /**
- * The same work on jobs, for which a line says what each run of it came to. Where lines are required, a job is not done
- * before its line is there.
+ * The same job handler, which records the outcome of each run as a line. Where lines are required, a job is not done
+ * before its line is written.
  */
 export function auditedJob (
   kind: JobKind,

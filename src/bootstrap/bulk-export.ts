@@ -20,10 +20,7 @@ interface ExportParts {
   readonly fhirRoutes: readonly FastifyPluginAsync[]
   /** For raw FHIR, which begins exports too. */
   readonly exports: Exports
-  /**
-   * Tells the datastore that nobody waits for its native export any more, since whoever worked on the job may be gone.
-   * Never throws.
-   */
+  /** Cancels the native export on the datastore, since the gateway that worked on the job may be gone. Never throws. */
   readonly end: (job: Job) => Promise<void>
 }
 

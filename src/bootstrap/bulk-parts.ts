@@ -8,7 +8,7 @@ import type { OpenTenantContext } from './guarded-stores.js'
 import type { OpenKeys } from './keys.js'
 import type { OpenUsage } from './usage.js'
 
-/** What bulk jobs are made of. */
+/** The dependencies of bulk jobs. */
 export interface BulkParts {
   readonly link: Pick<ControlPlaneClient, 'jobs'>
   readonly openTenantContext: OpenTenantContext
@@ -18,13 +18,13 @@ export interface BulkParts {
   readonly url: string
   readonly now: () => Date
   readonly log: FastifyBaseLogger
-  /** Where it is written down what jobs did; absent where nobody keeps account. */
+  /** The audit log of the jobs' accesses; absent if there is none. */
   readonly accounts?: AccessAuditSink
-  /** Told of what jobs come to; absent where nobody measures. */
+  /** Receives the outcomes of jobs; absent if there are no metrics. */
   readonly metrics?: Pick<Measurements, 'workEnded' | 'recordsDone'>
 }
 
-/** What starts jobs: where they are kept, and where their files go. */
+/** The dependencies of starting jobs: the job store, and the spool for their files. */
 export interface Bulk extends Omit<BulkParts, 'link' | 'metrics' | 'accounts'> {
   readonly jobs: Jobs
   readonly spool: Spool

@@ -19,7 +19,7 @@ import type { Bulk, BulkParts } from './bulk-parts.js'
 import type { Disposables } from './disposables.js'
 import { gatewayName } from './gateway-name.js'
 
-/** The bulk jobs of this gateway, as they are worked on from now on. */
+/** The bulk jobs of this gateway, which is working on them. */
 export interface OpenBulk {
   /** Below `/v1`, in the envelope. */
   readonly routes: readonly FastifyPluginAsync[]
@@ -37,7 +37,9 @@ export interface OpenBulk {
 /** Requesting jobs that fails so often, for some minutes, is worth a look. */
 const noticedFailures = 7
 
-/** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
+/**
+ * Opens the directory for files of jobs, and works on the jobs that it can claim. The control plane need not respond.
+ */
 export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
   const { link: { jobs }, keys, url, now, log } = parts
@@ -88,7 +90,7 @@ export function openBulk (config: Config, parts: BulkParts, closers: Disposables
   }
 }
 
-/** With those who keep account of jobs and measure them. */
+/** The job handlers with auditing and measurement, where these are configured. */
 function followed (
   doJob: Record<JobKind, JobHandler>,
   { accounts, metrics, now }: BulkParts
@@ -101,8 +103,8 @@ function followed (
 }
 
 /**
- * Of a job that was cancelled before anybody began with it nobody deletes anything later; whoever began deletes when it
- * leaves.
+ * Deletes the files of a job that was cancelled before a runner started it, since no runner will; otherwise the runner
+ * deletes them when it leaves the job.
  */
 async function deleteUnbegun (
   job: Job,
@@ -111,15 +113,15 @@ async function deleteUnbegun (
   if (job.startedAt === undefined && job.storeId === spool.storeId) await deleteLeftovers(job, { spool, log })
 }
 
-/** Who hears of jobs in this process. */
+/** The listeners to job changes in this process. */
 interface JobListeners {
   runner?: JobRunner
   end?: (job: Job) => Promise<void>
 }
 
 /**
- * The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants
- * any more.
+ * The same jobs, with immediate notification of the runner in this process, and cancellation of the datastore's exports
+ * when their job is cancelled.
  */
 function withJobEvents (jobs: Jobs, listeners: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
   const onCancelled = (job: Job): void => {

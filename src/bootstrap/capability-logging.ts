@@ -6,7 +6,9 @@ import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities
 const retryMs = 60_000
 const dayMs = 86_400_000
 
-/** Asks each datastore in the background what it can do, so that the log tells it; one that is down is asked again. */
+/**
+ * Requests the capabilities of each datastore in the background and logs them; an unavailable one is requested again.
+ */
 export function logCapabilities (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
   const loops = backends.map(backend => {
     let summary = ''
@@ -23,12 +25,12 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
   return { close: async () => { await Promise.all(loops.map(loop => loop.stop())) } }
 }
 
-/** That a datastore does not answer is told by the health. */
+/** The capabilities; undefined if the datastore does not respond, which the health checks report. */
 async function requested (backend: Backend): Promise<Capabilities | undefined> {
   return await getCapabilities(backend).catch(() => undefined)
 }
 
-/** What the work comes to, or undefined as soon as nobody waits for it. */
+/** The result of the work, or undefined as soon as `leaving` aborts. */
 function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
   return new Promise(resolve => {
     const leave = (): void => resolve(undefined)

@@ -6,7 +6,7 @@ import type { ServiceParts } from './parts.js'
 /** The circuit breakers of the datastores, by their names. */
 export type CircuitBreakers = Readonly<Record<string, Breaker>>
 
-/** Gives each datastore a breaker of its own, so that one that is down does not affect another. */
+/** Opens a breaker for each datastore, so that one that is down does not affect another. */
 export function openCircuits (
   backends: readonly Backend[],
   log: ServiceParts['log'],

@@ -19,19 +19,22 @@ import { gatewayName } from './gateway-name.js'
 import { ownUrl } from './own-url.js'
 import { openedFile } from './startup-errors.js'
 
-/** The control plane of this process: what manages organizations and keys, and what gateways elsewhere follow. */
+/**
+ * The control plane of this process: the management of organizations and keys, and the feed that gateways elsewhere
+ * follow.
+ */
 export interface ControlSide {
   readonly store: ControlStore
   /** The link of a gateway in this process. */
   readonly link: ControlPlaneClient
   readonly checks: Checks
-  /** What the pipeline serves of it. */
+  /** The plugins that the pipeline serves for it. */
   readonly scopes: readonly FastifyPluginAsync[]
-  /** How it refuses people what comes to no route. */
+  /** Its error pages for requests that reach no route. */
   readonly pages: RefusalPages
 }
 
-/** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
+/** Opens the control database. It depends neither on datastores nor on the copy of the keys. */
 export async function openControlSide (
   config: Config,
   { environment, now, version }: ServiceParts,

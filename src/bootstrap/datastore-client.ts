@@ -7,11 +7,11 @@ import { readConnection } from '../config/datastore-connection.js'
 import type { Environment } from '../config/environment.js'
 import type { Check } from '../http/health.js'
 
-/** What a client of a datastore needs of its environment. */
+/** The dependencies of a client of a datastore. */
 export interface ClientParts {
   readonly environment: Environment
   readonly now: () => Date
-  /** Told of credentials that cannot be renewed; a command tells its person by what fails. */
+  /** Logs credentials that cannot be renewed; a command reports them by the request that fails. */
   readonly log?: Pick<FastifyBaseLogger, 'info' | 'warn'>
   readonly onAuthorization?: (authorization: Authorization) => void
 }
@@ -45,8 +45,8 @@ export async function openClient (
 }
 
 /**
- * Tells while an older credential still serves, when there is time to do something. Names no datastore: anybody may
- * ask.
+ * Reports a failed renewal while the older credential is still valid, when there is time to react. Names no datastore,
+ * since the check is public.
  */
 export function credentialsCheck (authorizations: readonly Authorization[]): () => Promise<Check> {
   return async () =>

@@ -35,14 +35,15 @@ export interface OpenDatastores {
   readonly sandboxes: readonly string[]
 }
 
-/** `onExchange` is told of each exchange with any of them; absent where nobody measures. */
+/** `onExchange` receives each exchange with any of them; absent if there are no metrics. */
 interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> {
   readonly onExchange?: (exchange: Exchange) => void
   readonly beginExchange?: BeginExchange
 }
 
 /**
- * Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none.
+ * Opens a client for every configured datastore, and starts a sandbox in the data directory where test or live has
+ * none.
  */
 export async function openDatastores (config: Config,
   { log, logsCapabilities = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'logsCapabilities'>,
@@ -97,12 +98,12 @@ function measured (backend: Backend,
   return onExchange === undefined ? traced : measuredBackend(traced, onExchange)
 }
 
-/** Organizations whose way to a shared datastore is kept; the share of one that is not is counted all the same. */
+/** Organizations whose client for a shared datastore is cached; the share of an evicted one is counted all the same. */
 const maxWays = 1_000
 
 /**
- * How each organization reaches a datastore that it was routed to: through the circuit, and where others use it, too,
- * with no more than a share.
+ * The client of each organization for a datastore that it was routed to: through the circuit, and if the datastore is
+ * shared, with no more than a share of its connections.
  */
 function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (tenantId: string) => Backend {
   const circuit = circuits[backend.name]!
@@ -139,12 +140,15 @@ export function datastoreNames ({ datastores, routing: { test, live } }: Config)
   return [...new Set([...Object.keys(datastores), test, live])]
 }
 
-/** Whether a datastore is a sandbox, because test or live keys are routed to it and nothing says where it is. */
+/**
+ * Whether a datastore is a sandbox, because test or live keys are routed to it and no configured datastore has its
+ * name.
+ */
 export function isSandbox ({ datastores }: Config, name: string): boolean {
   return !Object.hasOwn(datastores, name)
 }
 
-/** Where a sandbox keeps its records. */
+/** The database file of a sandbox. */
 export function sandboxFile ({ dataDirectory }: Config, name: string): string {
   return join(dataDirectory, `sandbox-${name}.db`)
 }
@@ -160,15 +164,15 @@ export async function openDatastore (config: Config, name: string,
   return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
 }
 
-/** What is known of datastores by their names. */
+/** The states of datastores by their names. */
 interface States {
   readonly circuits: CircuitBreakers
   readonly incidents: ReadonlySet<string>
 }
 
 /**
- * By what they serve, because the names of dedicated datastores may be those of customers, and anybody may request the
- * health.
+ * The checks by the mode that the datastores serve, because the names of dedicated ones may be those of customers, and
+ * the health is public.
  */
 function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'],
   states: States): OpenDatastores['checks'] {

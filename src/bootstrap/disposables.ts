@@ -1,4 +1,4 @@
-/** What was opened, to be closed in reverse order, each even when another one fails. */
+/** Opened resources, to be closed in reverse order, each even when another one fails. */
 export class Disposables {
   readonly #opened: Array<{ close (): unknown }> = []
 

@@ -1,9 +1,9 @@
 import type { Config } from '../config/schema.js'
 import type { ControlStore } from '../control-plane/store/store.js'
 
-/** What the first start of a control plane makes, with the only showing of its secrets. */
+/** What the first start of a control plane creates, with its secrets, which are shown only once. */
 export interface FirstRun {
-  /** Who may do everything in the dashboard, where people sign in with passwords kept here. */
+  /** The first operator of the dashboard, where people sign in with passwords stored here. */
   readonly operator?: { readonly email: string, readonly password: string }
   /** An organization to try things out with. */
   readonly demo?: { readonly tenantId: string, readonly testKey: string, readonly liveKey: string }
@@ -17,7 +17,8 @@ const by = 'first start'
  */
 export async function firstStart (control: ControlStore, { plans, dashboard }: Config): Promise<FirstRun> {
   const demo = await createDemo(control, plans)
-  // Last: where a start breaks off before it shows anything, the next one still makes somebody who can make keys.
+  // Last: if a start is interrupted before it shows anything, the next one still creates an operator, who can create
+  // keys.
   const operator = dashboard.localAccounts
     ? await control.members.createFirstOperator('operator@clinigate.local', by)
     : undefined

@@ -28,7 +28,7 @@ import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
 import { openedFile } from './startup-errors.js'
 
-/** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
+/** The parts that serve `/v1`: the dependencies of the pipeline, and those of the rest of a start. */
 export interface GatewayServices {
   readonly options: GatewayOptions
   readonly keys: OpenKeys
@@ -37,8 +37,8 @@ export interface GatewayServices {
 }
 
 /**
- * Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link
- * alone. No datastore need answer.
+ * Opens the copy of the keys, the datastores and the idempotency records of requests. It reaches the control plane only
+ * by the link. No datastore need respond.
  */
 export async function openGatewaySide (
   config: Config,
@@ -85,7 +85,7 @@ export async function openGatewaySide (
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
 }
 
-/** What {@link openGatewaySide} opens for the pipeline. */
+/** The parts that {@link openGatewaySide} opens for the pipeline. */
 interface Opened {
   readonly datastores: OpenDatastores
   readonly keys: OpenKeys
@@ -148,7 +148,7 @@ function gatewayRoutes (
   }
 }
 
-/** What the gateway tells of itself. */
+/** The documents of the gateway about itself. */
 function documents (
   config: Config,
   { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>

@@ -16,14 +16,14 @@ interface ReadParts {
   /** Absent where the gateway counts for itself. */
   readonly shared: Pick<SharedRateLimitStore, 'isUsable'> | undefined
   readonly bulk: Pick<OpenBulk, 'running'>
-  /** Absent where nobody keeps account of accesses. */
+  /** Absent where accesses are not audited. */
   readonly audit: Pick<OpenAuditLog, 'counts' | 'eventCounts'> | undefined
   /** Those of `/health`. */
   readonly checks: Checks
   readonly now: () => Date
 }
 
-/** What can be read of a gateway's parts at any time. */
+/** The gauges of a gateway's parts, readable at any time. */
 export function gaugeSources ({ keys, ownership, usage, shared, bulk, audit, checks, now }: ReadParts): GaugeSources {
   return {
     keyLookups: keys.lookups,

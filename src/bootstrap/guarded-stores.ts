@@ -9,7 +9,7 @@ import type { Ownership } from '../tenant-guard/ownership.js'
 import type { BackendTimer } from '../http/backend-time.js'
 import type { OpenDatastores } from './datastores.js'
 
-/** What a context is opened for: a request, or a job. */
+/** The request or job that a context is opened for. */
 interface RequestContext {
   readonly id: string
   readonly log: FastifyBaseLogger
@@ -27,7 +27,7 @@ interface TenantContextParts {
   readonly onIncident?: ((incident: Incident) => void) | undefined
 }
 
-/** Opens the way to the part of a datastore that is one tenant's. */
+/** Opens access to one tenant's part of a datastore. */
 export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext) => TenantContext
 
 export function tenantContexts (
@@ -58,7 +58,7 @@ export function tenantContexts (
   })
 }
 
-/** Gives each request the part of its datastore that is its caller's tenant's. */
+/** Opens, for each request, the part of its datastore that belongs to its caller's tenant. */
 export function guardedStores (openTenantContext: OpenTenantContext): (request: FastifyRequest) => TenantStore {
   return request => tenantGuard(openTenantContext(request.caller, request))
 }

@@ -13,19 +13,19 @@ import { Replica } from '../keys/replica.js'
 /** The local copy of the keys, as it follows the control plane. */
 export interface OpenKeys {
   readonly authenticate: Authenticate
-  /** What the copy knows that an organization has. */
+  /** The copy's state of an organization. */
   readonly organization: Replica['organization']
-  /** Whether the copy knows that a key was revoked. */
+  /** Whether a key is revoked according to the copy. */
   readonly isRevoked: (keyId: string) => boolean
   /** Whether keys can be checked: the copy is complete, and no older than it may be. */
   readonly canServe: () => boolean
   /** How old the copy is. */
   readonly check: () => KeysCheck
-  /** How often a key was at hand, and how often it was looked up in the copy. */
+  /** How often a key was cached, and how often it was looked up in the copy. */
   readonly lookups: () => KeyCache['lookups']
-  /** How far the copy has come. */
+  /** The copy's position in the change feed. */
   readonly position: () => Position
-  /** Resolves when the copy holds what a control store in the same process holds now. */
+  /** Resolves when the copy has all changes that a control store in the same process has now. */
   readonly catchUp: (control: Pick<ControlStore, 'changesAfter'>) => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -33,7 +33,7 @@ export interface OpenKeys {
 /** `ageSeconds` is null while the copy is being built. */
 interface KeysCheck extends Check { readonly isConnected: boolean, readonly ageSeconds: number | null }
 
-/** What the copy follows; `onApplied` is told of news that came into force. */
+/** The dependencies of the copy; `onApplied` is called when changes have taken effect. */
 interface KeysParts {
   readonly feed: ChangeFeed
   readonly now: () => Date
@@ -44,7 +44,7 @@ interface KeysParts {
 /** A copy that is older than this is worth a look; it is refreshed every few seconds. */
 const noticedAfterSeconds = 60
 
-/** Opens the copy in the data directory and lets it follow. */
+/** Opens the copy in the data directory and starts following the feed. */
 export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onApplied }: KeysParts): OpenKeys {
   const replica = new Replica(join(dataDirectory, 'keys.db'))
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })

@@ -5,8 +5,7 @@ import type { Disposables } from './disposables.js'
 import type { ServiceParts } from './parts.js'
 
 /**
- * Measures what the process does from now on, and serves that on a port of its own; nothing where no port is
- * configured.
+ * Measures the process from now on, and serves the metrics on a port of its own; undefined where no port is configured.
  */
 export async function openMetrics (
   config: Config,
@@ -15,7 +14,7 @@ export async function openMetrics (
 ): Promise<Metrics | undefined> {
   const { port, host } = config.metrics
   if (port === undefined) return undefined
-  // A process that nobody measures need not load the library.
+  // A process without metrics need not load the library.
   const { prometheusMetrics, serveMetrics } = await import('../observability/metrics/served.js')
   const metrics = prometheusMetrics({ version, role: config.role })
   closers.add(await serveMetrics(metrics, { host, port }))
@@ -23,7 +22,7 @@ export async function openMetrics (
   return metrics
 }
 
-/** Whether each check of `/health` is well, asked no more often than `/health` asks. */
+/** Whether each check of `/health` is ok, run no more often than `/health` runs it. */
 export function gaugeSource (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
   const requested = cached(checks, now)
   return async () =>

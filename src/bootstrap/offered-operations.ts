@@ -3,16 +3,15 @@ import type { Backend } from '../backends/backend.js'
 import type { HasOperation } from '../api/passthrough/capability-rest.js'
 import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities.js'
 
-/** Nobody waits longer for a statement, because a datastore does not say what it can do. */
+/** Timeout of a capability request, since a datastore may not respond with its capabilities. */
 const timeoutMs = 2_000
-/** How long a response serves, so that a datastore that does not say it is not asked at each request. */
+/** How long a result is cached, so that a datastore that does not state its capabilities is not requested each time. */
 const refreshMs = 10_000
 
 type Known = ReadonlyArray<Capabilities | undefined>
 
 /**
- * Which operations all of these datastores offer, by what they say of themselves; one that says nothing is taken to
- * offer all.
+ * Which operations all of these datastores offer, by their capabilities; one that states none is assumed to offer all.
  */
 export function supportedOperations (backends: readonly Backend[], now: () => Date): () => Promise<HasOperation> {
   let last: { readonly requestedAt: number, readonly offered: Promise<HasOperation> } | undefined

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** Several hundred modules are read at once at the start; databases and connections need theirs afterwards. */
+/** Several hundred modules are read concurrently at the start; databases and connections need files afterwards. */
 const min = 512
 
 /**
- * Refuses to go on where the process may open too few files: modules could not be loaded, and Node would call them
+ * Requires that the process may open enough files: otherwise modules could not be loaded, and Node would call them
  * missing.
  * It must be called before anything large is imported.
- * @throws {Error} whose message says to a person what to raise
+ * @throws {Error} whose message says which limit to raise
  */
 export function requireOpenFiles (max: number = openFilesAllowed()): void {
   if (max < min) {

@@ -11,16 +11,16 @@ import { firstStart } from './first-start.js'
 import { explainStartupError } from './startup-errors.js'
 import { version } from './version.js'
 
-/** How long requests that are under way may still take when the process is asked to end. */
+/** How long requests in progress may still take when the process is asked to end. */
 const graceMs = 25_000
 
-/** What a person said at the start, in place of the variables. */
+/** The command-line options of a start, in place of the variables. */
 export interface StartOptions {
   readonly config?: string
   readonly role?: string
 }
 
-/** What a start takes from its environment; `out` is for what people read. */
+/** The environment of a start; `out` writes texts for people. */
 interface StartContext {
   readonly environment: NodeJS.ProcessEnv
   readonly out: (text: string) => void
@@ -28,7 +28,7 @@ interface StartContext {
 
 /**
  * Starts the service and lets it run until the process is asked to end. The log goes to standard error as JSON lines.
- * @throws {Error} whose message says to a person what stands in the way
+ * @throws {Error} whose message explains the failure to a person
  */
 export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartContext): Promise<void> {
   try {
@@ -57,7 +57,7 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
       service.leave()
       if (err) log.fatal({ err }, 'closing after an uncaught error')
       else log.info({ signal }, 'closing')
-      // What the first start makes is shown once, so it is not broken off. Why it fails is said below.
+      // The secrets of the first start are shown once, so it is not interrupted. Its error is reported below.
       await startup.catch(() => {})
       if (!err) await pause(config.drainSeconds * 1_000)
       await service.close()
@@ -72,7 +72,7 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
   }
 }
 
-/** @returns what to tell the person who started it */
+/** @returns the message for the person who started it */
 async function begin ({ app, control, sandboxes, catchUp }: Service, config: Config): Promise<string> {
   const address = await app.listen({ host: config.host, port: config.port })
   const made = control && await firstStart(control, config)

@@ -5,7 +5,7 @@ import type { Environment } from '../config/environment.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { remoteLink } from '../control-plane/sync/remote.js'
 
-/** The link to the control plane that the configuration of a gateway names; nothing is asked of it yet. */
+/** The link to the control plane that the configuration of a gateway names; opening it sends no request yet. */
 export function openRemoteControl (
   config: Config,
   { environment, log }: { readonly environment: Environment; readonly log: FastifyBaseLogger }

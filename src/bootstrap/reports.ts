@@ -12,9 +12,7 @@ import { base32, randomString } from '../keys/random-text.js'
 
 const form = /^gateway-[a-z2-7]{26}$/
 
-/**
- * The id of the gateway whose data directory this is: made at the first start, and never the same for two directories.
- */
+/** The id of the gateway with this data directory: made at the first start, and never the same for two directories. */
 function gatewayId (dataDirectory: string): string {
   const file = join(dataDirectory, 'gateway.id')
   const storedId = readIfThere(file)
@@ -33,7 +31,7 @@ function readIfThere (file: string): string {
   }
 }
 
-/** What a gateway's reports are made of. */
+/** The dependencies of a gateway's reports. */
 interface ReportsParts {
   readonly link: Pick<ControlPlaneClient, 'report'>
   readonly keys: Pick<OpenKeys, 'position' | 'check'>
@@ -44,7 +42,7 @@ interface ReportsParts {
   readonly log: FastifyBaseLogger
 }
 
-/** Lets the gateway report to its control plane from now on. */
+/** Starts the reports of the gateway to its control plane. */
 export function openReports (
   { control, dataDirectory }: Config,
   { link, keys, checks, version, now, log }: ReportsParts
@@ -70,8 +68,8 @@ export function openReports (
 }
 
 /**
- * What the checks last said. Only the first time is it waited for: that a revocation is in force must not wait for a
- * slow datastore.
+ * The last statuses of the checks. Only the first call waits for them: the report that a revocation has taken effect
+ * must not wait for a slow datastore.
  */
 function statusesOf (checks: Checks): () => Promise<GatewayReport['checks']> {
   let latest: Promise<GatewayReport['checks']> | undefined

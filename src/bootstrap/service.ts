@@ -19,20 +19,17 @@ export interface Service {
   /** Names of the datastores that are sandboxes: for trying out only. */
   readonly sandboxes: readonly string[]
   /**
-   * Resolves when the gateway in this process knows what its control store in this process holds now; at once where one
-   * of the two is elsewhere.
+   * Resolves when the gateway in this process has all changes that its control store in this process has now;
+   * immediately where one of the two is elsewhere.
    */
   readonly catchUp: () => Promise<void>
-  /** Lets `/health/ready` say that no more requests are to be sent here; all that come are still served. */
+  /** Lets `/health/ready` report that no more requests should be sent here; all that arrive are still served. */
   readonly leave: () => void
-  /** Answers what is under way and lets go of everything, in the reverse order of its opening. */
+  /** Responds to requests in progress and closes everything, in the reverse order of its opening. */
   readonly close: () => Promise<void>
 }
 
-/**
- * Opens what the role of the process needs, and nothing else. Neither a datastore nor a control plane elsewhere need
- * answer.
- */
+/** Opens only what the role of the process needs. Neither a datastore nor a control plane elsewhere need respond. */
 export async function openService (config: Config, parts: ServiceParts): Promise<Service> {
   const closers = new Disposables()
   ensureDirectory(config.dataDirectory)
@@ -106,7 +103,8 @@ const roles: Readonly<
   }
 }
 
-// A role loads what it needs: the mappings and the databases' query builder each take a tenth of a second and more.
+// A role loads only its own modules: the mappings and the databases' query builder each need a tenth of a second and
+// more.
 const openControl = async (
   ...args: Parameters<typeof import('./control-plane.js').openControlSide>
 ): Promise<ControlSide> => await (await import('./control-plane.js')).openControlSide(...args)

@@ -6,7 +6,7 @@ import type { Check } from '../http/health.js'
 import type { SharedRateLimitStore } from '../limits/shared-counts.js'
 import type { Disposables } from './disposables.js'
 
-/** The counts that this gateway shares with others, where a server for them is configured; it need not answer. */
+/** The counts that this gateway shares with others, where a server for them is configured; it need not respond. */
 export async function openSharedCounts (
   config: Config,
   { environment, log }: { readonly environment: Environment; readonly log: FastifyBaseLogger },
@@ -14,7 +14,7 @@ export async function openSharedCounts (
 ): Promise<SharedRateLimitStore | undefined> {
   const url = redisUrl(config, environment)
   if (url === undefined) return undefined
-  // The client takes a tenth of a second to load, which a gateway that stands alone need not wait for.
+  // The client needs a tenth of a second to load, which a gateway without shared counts avoids.
   const { sharedCounts } = await import('../limits/shared-counts.js')
   return closers.add(sharedCounts({ url, log }))
 }

@@ -20,7 +20,7 @@ export async function openedFile<T> (file: string, open: (file: string) => T | P
 
 const fullDisk = 'the disk of the data directory is full; make room there'
 
-/** What is told of a failure by its code; of SQLite's codes the first two words count. */
+/** The remedies of failures by their code; of SQLite's codes the first two words count. */
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process uses the port; choose another port with PORT',
   EADDRNOTAVAIL: 'this machine does not have that address; choose another address with HOST',
@@ -36,7 +36,7 @@ const remedies: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files; raise its limit (ulimit -n, LimitNOFILE)'
 }
 
-/** What a person who starts the process or a command is told of what stands in the way. */
+/** The explanation of a startup error for the person who starts the process or a command. */
 export function explainStartupError (error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof DatabaseUnavailable) return error.remedy

@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.js'
 import type { FirstRun } from './first-start.js'
 
-/** What a start found and made. */
+/** The results of a start. */
 interface Start extends FirstRun {
   readonly version: string
   readonly address: string
@@ -9,7 +9,7 @@ interface Start extends FirstRun {
 }
 
 /**
- * What a person at the terminal must know of a start. Secrets are shown here and nowhere else, so this never goes to
+ * The message of a start for the person at the terminal. Secrets are shown here and nowhere else, so this never goes to
  * the log.
  */
 export function startupMessage (

@@ -1,12 +1,12 @@
 /**
- * The driver of SQLite, better-sqlite3 13, crashes older versions while it is loaded. `engines` in package.json says
- * the same to npm, which only warns.
+ * The driver of SQLite, better-sqlite3 13, crashes older versions while it is loaded. `engines` in package.json has the
+ * same minimum for npm, which only warns.
  */
 const oldest = [22, 12] as const
 
 /**
  * Refuses a version of Node that is too old; it must be called before the driver is imported.
- * @throws {Error} whose message says which version to use
+ * @throws {Error} whose message names the version to use
  */
 export function requireSupportedNode (version: string = process.versions.node): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)

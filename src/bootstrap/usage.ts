@@ -14,7 +14,7 @@ export interface OpenUsage {
   readonly months: MonthlyUsage
   /** Whether everything that is counted gets to the disk and to the control plane. */
   readonly check: () => UsageCheck
-  /** The ledger keeps what was not sent. */
+  /** The ledger retains the lines that were not sent. */
   readonly close: () => Promise<void>
 }
 

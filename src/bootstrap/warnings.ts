@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.js'
 
 /**
- * Tells the operator at the start of settings that are allowed and likely not meant. Names datastores, never an
+ * Warns the operator at the start about settings that are allowed and probably unintended. Names datastores, never an
  * address.
  */
 export function warnAboutConfig (config: Config, log: { warn (fields: object, message: string): void }): void {

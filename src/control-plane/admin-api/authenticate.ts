@@ -6,7 +6,8 @@ import { bearerToken } from '../../envelope/bearer.js'
 import { Failure } from '../../envelope/failures.js'
 
 /**
- * Lets only requests with a good management token into the scope, and gives each the desk of whom the token speaks for.
+ * Admits only requests with a valid management token into the scope, and sets the control service of each to that of
+ * the token's owner.
  */
 export const withControlService = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
   app.decorateRequest('adminControlService')

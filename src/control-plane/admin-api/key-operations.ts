@@ -2,10 +2,10 @@ import { Type } from 'typebox'
 import { operation, type Operation } from './operation.js'
 import * as schemas from './schemas.js'
 
-/** A moment that the schema found to be ISO 8601, or none. */
+/** The time of a text that the schema validated as ISO 8601; undefined if there is none. */
 export const dateOf = (text: string | undefined): Date | undefined => text === undefined ? undefined : new Date(text)
 
-/** What can be done with keys. */
+/** The operations on keys. */
 export const keyOperations: readonly Operation[] = [
   operation({
     id: 'listKeys',

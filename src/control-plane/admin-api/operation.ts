@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import type { DeepReadonly } from '../../config/schema.js'
 import type { ControlService } from '../store/desk.js'
 
-/** What a request says, checked against the operation's schemas. */
+/** The input of a request, checked against the operation's schemas. */
 interface Input<Query, Body> {
   /** The ids in the path. */
   readonly ids: Readonly<Record<string, string>>
@@ -11,7 +11,8 @@ interface Input<Query, Body> {
 }
 
 /**
- * One operation of the management API: its place, its words for the document, its schemas and what it does at a desk.
+ * One operation of the management API: its path, its texts for the OpenAPI document, its schemas and its handler, which
+ * calls a control service.
  */
 export interface Operation {
   /** The name in the document: `createKey`. */
@@ -22,7 +23,7 @@ export interface Operation {
   readonly summary: string
   readonly query?: TSchema
   readonly body?: TSchema
-  /** What `data` of the envelope is. */
+  /** The schema of `data` in the envelope. */
   readonly responseSchema: TSchema
   readonly run: (controlService: ControlService, input: Input<any, any>) => Promise<unknown>
 }
@@ -37,14 +38,14 @@ interface Declared<Query extends TSchema, Body extends TSchema, Answer extends T
   ) => Promise<DeepReadonly<Static<Answer>>>
 }
 
-/** Declares an operation; what it does must fit its schemas, or it does not compile. */
+/** Declares an operation; a handler that does not match its schemas does not compile. */
 export function operation<Query extends TSchema, Body extends TSchema, Answer extends TSchema> (
   declared: Declared<Query, Body, Answer>
 ): Operation {
   return declared
 }
 
-/** 201 for what makes something, 200 for all else. */
+/** 201 for an operation that creates an entity, 200 for all others. */
 export function statusOf ({ method, id }: Pick<Operation, 'method' | 'id'>): 200 | 201 {
   return method === 'POST' && /^(create|invite|roll)/.test(id) ? 201 : 200
 }

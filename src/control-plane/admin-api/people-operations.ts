@@ -64,7 +64,7 @@ function listsOf (audience: 'organization' | 'operators'): readonly Operation[] 
   ]
 }
 
-/** What can be done with people, their invitations, and tokens. */
+/** The operations on people, their invitations, and tokens. */
 export const peopleOperations: readonly Operation[] = [
   ...listsOf('organization'),
   ...listsOf('operators'),

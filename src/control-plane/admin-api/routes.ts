@@ -14,7 +14,7 @@ import { bodyCheck, queryCheck } from './input.js'
 import { statusOf, type Operation } from './operation.js'
 import { operations } from './operations.js'
 
-/** What the management API needs of the process; `url` is where clients find it. */
+/** The dependencies of the management API; `url` is its public URL. */
 interface ManagementOptions {
   readonly control: ControlStore
   readonly version: string
@@ -25,7 +25,8 @@ interface ManagementOptions {
 const bodyBytes = 65_536
 
 /**
- * The management API below `/control/v1`: for programs, with tokens of its own. Everything happens at the token's desk.
+ * The management API below `/control/v1`: for programs, with tokens of its own. Every request has the permissions of
+ * its token.
  */
 export async function management (scope: FastifyInstance, options: ManagementOptions): Promise<void> {
   scope.setErrorHandler((error, request, reply) => errorHandler(failureOfRefusal(error), request, reply))

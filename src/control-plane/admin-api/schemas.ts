@@ -7,9 +7,7 @@ import { healthStates } from '../../envelope/health-states.js'
 import { scopes as keyScopes } from '../../keys/caller.js'
 import { modes } from '../../config/mode.js'
 
-/**
- * The JSON of the management API: what is sent and what is answered. The types of the handlers are checked against it.
- */
+/** The JSON of the management API: requests and responses. The types of the handlers are checked against it. */
 
 const strict = <P extends TProperties>(
   properties: P,

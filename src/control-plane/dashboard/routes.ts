@@ -1,17 +1,15 @@
 /**
  * The dashboard at `/dashboard`: server-rendered pages and plain forms, which work without a script.
- * 
+ *
  * - A page ends with `reply.page(title, content, { organization })`; `organization` gives operators its links.
- * - A form with text is sent to the page that shows it, so that reloading and signing in again lead back to it. It
- *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, on
+ * - A form with text is sent to the page that shows it, so that reloading and signing in again lead back to it. It is
+ *   `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, on
  *   success, with `reply.done(path, text)`; `redisplayOnError` shows it again where it is invalid or in conflict.
- * - `request.member` is the requesting member, as stored now; `request.controlService` has the member's permissions.
- * Both
- *   exist below `pages`.
+ * - `request.member` is the requesting member, as stored now; `request.controlService` is the control plane with the
+ *   member's permissions. Both exist below `pages`.
  * - Every error becomes a page in errors.tsx: ControlError with its own message.
  * - Text is escaped by the attribute `safe` on the element that contains it, never by itself; `npm run check` finds
- * where
- *   it is missing.
+ *   where it is missing.
  */
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'

@@ -13,7 +13,7 @@ interface Charge {
   readonly amount: string
 }
 
-/** What an organization owes for a month in UTC, by hour. Hours without requests are absent. */
+/** The charges of an organization for a month in UTC, by hour. Hours without requests are absent. */
 export interface Bill extends Charge {
   readonly tenantId: string
   /** `2030-01` */

@@ -9,7 +9,7 @@ export interface AuditEntry {
   readonly at: string
   readonly actor: string
   readonly action: string
-  /** The id of what was changed: an organization, key, member, invitation or token. */
+  /** The id of the changed entity: an organization, key, member, invitation or token. */
   readonly entity: string
   /** The organization that it concerns. */
   readonly tenantId?: string
@@ -22,7 +22,7 @@ export const lastAuditLine = 2 ** 31 - 1
 /** A line of the audit trail that has no number yet. */
 type NewEntry = Omit<AuditEntry, 'seq'>
 
-/** Who did what. */
+/** Actor, action and detail of an audit entry. */
 export type AuditAction = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
 
 /** A line of the audit trail with the new state that gateways must learn of. */
@@ -70,7 +70,7 @@ export async function appendChange (trx: Transaction<Tables>, { now, ...entry }:
 
 /**
  * Writes a line to the audit trail under the next number, within the transaction that makes the change. For changes
- * that gateways need not know of.
+ * that gateways don't replicate.
  */
 export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail, ...entry }: NewEntry): Promise<void> {
   const { auditSeq: seq } = await trx

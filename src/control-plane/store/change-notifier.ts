@@ -9,7 +9,7 @@ export interface ChangeSubscription {
   close (): void
 }
 
-/** Where notifications of changes come from. Some may be false, but no change is missed for long. */
+/** A source of change notifications. Some may be false, but no change is missed for long. */
 export interface ChangeSource {
   /** Starts to notify of changes. The first change after this call is notified at the latest. */
   start (notify: () => void): void
@@ -42,7 +42,7 @@ export class ChangeNotifier {
   }
 }
 
-/** Remembers a notification that arrives while nobody waits. */
+/** Remembers a notification that arrives while no caller waits. */
 class Subscriber implements ChangeSubscription {
   readonly close: () => void
   #hasNotified = false

@@ -4,7 +4,7 @@ import { base32, randomString } from '../../keys/random-text.js'
 import { ControlError } from './control-error.js'
 import type { Tables } from './tables.js'
 
-/** What all stores of the control database need. */
+/** The dependencies of all stores of the control database. */
 export interface ControlContext {
   readonly db: Kysely<Tables>
   readonly now: () => Date
@@ -12,7 +12,7 @@ export interface ControlContext {
   readonly newId: NewId
 }
 
-/** What an id starts with: organization, key, member, invitation or token. */
+/** The prefix of an id: organization, key, member, invitation or token. */
 type IdPrefix = 'org' | 'key' | 'mem' | 'inv' | 'tok'
 
 export type NewId = (prefix: IdPrefix) => string
@@ -30,8 +30,8 @@ export interface IdempotencyToken {
 }
 
 /**
- * The id of what a request creates: derived from `once` and the organization if `once` is given, so that a repeated
- * request gets the same id; random otherwise.
+ * The id of the entity that a request creates: derived from `once` and the organization if `once` is set, so that a
+ * repeated request gets the same id; random otherwise.
  */
 export function idFor (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: IdempotencyToken): string {
   if (once === undefined) return newId(prefix)

@@ -1,6 +1,6 @@
 /**
- * Why a request is refused: what it names does not exist, it is invalid, it conflicts with the present state, or the
- * actor's role does not allow it.
+ * Why a request is refused: the entity that it names does not exist, it is invalid, it conflicts with the present
+ * state, or the actor's role does not allow it.
  */
 export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
 

@@ -3,8 +3,8 @@ import { Failure } from '../../envelope/failures.js'
 const retryAfterSeconds = 5
 
 /**
- * The control database can't be reached at the moment. Clients are told to try again; `remedy` tells the operator what
- * to do, in the log and the terminal. Neither contains any part of the database's URL.
+ * The control database is unavailable. The message asks clients to retry; `remedy` says what the operator can do, in
+ * the log and the terminal. Neither contains any part of the database's URL.
  */
 export class DatabaseUnavailable extends Failure {
   constructor (readonly remedy: string) {

@@ -11,10 +11,10 @@ import type { Token, TokenDraft } from './token-store.js'
 import type { UsageReport, UsageQuery } from './usage-totals.js'
 
 /**
- * The control plane with the permissions of one person or program: the only entrance for the dashboard, the management
- * API and the commands. What belongs to another organization is refused as missing, with the same message as for what
- * never existed; what the role does not allow is forbidden. Where `tenantId` is optional, its absence means what
- * belongs to no organization, for operators only. All methods throw ControlError.
+ * The control plane with the permissions of one person or program: the only entry point for the dashboard, the
+ * management API and the commands. An entity of another organization is refused as missing, with the same message as
+ * one that never existed; an action that the role does not allow is forbidden. Where `tenantId` is optional, its
+ * absence selects entities of no organization, for operators only. All methods throw ControlError.
  */
 export class ControlService {
   readonly #store: ControlStore
@@ -180,7 +180,7 @@ export class ControlService {
     return this.#store.usage.totals(question)
   }
 
-  /** What an organization owes for a month such as `2030-01`. */
+  /** The bill of an organization for a month such as `2030-01`. */
   async bill (tenantId: string, month: string): Promise<Bill> {
     await this.findOrganization(tenantId)
     return this.#store.usage.bill(tenantId, month)
@@ -202,7 +202,7 @@ export class ControlService {
   }
 }
 
-/** The desk of an actor. */
+/** The control service with the permissions of an actor. */
 export function controlServiceFor (store: ControlStore, actor: Actor): ControlService {
   return new ControlService(store, actor)
 }

@@ -7,14 +7,14 @@ import type { Tables } from './tables.js'
 export const idsAtOnce = 500
 
 /**
- * Serializes transactions. They start with a write: SQLite then grants the write lock at once, and PostgreSQL lets them
- * wait for each other here.
+ * Serializes transactions. They start with a write: SQLite then acquires the write lock immediately, and PostgreSQL
+ * lets them wait for each other here.
  */
 export async function takeTurn (trx: Kysely<Tables>): Promise<void> {
   await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
 }
 
-/** Whether nobody works on a job. */
+/** Whether no worker has the job's lease. */
 export const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>) =>
   eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', time)])
 

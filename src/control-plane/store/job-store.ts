@@ -10,17 +10,17 @@ import { idsAtOnce, takeTurn, isFreeAt, countUnfinished, stateColumns, printed, 
 
 const hourMs = 3_600_000
 
-/** How long a finished job and its files are kept. */
+/** How long a finished job and its files are retained. */
 const retentionMs = 24 * hourMs
 
 /**
- * A job that has not finished by then is given up, so that a client's data is not kept forever if a gateway never comes
- * back.
+ * A job that has not finished by then is abandoned, so that a client's data is not retained forever if a gateway never
+ * returns.
  */
 const unfinishedMs = 7 * 24 * hourMs
 
 /**
- * A job whose files no gateway deletes is forgotten after this further time, together with the encryption key of the
+ * A job whose files no gateway deletes is removed after this further time, together with the encryption key of the
  * files.
  */
 const unsweptMs = unfinishedMs
@@ -97,7 +97,7 @@ export class JobStore implements Jobs {
 
   async claim (worker: Worker): Promise<ClaimedJob | undefined> {
     await this.#heedClock(worker)
-    // Usually there is nothing to do, which a query without the lock can tell.
+    // Usually there is no job to claim, which a query without the lock can detect.
     if (await this.#next(this.#db, worker) === undefined) return undefined
     return await this.#db.transaction().execute(async trx => {
       await takeTurn(trx)

@@ -25,7 +25,7 @@ export interface JobRow {
   /** The gateway that last claimed it. */
   gateway: string | null
   leaseNumber: number
-  /** When the lease ends; null if nobody holds one. */
+  /** When the lease ends; null if there is none. */
   leasedUntil: string | null
   /** The earliest time at which it may be claimed. */
   notBefore: string

@@ -21,8 +21,7 @@ import { serialized, appendChange, type AuditAction } from './change-log.js'
 import type { KeyRow, Tables } from './tables.js'
 
 /**
- * API keys. Each change also writes its place in the change feed and a line of the audit trail, in the same
- * transaction.
+ * API keys. Each change also writes an entry of the change feed and a line of the audit trail, in the same transaction.
  */
 export class KeyStore {
   readonly #context: ControlContext
@@ -41,7 +40,7 @@ export class KeyStore {
 
   /**
    * Creates a key that replaces another. The old key stays valid for the overlap and then expires; with an overlap of 0
-   * it is revoked at once.
+   * it is revoked immediately.
    */
   roll (keyId: string, overlapMs: number, by: string): Promise<NewKey & { previous: Key }> {
     return serialized(this.#context.db, async trx => {
@@ -56,7 +55,7 @@ export class KeyStore {
     })
   }
 
-  /** Revokes a key for good. A key that is already revoked stays unchanged. */
+  /** Revokes a key permanently. A key that is already revoked stays unchanged. */
   revoke (keyId: string, by: string): Promise<Key> {
     return serialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)

@@ -26,7 +26,7 @@ export interface Key {
 }
 
 /**
- * What to create a key from. Without scopes it may do everything; without an expiry it is valid until it is revoked.
+ * The input for creating a key. Without scopes it may do everything; without an expiry it is valid until it is revoked.
  */
 export interface KeyDraft extends IdempotencyToken {
   readonly tenantId: string
@@ -36,7 +36,7 @@ export interface KeyDraft extends IdempotencyToken {
   readonly expiresAt?: Date
 }
 
-/** What can be changed on a valid key. Absent members stay as they are. */
+/** The possible changes of a valid key. Absent members stay unchanged. */
 export type KeyChanges = Pick<Partial<KeyDraft>, 'name' | 'expiresAt'>
 
 /** A new key with its secret, which can't be read again later. */
@@ -135,8 +135,8 @@ export function requireNotRotated (row: KeyRow): void {
 }
 
 /**
- * How a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it
- * is revoked at once.
+ * When a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it
+ * is revoked immediately.
  */
 export function rotationDeadline (
   row: KeyRow,

@@ -24,7 +24,7 @@ export class MemberPasswords {
   async whoHas (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
     const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
     const candidates = rows.length > 0 ? rows : [undefined]
-    // Each membership has its own hash to check: someone with many would otherwise take all the slots for hashing.
+    // Each membership has its own hash to check: a person with many would otherwise occupy all the slots for hashing.
     const inTurns = pLimit(2)
     const found = await Promise.all(
       candidates.map(row => inTurns(async () => await isPassword(password, row?.passwordHash) ? [opened(row!)] : []))

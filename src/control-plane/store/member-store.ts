@@ -46,7 +46,7 @@ export class MemberStore extends MemberPasswords {
     })
   }
 
-  /** The member with this identity at a provider, created or updated from what the provider says. */
+  /** The member with this identity at a provider, created or updated from the provider's claims. */
   async fromProvider (identity: ProviderIdentity): Promise<Member> {
     const { issuer, subject, tenantId } = identity
     const email = parseEmail(identity.email)
@@ -97,7 +97,8 @@ export class MemberStore extends MemberPasswords {
   }
 
   /**
-   * Changes a member's role, unless a provider determines it. Ends the member's sessions, so that it applies at once.
+   * Changes a member's role, unless a provider determines it. Ends the member's sessions, so that it applies
+   * immediately.
    */
   changeRole (memberId: string, role: Role, by: string): Promise<Member> {
     return serialized(this.context.db, async trx => {

@@ -15,7 +15,7 @@ import { serialized, appendChange, type AuditAction } from './change-log.js'
 import type { OrganizationRow, Tables } from './tables.js'
 
 /**
- * Organizations. Each change also writes its place in the change feed and a line of the audit trail, in the same
+ * Organizations. Each change also writes an entry of the change feed and a line of the audit trail, in the same
  * transaction.
  */
 export class OrganizationStore {

@@ -14,7 +14,7 @@ export interface Organization extends OrganizationState {
   readonly createdAt: string
 }
 
-/** What the control plane needs to know of plans. */
+/** The facts about plans that the control plane needs. */
 export interface KnownPlans {
   /** The names of all plans. */
   readonly plans: readonly string[]
@@ -22,12 +22,12 @@ export interface KnownPlans {
   readonly plansWithoutOverage?: readonly string[]
 }
 
-/** What the control plane needs to know of the configured plans. */
+/** The facts about the configured plans that the control plane needs. */
 export function knownPlans (plans: Plans): KnownPlans {
   return { plans: Object.keys(plans), plansWithoutOverage: Object.keys(plans).filter(name => !plans[name]!.overage) }
 }
 
-/** What to create an organization from. Overage is on if the plan has it, unless it is switched off. */
+/** The input for creating an organization. Overage is on if the plan has it, unless it is switched off. */
 export interface OrganizationDraft extends Pick<IdempotencyToken, 'once'> {
   readonly name: string
   readonly plan: string
@@ -36,11 +36,11 @@ export interface OrganizationDraft extends Pick<IdempotencyToken, 'once'> {
   readonly datastore?: string | null
 }
 
-/** What can be changed later. Absent members stay as they are. */
+/** The possible changes of an organization. Absent members stay unchanged. */
 export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 
 /**
- * The row of an organization. Its choice to switch overage off is kept on every plan. @throws {ControlError} if its
+ * The row of an organization. Its choice to switch overage off persists on every plan. @throws {ControlError} if its
  * name, plan or datastore is invalid
  */
 export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
@@ -90,8 +90,8 @@ export function requireOverageAllowed (
 }
 
 /**
- * The part of an organization that gateways replicate. `overage` only says whether it was not switched off, since
- * gateways know from their configuration which plans have it.
+ * The part of an organization that gateways replicate. `overage` is only whether it was not switched off, since
+ * gateways have the plans with overage in their configuration.
  */
 export function organizationState ({ tenantId, plan, overage, datastore }: OrganizationRow): OrganizationState {
   return { tenantId, plan, overage: overage === 1, datastore: datastore ?? undefined }

@@ -9,12 +9,12 @@ import { ControlError } from './control-error.js'
 const cost = { N: 2 ** 17, r: 8, p: 1 }
 const keyLength = 32
 
-/** Each hash takes 128 MiB, so many sign-ins at once must wait instead of filling the memory. */
+/** Each hash needs 128 MiB, so many concurrent sign-ins must wait instead of filling the memory. */
 const inTurns = pLimit(2)
-/** About 15 seconds of work. Further sign-ins are told to try again, so that the queue can't grow without limit. */
+/** About 15 seconds of work. Further sign-ins must be retried later, so that the queue can't grow without limit. */
 const maxWaiting = 100
 
-/** What is stored instead of a password: the parameters, a salt and the hash, separated by `$`. */
+/** The stored form of a password: the parameters, a salt and the hash, separated by `$`. */
 export async function hashPassword (password: string): Promise<string> {
   const salt = randomBytes(16)
   const hash = await derive(password, salt, cost)
@@ -22,8 +22,8 @@ export async function hashPassword (password: string): Promise<string> {
 }
 
 /**
- * Whether this is the hashed password. Without a stored hash the response is no but takes as long, so that timing does
- * not tell who has an account.
+ * Whether this is the hashed password. Without a stored hash it returns false after the same time, so that timing does
+ * not disclose who has an account.
  */
 export async function isPassword (password: string, stored: string | null | undefined): Promise<boolean> {
   const [, N, r, p, salt, hash] = (stored ?? decoy).split('$')
@@ -59,7 +59,7 @@ const decoy = [
 ].join('$')
 
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
-  // Twice what scrypt needs, since Node refuses the exact number.
+  // Twice the memory that scrypt needs, since Node refuses the exact number.
   const maxmem = 256 * options.N! * options.r!
   if (inTurns.pendingCount >= maxWaiting) {
     throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')

@@ -9,19 +9,19 @@ const missing = {
   token: 'There is no token with this id.'
 } as const
 
-/** What may be missing. */
+/** The kinds of entities that may be missing. */
 type Thing = keyof typeof missing
 
 /**
- * The refusal of something that does not exist or belongs to another organization. It is the same for both, so that
- * nobody can tell them apart.
+ * The refusal of an entity that does not exist or belongs to another organization. It is the same for both, so that
+ * callers can't distinguish them.
  */
 export function notFound (thing: Thing): ControlError {
   return new ControlError('missing', missing[thing])
 }
 
 /**
- * @throws {ControlError} missing, if the actor may not see it. Operators see everything, others what belongs to their
+ * @throws {ControlError} missing, if the actor may not see it. Operators see everything, others only entities of their
  * organization.
  */
 export function requireReadAccess (actor: Actor, tenantId: string | undefined, thing: Thing): void {
@@ -41,7 +41,7 @@ export function requireAdmin (actor: Actor): void {
   }
 }
 
-/** For what concerns the whole service. @throws {ControlError} forbidden, for everyone but operators */
+/** For operations on the service itself. @throws {ControlError} forbidden, for everyone but operators */
 export function requireOperator (actor: Actor): void {
   if (actor.role !== 'operator') throw new ControlError('forbidden', 'Only operators of the service can do this.')
 }

@@ -18,7 +18,7 @@ import { UsageStore } from './usage.js'
 
 interface ControlStoreOptions extends DatabaseLocation, KnownPlans {
   readonly now: () => Date
-  /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
+  /** Makes unguessable ids of `a-z`, `0-9` and `-`. */
   readonly newId?: NewId
 }
 
@@ -28,9 +28,9 @@ export async function openControlStore (options: ControlStoreOptions): Promise<C
 }
 
 /**
- * The control database: one store for each kind of thing in it, the audit trail, and the change feed that gateways
- * follow. In every store, `by` names the person or program that makes a change, for the audit trail, and what can't be
- * done is refused with ControlError.
+ * The control database: one store for each kind of entity in it, the audit trail, and the change feed that gateways
+ * follow. In every store, `by` names the person or program that makes a change, for the audit trail, and an impossible
+ * change is refused with ControlError.
  */
 export class ControlStore {
   readonly #database: ControlDatabase

@@ -67,7 +67,7 @@ interface FeedRow {
   auditSeq: number
 }
 
-/** The latest change to each organization and key. `payload` is its whole state as JSON. */
+/** The latest change to each organization and key. `payload` is its complete state as JSON. */
 interface ChangeRow {
   kind: Change['kind']
   entity: string
@@ -76,7 +76,7 @@ interface ChangeRow {
   at: string
 }
 
-/** Who did what and when; rows are only ever added. `detail` is JSON. */
+/** The audit trail; rows are only ever added. `detail` is JSON. */
 interface AuditRow {
   seq: number
   at: string

@@ -30,7 +30,7 @@ export interface Token {
   readonly revokedAt?: string
 }
 
-/** What to create a token from. Without an expiry it is valid until it is revoked. */
+/** The input for creating a token. Without an expiry it is valid until it is revoked. */
 export interface TokenDraft extends IdempotencyToken {
   readonly name: string
   readonly role: TokenRole
@@ -120,7 +120,7 @@ export class TokenStore {
     return isOk ? toToken(row) : undefined
   }
 
-  /** Revokes a token for good. A token that is already revoked stays unchanged. */
+  /** Revokes a token permanently. A token that is already revoked stays unchanged. */
   revoke (tokenId: string, by: string): Promise<Token> {
     return serialized(this.#context.db, async trx => {
       const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()

@@ -2,9 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { base62, randomString } from '../../keys/random-text.js'
 
 /**
- * A token that a browser keeps to prove which members signed in with it: a random name and, for each member, an HMAC of
- * the name keyed with the stored password hash. It grants no access, any control process can check it, and changing the
- * password ends it.
+ * A token that a browser stores to prove which members signed in with it: a random name and, for each member, an HMAC
+ * of the name keyed with the stored password hash. It grants no access, any control process can check it, and changing
+ * the password invalidates it.
  */
 export function newDevice (passwordHashes: readonly string[]): string {
   const name = randomString(base62, 22)

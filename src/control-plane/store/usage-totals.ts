@@ -8,7 +8,7 @@ import type { Tables } from './tables.js'
 export const usagePeriods = ['hour', 'day', 'month'] as const
 type UsagePeriod = typeof usagePeriods[number]
 
-/** What usage can be broken down by. */
+/** The dimensions that usage can be broken down by. */
 export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
 
 /** Which usage of an organization to sum. */
@@ -16,9 +16,9 @@ export interface UsageQuery {
   readonly tenantId: string
   /** A time within the first period. */
   readonly from: Date
-  /** The end, exclusive: the last period contains the moment before it. */
+  /** The end, exclusive: the last period contains the time just before it. */
   readonly to: Date
-  /** If absent, the whole time is summed. */
+  /** If absent, there is one sum from `from` to `to`. */
   readonly by?: UsagePeriod
   /** If absent, test and live are summed. */
   readonly mode?: Mode

@@ -29,8 +29,8 @@ export class UsageStore {
     const { ledgerId, number, batchId, lines } = batch
     const appliedAt = this.#context.now().toISOString()
     return this.#context.db.transaction().execute(async trx => {
-      // It starts with a write, so that SQLite grants the write lock at once. The row serializes senders of the same
-      // series.
+      // It starts with a write, so that SQLite acquires the write lock immediately. The row serializes senders of the
+      // same series.
       await trx
         .insertInto('usageSources')
         .values({ ledgerId, gateway, number: 0, batchId: '', appliedAt })
@@ -46,7 +46,7 @@ export class UsageStore {
     })
   }
 
-  /** What an organization owes for a month such as `2030-01`. @throws {ControlError} */
+  /** The bill of an organization for a month such as `2030-01`. @throws {ControlError} */
   bill (tenantId: string, month: string): Promise<Bill> {
     return buildBill(this.#context.db, tenantId, month)
   }
@@ -145,8 +145,8 @@ function merged (lines: readonly UsageLine[]): UsageHourRow[] {
 }
 
 /**
- * Runs last, since it locks keys that someone may want to revoke. Neither gateways nor the audit trail need to know of
- * it.
+ * Runs last, since it locks keys that another transaction may revoke. It is recorded neither for gateways nor in the
+ * audit trail.
  */
 async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
   const lastUses = new Map<string, string>()

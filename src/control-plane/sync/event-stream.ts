@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser'
 import { ControlPlaneError } from './failed.js'
 
 /**
- * The longest message, in characters. A batch of a thousand changes takes about 0.4 million, or 1.2 million with the
+ * The longest message, in characters. A batch of a thousand changes has about 0.4 million, or 1.2 million with the
  * longest names.
  */
 const maxMessage = 4_194_304

@@ -225,5 +225,5 @@ export const isJobResponse = Object.fromEntries(
   Object.entries(jobCalls).map(([name, { responseSchema: responses }]) => [name, lazyCheck(responses)])
 ) as Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
 
-/** A checked answer of the control plane. */
+/** A checked response of the control plane. */
 export interface JobResponse { readonly response?: unknown }

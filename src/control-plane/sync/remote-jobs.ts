@@ -24,7 +24,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
   return {
     create: async draft => {
       const job: Job | undefined = await call('create', `?${withReasons}`)({ ...draft, owner: ownerOf(draft.owner) })
-      // There is one reason alone, which an older control plane does not give.
+      // There is only one reason, which an older control plane does not send.
       if (job === undefined) throw tooManyUnfinished()
       return job
     },
@@ -47,7 +47,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
   }
 }
 
-/** Only the members of a scope, since it may be a whole caller. */
+/** Only the members of a scope, since the object may be a complete caller. */
 const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
 
 function unreachable (cause: unknown): Failure {

@@ -124,7 +124,7 @@ class RemoteLink implements ControlPlaneClient {
 /** The largest receipt: some hundred characters for each line of a batch. */
 const maxResponseBytes = 1_000_000
 
-/** The largest answer about jobs: a page of a hundred, each with its errors and files. */
+/** The largest response about jobs: a page of a hundred, each with its errors and files. */
 const maxJobs = 16_777_216
 
 const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')

@@ -13,14 +13,15 @@ interface ReporterParts {
 }
 
 /**
- * Sends a report every few seconds, and at once after a change. There is one report at a time. Failures do not stop it.
+ * Sends a report every few seconds, and immediately after a change. There is one report at a time. Failures do not stop
+ * it.
  */
 export class Reporter {
   readonly #parts: Required<ReporterParts>
   readonly #loop: BackgroundTask
   #isFailing = false
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor (parts: ReporterParts) {
     this.#parts = { everyMs: 5_000, gapMs: 100, ...parts }
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))

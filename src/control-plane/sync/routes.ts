@@ -106,7 +106,7 @@ function endedWith (
   return stream
 }
 
-/** Reads the next batch only after the previous one was sent, so that a slow gateway takes no memory here. */
+/** Reads the next batch only after the previous one was sent, so that a slow gateway uses no memory here. */
 async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
   try {
     for await (const batch of feed.follow(from, signal)) yield formatEvent(batch)

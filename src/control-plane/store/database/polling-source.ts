@@ -11,7 +11,7 @@ export class PollingChangeSource implements ChangeSource {
 
   /**
    * @param readPosition returns a different text after each change; returns undefined or throws if the database can't
-   * answer
+   * respond
    */
   constructor (readPosition: () => string | undefined) {
     this.#readPosition = readPosition
@@ -37,7 +37,7 @@ export class PollingChangeSource implements ChangeSource {
     }
   }
 
-  /** Undefined if the database can't answer. A caller that reads then gets the reason. */
+  /** Undefined if the database can't respond. A caller that reads then gets the reason. */
   #latest (): string | undefined {
     try {
       return this.#readPosition()

@@ -28,7 +28,7 @@ export async function openPostgres (url: string): Promise<Engine> {
   return { db: kyselyOn({ ...settings, ...limits, max: maxConnections }), changes: new PostgresListener(settings) }
 }
 
-/** Has no timeout, since another process may be migrating, and a large table takes long. */
+/** Has no timeout, since another process may be migrating, and migrating a large table is slow. */
 async function migrateAlone (settings: pg.PoolConfig): Promise<void> {
   const db = kyselyOn({ ...settings, max: 1 })
   try {

@@ -11,7 +11,7 @@ import { PollingChangeSource } from './polling-source.js'
 
 /** How long to wait while another process writes. */
 const busyMs = 10_000
-/** The most prepared statements that are kept. */
+/** The maximum number of cached prepared statements. */
 const maxStatements = 200
 
 /** Opens the file. Creates it and its directory if missing. */
@@ -57,8 +57,8 @@ function latestIn (sqlite: SQLite.Database): () => string | undefined {
 }
 
 /**
- * The same database, which keeps its statements prepared and reports a full or failing disk as an error after which
- * clients can try again.
+ * The same database, which caches its prepared statements and reports a full or failing disk as an error after which
+ * clients can retry.
  */
 function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
   const statements = new LRUCache<string, SQLite.Statement>({

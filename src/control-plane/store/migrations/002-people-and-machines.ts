@@ -9,7 +9,7 @@ export async function up (db: Kysely<any>): Promise<void> {
   await db.schema.alterTable('organizations').addColumn('datastore', 'text').execute()
   await db.schema.alterTable('keys').addColumn('lastUsedAt', 'text').execute()
   // Lines of the audit trail have their own numbers: with those of the feed, replicas would seem to be behind after a
-  // change that gateways need not know of.
+  // change that gateways don't replicate.
   await db.schema
     .alterTable('feed')
     .addColumn('auditSeq', 'integer', column => column.notNull().defaultTo(0))

@@ -31,7 +31,7 @@ export async function up (db: Kysely<any>): Promise<void> {
   await db.schema.createIndex('jobsOfScope').on('jobs').columns(['tenantId', 'mode', 'createdAt', 'id']).execute()
   await db.schema.createIndex('jobsToDo').on('jobs').columns(['status', 'storeId', 'createdAt']).execute()
   await db.schema.createIndex('jobsByEnd').on('jobs').column('expiresAt').execute()
-  // The row that claims lock before they read, so that two never find room for the same organization at once.
+  // The row that claims lock before they read, so that no two concurrent claims exceed the limit of one organization.
   await db.schema.createTable('jobTurn').addColumn('claims', 'bigint', column => column.notNull()).execute()
   await db.insertInto('jobTurn').values({ claims: 0 }).execute()
   await db.schema.createTable('importIdentities')
