@@ -2,17 +2,17 @@ import { request } from 'undici'
 import type { ControlService } from '../../control-plane/store/desk.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 
-/** What commands do at a desk, here or at a control plane elsewhere. */
+/** The methods of the control service that commands use, here or at a control plane elsewhere. */
 export type AdminClient = Pick<ControlService, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
   'listKeys' | 'createKey' | 'rollKey' | 'revokeKey' | 'changeKey' |
   'listTokens' | 'createToken' | 'revokeToken' | 'listGateways' | 'listMembers' | 'resetPassword' | 'bill'>
 
-/** Where a control plane elsewhere is, and who asks. */
+/** The URL of a control plane elsewhere, and the token for it. */
 export interface AdminApiOptions { readonly url: string, readonly token: string }
 
 const timeoutMs = 30_000
 
-/** The desk of a token at the management API of a control plane elsewhere. */
+/** The client of a token for the management API of a control plane elsewhere. */
 export function adminClient (options: AdminApiOptions): AdminClient {
   const get = <T>(path: string) => send<T>(options, 'GET', path)
   const post = <T>(path: string, body?: object) => send<T>(options, 'POST', path, body)

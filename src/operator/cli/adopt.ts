@@ -25,7 +25,7 @@ Exit codes: 0 all adopted, 1 some records could not be adopted, 2 invalid comman
   clinigate adopt live --tenant <tenantId> --type Patient,Observation --dry-run
   clinigate adopt live --tenant <tenantId> --search 'Patient?organization=Organization/7'`
 
-/** Adds the command that gives existing records to a tenant. */
+/** Adds the command that assigns existing records to a tenant. */
 export function addAdopt (program: Command, context: CliContext): void {
   const command = program.command('adopt').description('assign records without an owner to a tenant')
     .argument('<datastore>', 'name in the configuration, such as test or live')

@@ -13,7 +13,7 @@ pass them as --known to a later check: it fails if the log no longer contains th
   clinigate audit-log verify /var/log/clinigate/access.log
   clinigate audit-log verify /var/log/clinigate/access.log --known 41893:9f2c…`
 
-/** Adds the command that looks whether an access audit log is whole. */
+/** Adds the command that verifies that an access audit log is complete. */
 export function addAuditLog (program: Command, { out }: CliContext): void {
   const command = program.command('audit-log').description('check the access audit log')
   command
@@ -29,7 +29,7 @@ export function addAuditLog (program: Command, { out }: CliContext): void {
     })
 }
 
-/** What is no line at all would be told as one that is missing from the log. */
+/** Rejects text that is not a line, which would otherwise be reported as missing from the log. */
 function lineOf (text: string): string {
   if (!/^\d{1,15}:[0-9a-f]{64}$/.test(text)) {
     throw new InvalidArgumentError(

@@ -28,7 +28,7 @@ Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
   clinigate audit live
   clinigate audit live --json | jq -r 'select(.finding == "no-tag") | .type + "/" + .id'`
 
-/** Adds the command that looks for records which the gateway shows nobody, and for references across tenants. */
+/** Adds the command that finds records that the gateway shows to no tenant, and references across tenants. */
 export function addAudit (program: Command, context: CliContext): void {
   const command = program
     .command('audit')

@@ -9,7 +9,7 @@ import { openControlStore, type ControlStore } from '../../control-plane/store/s
 import { openedFile } from '../../bootstrap/startup-errors.js'
 import { adminClient, type AdminClient, type AdminApiOptions } from './admin-client.js'
 
-/** Where a command runs: what the process knows of its environment. */
+/** The environment in which a command runs. */
 export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The name of the person, for the audit trail. */
@@ -24,25 +24,26 @@ export interface CliContext {
 /** The three standard streams of a process. */
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
-/** A command did its work and found faults, which it has told; the process ends with 1. */
+/** A command did its work and reported the faults that it found; the process ends with 1. */
 export class ExitWithFindings extends Error {}
 
 /**
- * The person ended a command and was told how to go on; the process ends with 130, as one that the signal had killed.
+ * The person ended a command and was shown how to continue; the process ends with 130, like one that the signal had
+ * killed.
  */
 export class Interrupted extends Error {}
 
-/** What a command works with. */
+/** The access of commands to the control plane. */
 export interface Control {
-  /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
+  /** Does the work with a client and prints the result as JSON: one object on one line, a list for people to read. */
   readonly print: (work: (client: AdminClient) => Promise<object>) => Promise<void>
-  /** Does the work at a desk and leaves what is to be printed to it. */
+  /** Does the work with a client, which prints by itself. */
   readonly work: <T>(work: (client: AdminClient) => Promise<T>) => Promise<T>
 }
 
 /**
- * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of
- * the token in CONTROL_TOKEN at the management API there.
+ * The control plane: an operator's control service on the store that the configuration names or, with a URL, the client
+ * of the token in CONTROL_TOKEN for the management API there.
  */
 export function controlIn (context: CliContext, urlOption: () => string | undefined): Control {
   const { environment, user, out } = context

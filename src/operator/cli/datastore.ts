@@ -16,7 +16,7 @@ import { supportedTypes } from '../../tenant-guard/served-types.js'
 import { withRetry } from '../../tenant-guard/retry.js'
 import { ExitWithFindings, Interrupted, type CliContext } from './context.js'
 
-/** What a command that walks over a datastore works with. */
+/** The dependencies of a command that scans a datastore. */
 export interface OpenedDatastore {
   readonly config: Config
   readonly backend: Backend
@@ -28,8 +28,8 @@ export interface OpenedDatastore {
 export type DatastoreOption = { readonly name: string } | { readonly url: string }
 
 /**
- * Opens a datastore for the work and closes it after it. Whatever keeps the work from being done ends the command with
- * 2, because 1 tells what the work found.
+ * Opens a datastore for the work and closes it afterwards. Any error that prevents the work ends the command with 2,
+ * because 1 reports the findings of the work.
  */
 export async function openForDatastore (
   command: Command,
@@ -80,7 +80,7 @@ function knownName (command: Command, config: Config, name: string): string {
   return name
 }
 
-/** What keeps a command from its work, for an operator. Names no record. */
+/** The error of a command as text for an operator. Names no record. */
 function explain (error: unknown): string {
   if (error instanceof ControlError && error.reason === 'missing') {
     return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`

@@ -1,7 +1,7 @@
 import type { Examination, Finding, State } from '../server-check/examine.js'
 import { leftoverText } from '../server-check/examine.js'
 
-/** A finding as one stands before the server's name is known. */
+/** An examination with the name of its datastore. */
 interface Examined extends Examination {
   readonly datastore: string
 }
@@ -22,7 +22,7 @@ function countsOf (findings: readonly Finding[]): Partial<Record<State, number>>
   return Object.fromEntries(states.map(state => [state, findings.filter(finding => finding.state === state).length]))
 }
 
-/** The report for people: what is wrong with what to do, after what works. */
+/** The report for people: first the passed checks, then the others with their remedies. */
 export function * doctorText ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
   const { software, fhirVersion } = capabilities ?? {}
   yield `${[`Datastore ${datastore}`, software, fhirVersion && `FHIR ${fhirVersion}`].filter(part => part !== undefined).join(', ')}\n\n`

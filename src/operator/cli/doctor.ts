@@ -26,7 +26,7 @@ Exit codes: 0 nothing blocks, 1 something blocks or a record could not be delete
   clinigate doctor live
   clinigate doctor live --json | jq '.findings[] | select(.state != "works")'`
 
-/** Adds the command that tries out whether a datastore does what the gateway relies on. */
+/** Adds the command that tests whether a datastore does what the gateway relies on. */
 export function addDoctor (program: Command, context: CliContext): void {
   const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
     .argument('[datastore]', 'name in the configuration, such as test or live')
@@ -55,7 +55,7 @@ export function addDoctor (program: Command, context: CliContext): void {
   })
 }
 
-/** The same server for somebody who has nothing to show it. */
+/** A client of the same server without credentials. */
 function withoutCredential ({ datastores }: Config, { name, baseUrl }: Backend): HttpBackend {
   const caFile = Object.hasOwn(datastores, name) ? datastores[name]!.caFile : undefined
   return new HttpBackend({ name, baseUrl, ...caFile !== undefined && { ca: readFileSync(caFile, 'utf8') } })

@@ -4,7 +4,7 @@ import { requireOpenFiles } from '../../bootstrap/open-files.js'
 import { requireSupportedNode } from '../../bootstrap/supported-node.js'
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // Whoever reads the output may have seen enough of it.
+  // The reader of the output may have closed it.
   if (code === 'EPIPE') return
   process.stderr.write(
     `clinigate: the output cannot be written (${code}). Changes that the command made stay; revoke a key or token whose secret was not written\n`

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { ControlError } from '../../control-plane/store/control-error.js'
 import type { Control } from './context.js'
 
-/** Adds the commands on operators, for whoever has lost the way into the dashboard. */
+/** Adds the commands on operators, for people who can no longer sign in to the dashboard. */
 export function addOperators (program: Command, { print }: Control): void {
   const operators = program.command('operators').description('manage operators, who can do everything in the dashboard')
   operators.command('list').description('print the operators')

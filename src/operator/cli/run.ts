@@ -18,8 +18,8 @@ import { addUsage } from './usage.js'
 import { addValidate } from './validate/command.js'
 
 /**
- * Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to
- * `out`, most of them as JSON, all else to `err`.
+ * Runs one command and returns its exit code: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to
+ * `out`, most of them as JSON, all other texts to `err`.
  */
 export async function run (args: readonly string[], context: CliContext): Promise<number> {
   const program = new Command('clinigate')
@@ -49,7 +49,7 @@ export async function run (args: readonly string[], context: CliContext): Promis
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has said by itself what it did not understand.
+    // Commander has already reported the error itself.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof ExitWithFindings) return 1
     if (error instanceof Interrupted) return 130

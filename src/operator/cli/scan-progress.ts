@@ -2,7 +2,7 @@ import { SingleBar } from 'cli-progress'
 import type { WalkProgress } from '../ownership-scan/audit.js'
 import type { Streams } from './context.js'
 
-/** What a person sees of a walk over a datastore; nothing where standard error is no terminal. */
+/** The progress display of a scan of a datastore; shows nothing where standard error is not a terminal. */
 interface ShownProgress {
   readonly show: (progress: WalkProgress) => void
   readonly end: () => void
@@ -26,7 +26,7 @@ export function walkProgress ({ stderr }: Pick<Streams, 'stderr'>): ShownProgres
     show: ({ seen, total, type }) => {
       if (!isShown) bar.start(total, 0, { type })
       isShown = true
-      // What was counted before the walk is passed when records are met twice or come again.
+      // The count from before the scan is exceeded when records are seen twice or added meanwhile.
       bar.setTotal(Math.max(total, seen))
       bar.update(seen, { type })
     },

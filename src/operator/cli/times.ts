@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import { isDay, isDateTime } from '../../time/iso-time.js'
 import { isMonth } from '../../limits/month.js'
 
-/** A moment in ISO 8601; a day alone begins in UTC. */
+/** A time in ISO 8601; a date without a time is its start in UTC. */
 export function parseTime (text: string): Date {
   if (!isDay(text) && !isDateTime(text)) throw new InvalidArgumentError('Use the form 2030-01-31T00:00:00Z for a time.')
   return new Date(text)

@@ -50,7 +50,7 @@ export function addTokens (program: Command, { print }: Control): void {
     .action(() => print(adminClient => adminClient.listGateways()))
 }
 
-/** Says which option is missing or too many, which the control plane does not know by its name here. */
+/** Reports a missing or superfluous option by the option's name, which the control plane does not know. */
 function requireTenantThatFits ({ role, tenant }: Pick<TokenOptions, 'role' | 'tenant'>, command: Command): void {
   const belongs = belongsToOrganization(role)
   if (belongs === (tenant !== undefined)) return

@@ -11,7 +11,7 @@ import { parseMonth } from './times.js'
 interface BillOptions { readonly tenant: string, readonly month: string, readonly csv?: true }
 interface RecomputeOptions { readonly month: string, readonly ledger?: readonly string[] }
 
-/** Adds the commands on what was used and what it costs. */
+/** Adds the commands on usage and its costs. */
 export function addUsage (program: Command, control: Control, context: CliContext): void {
   const usage = program.command('usage').description('show what organizations used and what it costs')
   usage.command('bill').description('print the bill of a month, by hour')
@@ -63,7 +63,7 @@ interface Sum { readonly counted: number, readonly overage: number }
 
 interface Comparison {
   readonly tenantId: string
-  /** What the ledgers hold, what of it was not sent yet, and what the control plane has. */
+  /** The sums of the ledgers, of their unsent part, and of the control plane. */
   readonly ledger: Sum
   readonly unsent: Sum
   readonly controlPlane: Sum
@@ -83,7 +83,7 @@ function compare (
 
 type Sums = ReadonlyMap<string, Sum>
 
-/** What is on the bill, by organization. */
+/** The billed sums by organization. */
 function sums (lines: readonly UsageLine[], month: string): Sums {
   const found = new Map<string, Sum>()
   for (const { tenantId, mode, hour, isCounted, isOverage, count } of lines) {

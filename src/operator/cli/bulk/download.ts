@@ -12,19 +12,19 @@ interface Download {
   /** After `/v1`. */
   readonly path: string
   readonly to: string
-  /** Lines that the gateway says it has. */
+  /** The number of lines that the gateway reports. */
   readonly count: number
   /** Whether a file that is there already may be replaced. */
   readonly isForced: boolean
   readonly onBytes: (bytes: number, total: number) => void
 }
 
-/** What names the bytes of a file, RFC 9110, section 8.8.3, and how many there are. */
+/** The entity tag of a file, RFC 9110, section 8.8.3, and its size. */
 interface Version { readonly etag: string, readonly bytes: number }
 
 /**
- * Fetches a file whole. It comes compressed; when the connection breaks, the rest is requested by its range, and a
- * later run goes on with what an earlier one had. The file has its name only when all of it is there. @returns bytes
+ * Fetches a complete file. The transfer is compressed; after an interruption, the rest is requested by range, and a
+ * later run resumes an earlier one. The file has its final name only when it is complete. @returns bytes
  */
 export async function download (gateway: Gateway, request: Download): Promise<number> {
   const { path, to, count, isForced } = request
@@ -35,7 +35,7 @@ export async function download (gateway: Gateway, request: Download): Promise<nu
       `A different file exists where the export would write: ${to}. Choose another directory, or use --force.`
     )
   }
-  // Its name says of which version it is a part, so that a part of another one is never gone on with.
+  // Its name contains the version's hash, so that a part of another version is never resumed.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
   await fill(gateway, { ...request, part, version })
   if (await linesIn(part) !== count) {
@@ -70,7 +70,7 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   const handle = await open(part, await sizeOf(part) === undefined ? 'wx+' : 'r+', 0o600)
   try {
     let { size: index } = await handle.stat()
-    // Each time that some of it comes, the patience is new.
+    // The timeout restarts whenever data arrives.
     while (index < bytes) {
       index = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, index }))
     }
@@ -83,7 +83,9 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   throw new CliError('A file was longer than the gateway reported, so it was discarded.')
 }
 
-/** Writes what one response has. @returns the place where the next one begins; rejects only when no data arrived */
+/**
+ * Writes the body of one response. @returns the offset at which the next one begins; rejects only when no data arrived
+ */
 async function more (
   gateway: Gateway,
   {
@@ -107,7 +109,7 @@ async function more (
   const start = response.statusCode === 206 ? index : 0
   let end = start
   try {
-    // Written piece by piece and waited for, so that after a break it is known what is on the disk.
+    // Each chunk is awaited, so that after an interruption the number of bytes on the disk is known.
     for await (const chunk of plain(response.body, response.headers['content-encoding'])) {
       if (end + chunk.length > bytes) throw new CliError('A file was longer than the gateway reported.')
       await handle.write(chunk, 0, chunk.length, end)
@@ -123,7 +125,7 @@ async function more (
 
 const isOfDisk = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === 'write'
 
-/** The bytes of a response as they were before they were compressed. */
+/** The decompressed bytes of a response. */
 export function plain (body: Readable, encoding: string | string[] | undefined): AsyncIterable<Buffer> {
   // Errors of either end the reading of it.
   return encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body

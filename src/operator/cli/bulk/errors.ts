@@ -1,16 +1,10 @@
 import { CommanderError, type Command } from 'commander'
 import { ExitWithFindings, Interrupted } from '../context.js'
 
-/**
- * What keeps a bulk command from its work, in words that say what to do. No key, no record and no value of one is in
- * it.
- */
+/** An error of a bulk command, whose message says what to do. It contains no key, no record and no value of one. */
 export class CliError extends Error {}
 
-/**
- * Does the work of a command; whatever keeps it from being done ends the command with 2, because 1 tells of records
- * that failed.
- */
+/** Does the work of a command; any error that prevents it ends the command with 2, because 1 reports failed records. */
 export async function withRetry (command: Command, work: () => Promise<void>): Promise<void> {
   try {
     await work()

@@ -12,20 +12,20 @@ import { progressBar, withProgress } from './progress.js'
 import type { Session } from './session.js'
 import { CliError } from './errors.js'
 
-/** What is to be exported, and where to. */
+/** The selection of an export, and its directory. */
 export interface ExportOptions {
   readonly to: string
   readonly types?: readonly string[]
   readonly since?: Date
   readonly format?: ExportFormat
-  /** The job to go on with, in place of a new one. */
+  /** The job to continue, in place of a new one. */
   readonly job?: string
   readonly force?: true
   readonly cancelOnInterrupt?: true
   readonly url?: string
 }
 
-/** What the directory says of itself: of which job its files are. */
+/** The note in the directory about the job that its files belong to. */
 interface Note { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly Fetched[] }
 
 interface Fetched {
@@ -37,7 +37,7 @@ interface Fetched {
 
 const noteFile = 'export.json'
 
-/** Exports records into a directory, a file for each type; with a job, goes on with what an earlier run began. */
+/** Exports records into a directory, a file for each type; with a job, continues an earlier run. */
 export async function runExport (session: Session, options: ExportOptions): Promise<void> {
   const { to, job: begun, force } = options
   if (begun !== undefined) await requireKind(session, begun, 'export')
@@ -52,7 +52,7 @@ export async function runExport (session: Session, options: ExportOptions): Prom
   })
 }
 
-/** Nothing that is there is overwritten unless that is wanted; what the same job wrote is gone on with. */
+/** Existing files are overwritten only on request; those of the same job are continued. */
 async function requireFree (directory: string, jobId: string | undefined): Promise<void> {
   const names = await readdir(directory)
   if (!names.some(name => name === noteFile || name.endsWith('.ndjson'))) return
@@ -119,7 +119,7 @@ async function fetched (
   { gateway, streams }: Session,
   { file: { resourceType, count, url }, jobId, options }: ExportTarget
 ): Promise<Fetched> {
-  // The name alone: the URL may be one that only others reach, and the key is for the place that it was given for.
+  // Only the name: the URL may be reachable for others only, and the key is sent only to the configured URL.
   const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
   if (name === undefined) throw new CliError('The gateway used a file name that this version does not understand.')
   const meter = progressBar(streams.stderr)

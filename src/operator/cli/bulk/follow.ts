@@ -5,10 +5,10 @@ import { progressBar, progressText } from './progress.js'
 import type { Session } from './session.js'
 import { CliError } from './errors.js'
 
-/** A job that a command has begun or goes on with. */
+/** A job that a command has started or continues. */
 interface Followed {
   readonly jobId: string
-  /** The command that goes on with the job. */
+  /** The command that continues the job. */
   readonly again: string
   readonly cancelOnInterrupt: boolean
 }
@@ -37,10 +37,7 @@ export async function waitForJob ({ gateway, streams }: Session, jobId: string):
   }
 }
 
-/**
- * Does what is to be done with a job. Whatever ends the command before the job is done with, the person is told how to
- * go on.
- */
+/** Does the work on a job. If the command ends before the job is done, the person is shown how to continue it. */
 export async function following (
   session: Session,
   { jobId, again, cancelOnInterrupt }: Followed,
@@ -70,7 +67,7 @@ async function cancelled ({ afterwards, err }: Session, jobId: string): Promise<
   }
 }
 
-/** A word as a shell takes it. */
+/** A word, quoted for a shell if necessary. */
 export function shellQuote (word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll('\'', '\'\\\'\'')}'`
 }

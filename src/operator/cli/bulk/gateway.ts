@@ -3,14 +3,14 @@ import { request, type Dispatcher } from 'undici'
 import { retryAfterOf } from './retry-after.js'
 import { CliError } from './errors.js'
 
-/** Where a gateway is, and the key that asks. */
+/** The URL of a gateway, and the key for it. */
 interface GatewayAddress { readonly url: string, readonly key: string }
 
-/** What a command asks a gateway with. */
+/** The options of a command's requests to a gateway. */
 interface GatewayOptions {
   /** Ends every request and pause. */
   readonly signal?: AbortSignal | undefined
-  /** Tells a person of an error that may pass. */
+  /** Reports an error that may be temporary. */
   readonly notice?: (text: string) => void
 }
 
@@ -21,7 +21,7 @@ interface RequestOptions {
   readonly timeoutMs?: number
 }
 
-/** One attempt of a request whose answer is for the caller to read. */
+/** One attempt of a request whose response the caller reads. */
 type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & {
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -50,7 +50,7 @@ export class ApiError extends CliError {
 
 /** For how long it is tried to reach a gateway that was never seen. */
 const shortTimeoutMs = 10_000
-/** For how long a gateway that is away is waited for while a job is under way. */
+/** How long to wait for an unavailable gateway while a job is in progress. */
 export const requestTimeoutMs = 10 * 60_000
 
 const responseTimeoutMs = 60_000
@@ -83,7 +83,7 @@ export function pathOf (url: string, key: string | undefined): GatewayAddress {
   return { url: url.replace(/\/+$/, ''), key }
 }
 
-/** The gateway at a place. Redirects are never followed: the key is for this place alone. */
+/** The gateway at a URL. Redirects are never followed: the key is for this URL only. */
 export function gatewayAt ({ url, key }: GatewayAddress, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
   const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', signal: own, ...rest } = {}) => {
     const signals = [signal, own].filter(each => each !== undefined)
@@ -132,7 +132,7 @@ export function retryDelayMs (
   error: unknown,
   { tries, isSafe }: { readonly tries: number; readonly isSafe: boolean }
 ): number | undefined {
-  // The whole range from nothing on, so that clients which failed together do not come again together.
+  // The full range from 0, so that clients which failed at the same time do not retry at the same time.
   const jitter = Math.random() * Math.min(10_000, 500 * 2 ** tries)
   if (!(error instanceof ApiError)) return isSafe || standing.has(codeOf(error)) ? jitter : undefined
   const { status, retryAfterSeconds = 1 } = error

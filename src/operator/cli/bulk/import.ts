@@ -15,14 +15,14 @@ export interface ImportOptions {
   readonly dryRun?: true
   /** The file for the results. */
   readonly results?: string
-  /** The job to go on with, in place of a new one. */
+  /** The job to continue, in place of a new one. */
   readonly job?: string
   readonly force?: true
   readonly cancelOnInterrupt?: true
   readonly url?: string
 }
 
-/** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
+/** Imports the lines of a file or, for `-`, of standard input; with a job, continues an earlier run. */
 export async function runImport (session: Session, file: string | undefined, options: ImportOptions): Promise<void> {
   const { job: begun, force } = options
   if ((begun === undefined) === (file === undefined)) {
@@ -50,7 +50,7 @@ async function start (
   { type, dryRun }: ImportOptions
 ): Promise<string> {
   const source = await sourceOf(file, streams.stdin)
-  // A key that can't be used is told of before a long upload.
+  // An unusable key is reported before a long upload.
   await gateway.send('/bulk/jobs?count=1')
   const meter = progressBar(streams.stderr)
   const standing = withProgress('sent', source.size)

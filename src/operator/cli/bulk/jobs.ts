@@ -3,7 +3,7 @@ import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
 import type { Session } from './session.js'
 
-/** A job as the gateway tells of it. */
+/** A job in the gateway's responses. */
 export interface BulkJob {
   readonly id: string
   readonly type: JobKind
@@ -44,7 +44,7 @@ export async function showJob ({ gateway, out, isJson }: Session, id: string): P
   out(isJson ? `${JSON.stringify(job)}\n` : described(job))
 }
 
-/** Cancels a job; one that has ended otherwise is told as a fault. */
+/** Cancels a job; a job that has ended otherwise is reported as an error. */
 export async function cancelJob ({ gateway, out, err, isJson }: Session, id: string): Promise<void> {
   const job = await gateway.send<BulkJob>(`/bulk/jobs/${id}`, { method: 'DELETE' })
   out(isJson ? `${JSON.stringify(job)}\n` : lineOf(job))

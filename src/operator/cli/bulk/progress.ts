@@ -11,7 +11,7 @@ interface Standing {
   readonly text: string
 }
 
-/** What a person sees of something long. */
+/** The progress display of a long operation. */
 interface Meter {
   readonly show: (standing: Standing) => void
   readonly end: () => void
@@ -64,7 +64,7 @@ function bar (stream: Writable): Meter {
   }
 }
 
-/** How far a job is, by what the gateway tells of it. */
+/** The progress of a job as text, by the gateway's report. */
 export function progressText ({
   status,
   totalRecords: total,

@@ -2,7 +2,7 @@ import { open, rename } from 'node:fs/promises'
 import { withRetry, plain } from './download.js'
 import { refusalOf, type Gateway } from './gateway.js'
 
-/** What became of one line of an import. */
+/** The result of one line of an import. */
 export interface LineResult {
   readonly line: number
   readonly status: string
@@ -11,7 +11,7 @@ export interface LineResult {
   readonly field?: string
 }
 
-/** What became of all of them. */
+/** The totals of all results. */
 export interface Outcome {
   readonly lines: number
   readonly counts: Readonly<Record<string, number>>
@@ -21,7 +21,7 @@ export interface Outcome {
 
 const maxFailures = 10
 
-/** Fetches the results of an import into a file, which has its name only when it is whole. */
+/** Fetches the results of an import into a file, which has its final name only when it is complete. */
 export async function fetchResults (gateway: Gateway, jobId: string, to: string): Promise<Outcome> {
   const part = `${to}.part`
   const outcome = await withRetry(gateway, () => fetchOnce(gateway, jobId, part))
@@ -49,7 +49,7 @@ async function fetchOnce (gateway: Gateway, jobId: string, part: string): Promis
   return tally.outcome()
 }
 
-/** Counts results as their bytes come. */
+/** Counts results as their bytes arrive. */
 class Tally {
   readonly #decoder = new TextDecoder()
   readonly #counts: Record<string, number> = {}

@@ -1,10 +1,10 @@
 import type { Streams } from '../context.js'
 import type { Gateway } from './gateway.js'
 
-/** What one bulk command works with. */
+/** The dependencies of one bulk command. */
 export interface Session {
   readonly gateway: Gateway
-  /** The same gateway for what is to be done when the command was interrupted. */
+  /** The same gateway, for requests after the command was interrupted. */
   readonly afterwards: Gateway
   /** Aborted when the person wants the command to end. */
   readonly signal: AbortSignal

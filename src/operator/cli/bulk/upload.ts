@@ -35,7 +35,7 @@ export async function sourceOf (file: string, stdin: Readable): Promise<Source> 
   if (facts.isDirectory()) throw new CliError('The file cannot be read: it is a directory.')
   const isZipped = /\.gz$/i.test(file)
   if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
-  // What is appended meanwhile is not of this import.
+  // Data that is appended meanwhile is not part of this import.
   return {
     open: () =>
       createReadStream(file, { highWaterMark: segmentBytes, ...(facts.size > 0 && { end: facts.size - 1 }) }),
@@ -62,7 +62,7 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
     try {
       return await once(gateway, source, { ...uploading, sent })
     } catch (error) {
-      // A response that refuses says that no job was made.
+      // After a response that refuses, no job exists.
       const isSafe = error instanceof ApiError || !sent.isComplete
       if (!isSafe) {
         throw new CliError(
@@ -94,7 +94,7 @@ async function once (
   const counter = new Counter(onBytes)
   const input = source.open()
   const faults: Error[] = []
-  // What breaks the request ends the input too, and is no fault of it.
+  // An error of the request ends the input too, and is not an input error.
   input.once('error', error => {
     if (!counter.destroyed) faults.push(error)
   })
@@ -106,7 +106,7 @@ async function once (
   }, stallMs)
   try {
     const headers = { 'content-type': 'application/x-ndjson', ...(source.isZipped && { 'content-encoding': 'gzip' }) }
-    // Whoever fills a pipe may take any time; a connection that takes nothing is found by the watch.
+    // The writer of a pipe may be slow without limit; a connection that accepts no data is detected by the watch.
     const response = await gateway.attempt(`/bulk/import${query}`, {
       method: 'POST',
       headers,
@@ -126,7 +126,7 @@ async function once (
   }
 }
 
-/** Counts what goes through it. */
+/** Counts the bytes that pass through it. */
 class Counter extends Transform {
   #bytes = 0
   #seen = -1
@@ -139,7 +139,7 @@ class Counter extends Transform {
     done(null, chunk)
   }
 
-  /** Whether anything came since this was last asked, or nothing is there to be sent. */
+  /** Whether any data passed since the last call, or there is none to send. */
   hasMoved (): boolean {
     const isMoving = this.#bytes !== this.#seen || (this.readableLength === 0 && !this.readableEnded)
     this.#seen = this.#bytes

@@ -7,10 +7,10 @@ import type { Mapping } from '../../../mappings/core/mapping.js'
 import { validateCreate, buildResource } from '../../../record-input/new-record.js'
 import type { Value } from './input.js'
 
-/** Something to correct, and the line on which it stands. */
+/** An issue and its line. */
 interface LocatedIssue extends Issue { readonly line: number }
 
-/** Why POST would refuse a value, as its response would say it. Nothing of the value is in it. */
+/** Why POST would refuse a value, in the words of its response. It contains no part of the value. */
 export interface LineError {
   /** Where the value begins. */
   readonly line: number
@@ -20,7 +20,10 @@ export interface LineError {
   readonly issues: readonly LocatedIssue[]
 }
 
-/** What POST would refuse a value for before it asks a datastore; undefined when it would go on to that. */
+/**
+ * The error with which POST would refuse a value before it sends a request to a datastore; undefined if it would send
+ * one.
+ */
 export function faultOf (mapping: Mapping, value: Value, createContext: CreateContext): LineError | undefined {
   try {
     buildResource(mapping, validateCreate(mapping, parsed(value), createContext))
@@ -52,13 +55,13 @@ function toLocatedIssue ({ code, title, message, issues }: Failure, { line, byte
 
 interface Tree { readonly root?: Node | undefined, readonly error?: number | undefined }
 
-/** A document with the places of its parts, and the place where it stops being JSON. */
+/** A document with the positions of its parts, and the position where it stops being JSON. */
 function treeOf (text: string): Tree {
   const errors: ParseError[] = []
   try {
     return { root: parseTree(text, errors, { disallowComments: true }), error: errors[0]?.offset }
   } catch (error) {
-    // Of a document that is nested too deep for this parser nobody needs to know more than that.
+    // For a document that is nested too deep for this parser, positions are not reported.
     if (error instanceof RangeError) return {}
     throw error
   }
@@ -72,7 +75,7 @@ function unreadableLine (document: Buffer, error: number | undefined): number {
   return garbled < 0 ? lineAt(document.toString(), error) : garbled + 1
 }
 
-/** The part of a document that an expression such as `name[0].given` names, or what there is of the way to it. */
+/** The part of a document that an expression such as `name[0].given` names, or its closest existing ancestor. */
 function nodeOf (root: Node | undefined, expression: string): Node | undefined {
   const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, path]) =>
     path === undefined ? name : Number(path)

@@ -49,7 +49,7 @@ export function addValidate (program: Command, { streams, now }: CliContext): vo
   })
 }
 
-/** The largest body of a POST, as the gateway has it unless it is told otherwise. */
+/** The gateway's default limit for the body of a POST. */
 const { default: max } = configSchema.properties.limits.properties.bodyBytes as unknown as { readonly default: number }
 
 function mappingOf (path: string): Mapping {
@@ -75,7 +75,7 @@ async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, comman
   }
 }
 
-/** @returns undefined for what has no size of its own, such as a named pipe */
+/** @returns undefined for an input without a size, such as a named pipe */
 async function sizeOf (handle: FileHandle): Promise<number | undefined> {
   const stat = await handle.stat()
   if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })

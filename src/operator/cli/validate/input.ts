@@ -2,13 +2,13 @@
 
 type Chunks = AsyncIterable<Uint8Array>
 
-/** One value of an input as it stands there. */
+/** One value of an input, unparsed. */
 export interface Value {
   /** Where it begins; the first line is 1. */
   readonly line: number
-  /** Undefined for a value that is longer than any body may be, of which nothing is kept. */
+  /** Undefined for a value that is longer than any body may be, which is not buffered. */
   readonly bytes: Uint8Array | undefined
-  /** Whether it is the whole input, over as many lines as it likes. */
+  /** Whether it is the complete input, over any number of lines. */
   readonly isDocument: boolean
 }
 
@@ -21,9 +21,9 @@ interface Reading {
 }
 
 /**
- * One JSON document, or NDJSON: a value a line, lines of white space aside. It is a document when its first line that
- * is not empty is no JSON by itself, and either ends where only a document goes on (`{`, `[`, `,` or `:`) or the whole
- * is JSON.
+ * One JSON document, or NDJSON: a value per line, ignoring lines of white space. It is a document when its first
+ * non-empty line is not JSON by itself, and either ends where only a document continues (`{`, `[`, `,` or `:`) or the
+ * complete input is JSON.
  */
 export async function * valuesOf (chunks: Chunks, { max, isNdjson }: Reading): AsyncGenerator<Value> {
   const reader = chunks[Symbol.asyncIterator]()
@@ -36,10 +36,10 @@ export async function * valuesOf (chunks: Chunks, { max, isNdjson }: Reading): A
   }
 }
 
-/** The beginning of an input: as much as shows what the input is. */
+/** The beginning of an input: enough to detect its format. */
 interface Head {
   readonly bytes: Buffer
-  /** What was read beyond. */
+  /** The bytes that were read beyond it. */
   readonly more: Uint8Array
   /** The first line that is not empty, when it has an end. */
   readonly first: Buffer | undefined
@@ -122,7 +122,7 @@ async function * linesOf (chunks: Chunks, max: number): AsyncGenerator<Value> {
   if (value !== undefined) yield value
 }
 
-/** A line as far as it was read; of one that is too long the length alone is kept. */
+/** A line as far as it was read; of a line that is too long, only the length is stored. */
 interface Line { readonly number: number, readonly parts: readonly Uint8Array[], readonly length: number }
 
 /** Where lines end with CRLF, a line has one byte more than its value. */

@@ -3,10 +3,10 @@ import { clearLine, cursorTo } from 'node:readline'
 import type { Writable } from 'node:stream'
 import type { Totals } from './report.js'
 
-/** What a person sees of a long run. */
+/** The progress display of a long run. */
 export interface Progress {
   readonly show: (bytes: number, tally: Totals) => void
-  /** Makes room for a line of the report, where both stand on one terminal. */
+  /** Clears the bar for a line of the report, where both are on one terminal. */
   readonly stepAside: () => void
   readonly end: () => void
 }
@@ -17,8 +17,8 @@ const worthShowing = 8 * 1024 * 1024
 const silent: Progress = { show: () => {}, stepAside: () => {}, end: () => {} }
 
 /**
- * A bar that grows with what was read of a file; nothing at all for a small one, and where the stream is no terminal.
- * @param size in bytes; undefined where nobody knows it, as of a pipe
+ * A bar for the read part of a file; shows nothing for a small one, and where the stream is not a terminal.
+ * @param size in bytes; undefined if it is unknown, as of a pipe
  */
 export function progressOn (terminal: Writable & { readonly isTTY?: boolean }, size: number | undefined): Progress {
   if (terminal.isTTY !== true || size === undefined || size < worthShowing) return silent

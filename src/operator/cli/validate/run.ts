@@ -7,10 +7,10 @@ import { valuesOf } from './input.js'
 import { progressOn, type Progress } from './progress.js'
 import { asJson, formatError, summary, type Totals } from './report.js'
 
-/** What is checked. `size` is in bytes, where it is known beforehand. */
+/** The input to check. `size` is in bytes, if it is known in advance. */
 export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly size?: number | undefined }
 
-/** How it is checked, and how that is told. */
+/** The options of the check and of its report. */
 interface Validation {
   readonly mapping: Mapping
   readonly createContext: CreateContext
@@ -34,7 +34,7 @@ export async function validate ({ chunks, size }: Input, validation: Validation)
       end: false
     })
   } catch (error) {
-    // Whoever reads the report has seen enough of it.
+    // The reader of the report has closed it.
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return true
     throw error
   } finally {
@@ -44,7 +44,7 @@ export async function validate ({ chunks, size }: Input, validation: Validation)
   return count.faulty > 0 || count.values === 0
 }
 
-/** What has been read and found so far. */
+/** The totals so far. */
 type Count = { bytes: number } & { -readonly [K in keyof Totals]: Totals[K] }
 
 async function * counted (chunks: Input['chunks'], count: Count, progress: Progress): AsyncGenerator<Uint8Array> {
