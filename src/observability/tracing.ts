@@ -5,7 +5,7 @@ import type { Environment } from '../config/environment.js'
 
 /** Traces of this process. */
 export interface Traces {
-  /** Begins a trace with each request, or goes on with the one that the request belongs to. */
+  /** Begins a trace with each request, or continues the one that the request belongs to. */
   readonly plugin: FastifyPluginCallback
   readonly begin: BeginExchange
 }
@@ -27,8 +27,8 @@ export function isTracingEnabled (
 }
 
 /**
- * Traces to the collector that the variables of OpenTelemetry name, which also say how many are kept; undefined where
- * they name none.
+ * Traces to the collector that the variables of OpenTelemetry name, which also set the sampling; undefined if they name
+ * none.
  */
 export async function openTraces (
   { environment, version }: { readonly environment: Environment, readonly version: string },
@@ -102,11 +102,11 @@ async function load () {
   }
 }
 
-/** What may leave with a span; the library would add the URL. */
+/** The attributes that may be exported with a span; the library would add the URL. */
 const shownAttributes = ['http.request.method', 'http.route', 'http.response.status_code', 'error.type',
   'clinigate.datastore']
 
-/** The same exporter, to which nothing of a request's URL, headers or body comes, nor a text of an error. */
+/** The same exporter, without any part of a request's URL, headers or body, or the text of an error. */
 function withoutContent (exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) => exporter.export(spans.map(shown), done),

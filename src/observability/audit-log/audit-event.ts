@@ -5,7 +5,7 @@ import { interactionCodes } from '../../tenant-guard/interaction-codes.js'
 import { isId, resourceTypes } from '../../tenant-guard/resource-types.js'
 import type { AuditEntry } from './entry.js'
 
-/** What AuditEvents say beyond the line that they are made of. */
+/** The content of AuditEvents beyond their line. */
 interface AuditEventParts {
   /** The system of the tenants' tags, below which are those of the identifiers: `…:record`, `…:key`, `…:request`. */
   readonly tenantSystem: string
@@ -13,13 +13,13 @@ interface AuditEventParts {
   readonly url: string
 }
 
-/** A line, the key whose access it tells of, and the line's hash. */
+/** A line, the key whose access it records, and the line's hash. */
 interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
 
 /**
  * A line of the access audit log as http://hl7.org/fhir/R4/auditevent.html. Records are named by identifiers and not by
- * literal references, which would keep a record from being deleted for ever after the first look at it, and could not
- * name one that is gone.
+ * literal references, which would prevent the deletion of a record forever after its first access, and could not name
+ * one that is deleted.
  */
 export function auditEventOf (
   { entry, owner: { keyName }, hash }: Written,
@@ -74,7 +74,8 @@ const entityTypes = 'http://terminology.hl7.org/CodeSystem/audit-entity-type'
 
 /** The record, or the type with how many were shown, and each that was shown where the line names them. */
 function recordsOf ({ type = '', id, records, shown = [] }: AuditEntry, tenantSystem: string): object[] {
-  // The types of an export are joined by commas. What is no type or no id of R4 is a client's own text, and not said.
+  // The types of an export are joined by commas. Any text that is not a type or id of R4 is a client's own, and
+  // omitted.
   const types = type.split(',').filter(name => resourceTypes.has(name))
   const named = id !== undefined && isId(id) ? types.map(name => `${name}/${id}`) : []
   const requested =
@@ -87,7 +88,7 @@ function recordsOf ({ type = '', id, records, shown = [] }: AuditEntry, tenantSy
   return [...counted, ...shown.filter(name => !named.includes(name)).map(name => recordOf(name, tenantSystem))]
 }
 
-/** Its name is what `entity-name` finds: few servers search in the identifier of a reference. */
+/** Its name is searchable as `entity-name`: few servers search in the identifier of a reference. */
 function recordOf (name: string, tenantSystem: string): object {
   const [type] = name.split('/') as [string]
   return { what: { type, identifier: { system: `${tenantSystem}:record`, value: name } }, type: typeOf(type), name }

@@ -3,24 +3,24 @@ import type { AccessEvent } from '../../tenant-guard/access-events.js'
 import type { AuditBacklogEntry } from './entry.js'
 import { EventQueue, type EventQueueParts } from './event-queue.js'
 
-/** What the AuditEvents of all datastores need. */
+/** The dependencies of the AuditEvents of all datastores. */
 export interface AuditEventsParts
   extends
   Pick<EventQueueParts, 'store' | 'log'>,
   Partial<Pick<EventQueueParts, 'maxWaiting' | 'pauseMs' | 'closingMs'>> {
   /** The name of an organization's datastore; undefined where it has none. */
   readonly datastoreOf: (owner: JobOwner) => string | undefined
-  /** Writes a line that says how many were given up. */
+  /** Writes a line with the number of discarded AuditEvents. */
   readonly reportUnsent: (unsent: AuditBacklogEntry) => Promise<void>
   readonly now: () => Date
 }
 
-/** What became of AuditEvents since the start, and how many wait. */
+/** The AuditEvents stored and discarded since the start, and the number waiting. */
 interface AuditEventCounts { readonly stored: number, readonly unsent: number, readonly waiting: number }
 
 /**
- * AuditEvents on their way to the datastores of those whose accesses they tell of, each datastore for itself. The
- * access audit log is complete without them, so nothing waits for them; how many were given up is a line of the log.
+ * AuditEvents for the datastores of the tenants whose accesses they record, with a queue per datastore. The access
+ * audit log is complete without them, so nothing waits for them; the number of discarded ones is a line of the log.
  */
 export class AuditEvents {
   readonly #parts: Required<AuditEventsParts>
@@ -37,14 +37,14 @@ export class AuditEvents {
     return { ...this.#totals, waiting: [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting, 0) }
   }
 
-  /** The datastores that rejected the latest AuditEvents for good, by name. */
+  /** The datastores that permanently rejected the latest AuditEvents, by name. */
   get refusing (): readonly string[] {
     return [...this.#queues].filter(([, { isRefused }]) => isRefused).map(([datastore]) => datastore)
   }
 
   /**
-   * Sends one soon. What comes when the gateway has stopped, because the disk did not take its line before, is told as
-   * given up.
+   * Queues one. An event that arrives after the gateway has stopped, because the disk did not accept its line before,
+   * is counted as discarded.
    */
   add (owner: JobOwner, event: AccessEvent): void {
     const datastore = this.#parts.datastoreOf(owner)
@@ -53,7 +53,7 @@ export class AuditEvents {
     this.#reportUnsent()
   }
 
-  /** Sends what waits, and writes down how many could not be sent. */
+  /** Sends the waiting events, and records how many could not be sent. */
   async close (): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#queues.values()].map(queue => queue.close()))
@@ -88,7 +88,7 @@ export class AuditEvents {
     const unreported = [...this.#unreported.values()]
     this.#unreported = new Map()
     const time = this.#parts.now().toISOString()
-    // A line that the disk does not take now waits in the log for it, or is told there as given up.
+    // A line that the disk does not accept now waits in the log, or the log counts it as discarded.
     await Promise.all(
       unreported.map(({ owner: { tenantId, mode }, records }) =>
         this.#parts.reportUnsent({ time, tenantId, mode, action: 'unsent', records }).catch(() => {})

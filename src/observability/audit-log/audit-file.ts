@@ -11,7 +11,7 @@ export interface AuditFileOptions { readonly file: string, readonly fileBytes: n
 export class AuditFile {
   readonly #options: AuditFileOptions
   #handle: FileHandle
-  /** The number of what is open, whatever its name leads to later. */
+  /** The inode of the open file, whichever file its name refers to later. */
   #inode: number
   #link: ChainEntry
   #bytes: number
@@ -28,9 +28,8 @@ export class AuditFile {
   }
 
   /**
-   * Opens the file or makes it. What a crash left of a line that was being written is cut off: nobody was told that it
-   * is there.
-   * @throws {Error} when the last line is not one that was written
+   * Opens or creates the file. A line that a crash left incomplete is cut off: it was never confirmed as written.
+   * @throws {Error} if the last line is not one that was written
    */
   static async open (options: AuditFileOptions): Promise<AuditFile> {
     const opened = await openedFile(options.file)
@@ -112,7 +111,7 @@ async function openedFile (file: string): Promise<Opened> {
 
 interface Found { readonly link: ChainEntry, readonly bytes: number, readonly day: string | undefined }
 
-/** Where the log stands, by the last whole line of its newest file that has one. */
+/** The position of the log, by the last complete line of its newest file that has one. */
 async function foundIn (file: string): Promise<Found> {
   const own = await lastLineOf(file)
   if (own.text !== undefined) return { link: linkOf(own.text), bytes: own.bytes, day: dayOf(own.text) }

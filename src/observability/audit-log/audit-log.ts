@@ -3,7 +3,7 @@ import { AuditFile, type AuditFileOptions } from './audit-file.js'
 import type { ChainEntry } from './chain.js'
 import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
 
-/** What a log is opened with. */
+/** The options of a log. */
 interface AuditLogOptions extends AuditFileOptions {
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
   /** Lines that wait in memory for the disk, at most. */
@@ -22,9 +22,9 @@ interface Waiting {
 const maxAtOnce = 1_000
 
 /**
- * The access audit log of one process. Lines are written in the order in which they came, many with one look at the
- * disk. What the disk does not take stays in memory within bounds and is tried again; what is beyond them is given up,
- * and a line says how much.
+ * The access audit log of one process. Lines are written in the order in which they arrive, many with one sync of the
+ * disk. Lines that the disk does not accept stay in memory within bounds and are tried again; those beyond the bounds
+ * are discarded, and a line says how many.
  */
 export class AuditLog {
   readonly #options: Required<AuditLogOptions>
@@ -47,19 +47,19 @@ export class AuditLog {
     return new AuditLog(options, await AuditFile.open(options))
   }
 
-  /** Whether the disk did not take the last lines. */
+  /** Whether the disk did not accept the last lines. */
   get isFailing (): boolean {
     return this.#isFailing
   }
 
-  /** Lines on the disk since the start, lines given up, and whether the disk failed. */
+  /** Lines on the disk since the start, lines discarded, and whether the disk failed. */
   get counts (): { readonly lines: number, readonly lost: number, readonly isFailing: boolean } {
     return { lines: this.#lines, lost: this.#lost, isFailing: this.#isFailing }
   }
 
   /**
-   * Resolves when the line is on the disk. Where it throws, the line may still come there later.
-   * @param onWritten told when the line is on the disk, then or later
+   * Resolves when the line is on the disk. If it rejects, the line may still be written later.
+   * @param onWritten called when the line is on the disk, then or later
    */
   add (entry: AuditEntry | AuditBacklogEntry, onWritten: (link: ChainEntry) => void = () => {}): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -78,7 +78,7 @@ export class AuditLog {
     })
   }
 
-  /** Writes what waits, as far as the disk takes it. */
+  /** Writes the waiting lines, as far as the disk accepts them. */
   async close (): Promise<void> {
     clearTimeout(this.#retry)
     await this.#writing
@@ -99,14 +99,14 @@ export class AuditLog {
   }
 
   async #writeAll (): Promise<void> {
-    // What comes in this turn of the event loop goes with it.
+    // Lines of this turn of the event loop are written together.
     await undefined
     try {
       while (this.#waiting.length > 0) await this.#writeNext()
     } catch (error) {
       this.#fail(error)
     } finally {
-      // At once, so that no line comes between the last look and the end.
+      // Synchronously, so that no line arrives between the last check and the end.
       this.#writing = undefined
     }
   }

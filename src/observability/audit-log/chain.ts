@@ -1,13 +1,13 @@
 import { hash as digest } from 'node:crypto'
 import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
 
-/** Where a chain of lines stands: the number of its last line and what that line's hash is. */
+/** The position of a chain of lines: the number of its last line and that line's hash. */
 export interface ChainEntry { readonly n: number, readonly hash: string }
 
 /** Before the first line. */
 export const genesis: ChainEntry = { n: 0, hash: '0'.repeat(64) }
 
-/** The next line, which carries the hash of the one before it and its own, and where the chain stands then. */
+/** The next line, which contains the previous line's hash and its own, and the chain's position after it. */
 export function nextLine (
   { n, hash }: ChainEntry,
   entry: AuditEntry | AuditGap | AuditBacklogEntry
@@ -19,9 +19,7 @@ export function nextLine (
 
 const form = /^(\{"n":(\d{1,15}),"previous":"([0-9a-f]{64})",.*),"hash":"([0-9a-f]{64})"\}$/
 
-/**
- * A line as it was read: its own link, and the one that it says was before. Undefined when it is not as it was written.
- */
+/** The link of a line, and the one that the line names as previous. Undefined if the line was altered. */
 export function readLine (text: string): { readonly link: ChainEntry, readonly before: ChainEntry } | undefined {
   const [, content, number, previous, hash] = form.exec(text) ?? []
   if (content === undefined || hashOf(content) !== hash) return undefined

@@ -3,8 +3,8 @@ import type { InteractionKind } from '../../tenant-guard/fhir-interaction.js'
 import type { InteractionCode } from '../../tenant-guard/interaction-codes.js'
 
 /**
- * What the access audit log says of one access: who did what to which record, when, and with what outcome. Nothing of a
- * record's content.
+ * The entry of the access audit log for one access: who did what to which record, when, and with what outcome. It has
+ * none of a record's content.
  */
 export interface AuditEntry {
   /** When the request came in, ISO 8601 in UTC. */
@@ -17,7 +17,7 @@ export interface AuditEntry {
   /** The pattern of the route; absent where there is none. */
   readonly route?: string
   readonly action: InteractionCode['action']
-  /** The request; absent for what never got as far. */
+  /** The request's interaction; absent for a request that was refused earlier. */
   readonly interaction?: InteractionKind
   /** The resource type, where the access has one. */
   readonly type?: string
@@ -28,16 +28,16 @@ export interface AuditEntry {
   readonly shown?: readonly string[]
   /** Success, the client's fault, or ours: http://hl7.org/fhir/R4/valueset-audit-event-outcome.html */
   readonly outcome: '0' | '4' | '8'
-  /** The code of what went wrong. */
+  /** The code of the error. */
   readonly code?: string
 }
 
-/** Lines that were given up before this one, because the disk failed for too long. */
+/** Lines that were discarded before this one, because the disk failed for too long. */
 export interface AuditGap { readonly time: string, readonly action: 'gap', readonly records: number }
 
 /**
- * Accesses before this line of which the organization's datastore did not take the AuditEvent. The log itself lacks
- * none of them.
+ * Accesses before this line whose AuditEvent the organization's datastore did not accept. The log itself lacks none of
+ * them.
  */
 export interface AuditBacklogEntry extends Pick<AuditEntry, 'time' | 'tenantId' | 'mode'> {
   readonly action: 'unsent'

@@ -7,36 +7,36 @@ import type { JobOwner } from '../../jobs/model/job.js'
 import { BackgroundTask } from '../../time/background-task.js'
 import type { AccessEvent, AccessEventOutcome } from '../../tenant-guard/access-events.js'
 
-/** What AuditEvents on their way to one datastore need; times are in milliseconds. */
+/** The dependencies of the queue for one datastore; times are in milliseconds. */
 export interface EventQueueParts {
   /** The name of the datastore. */
   readonly datastore: string
-  /** Stores some of one tenant. @returns what became of each @throws for an error, after which they are sent again */
+  /** Stores some of one tenant. @returns the outcome of each @throws for an error, after which they are sent again */
   readonly store: (owner: JobOwner, events: readonly AccessEvent[]) => Promise<readonly AccessEventOutcome[]>
-  /** Told of how many were stored, or given up. */
+  /** Receives how many were stored, or discarded. */
   readonly onEnded: (outcome: 'stored' | 'unsent', owner: JobOwner, events: number) => void
-  /** Told when all that could be sent was. */
+  /** Called when all that could be sent were sent. */
   readonly onTurn: () => void
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
   /** AuditEvents that wait in memory, at most. */
   readonly maxWaiting: number
-  /** From one look at what waits to the next. */
+  /** The interval between two sends of the queue. */
   readonly pauseMs: number
-  /** How long the last of them may take when the gateway stops. */
+  /** Timeout of the last send when the gateway stops. */
   readonly closingMs: number
 }
 
 interface Waiting { readonly owner: JobOwner, readonly event: AccessEvent }
 
-/** AuditEvents that one transaction takes. */
+/** AuditEvents per transaction. */
 const maxTogether = 100
-/** Transactions at a time: the datastore is there for those who wait for a response. */
+/** Concurrent transactions: few, since the datastore serves the requests of clients first. */
 const maxAtOnce = 4
 const maxPauseMs = 60_000
 
 /**
- * AuditEvents on their way to one datastore. Whoever adds one never waits: what the datastore does not take waits
- * within bounds, and what is beyond them is given up.
+ * The queue of AuditEvents for one datastore. Callers that add one never wait: events that the datastore does not
+ * accept wait within bounds, and those beyond them are discarded.
  */
 export class EventQueue {
   readonly #parts: EventQueueParts
@@ -46,13 +46,13 @@ export class EventQueue {
   #failures = 0
   #isRefused = false
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor (parts: EventQueueParts) {
     this.#parts = parts
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
-  /** Whether the datastore rejected the latest of them for good. */
+  /** Whether the datastore permanently rejected the latest of them. */
   get isRefused (): boolean {
     return this.#isRefused
   }
@@ -67,7 +67,7 @@ export class EventQueue {
     if (this.#waiting.size === maxTogether && this.#failures === 0) this.#loop.wake()
   }
 
-  /** Sends what waits, once and not for long; what is left is given up. */
+  /** Sends the waiting events, once and with a short timeout; the rest is discarded. */
   async close (): Promise<void> {
     const inTime = new AbortController()
     const last = this.#loop.stop().then(() => this.#turn())
@@ -112,13 +112,13 @@ export class EventQueue {
     }
   }
 
-  /** The error may be theirs alone, so others come first the next time. */
+  /** Moves events to the end: the error may be caused by them, so others are sent first the next time. */
   #putBack (part: readonly Waiting[]): void {
     for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
   }
 
   #end (outcome: 'stored' | 'refused', some: readonly Waiting[]): void {
-    // None is there any more that was given up meanwhile.
+    // Events that were discarded meanwhile are no longer waiting.
     const ended = some.filter(one => this.#waiting.delete(one))
     if (ended.length === 0) return
     this.#isRefused = outcome === 'refused'
@@ -141,7 +141,7 @@ export class EventQueue {
   }
 }
 
-/** Those of one organization and mode together, as many as a transaction takes, in the order in which they came. */
+/** The batches, each of one organization and mode, of at most a transaction's size, in order of arrival. */
 function partsOf (waiting: Iterable<Waiting>): Waiting[][] {
   const owned = new Map<string, Waiting[][]>()
   for (const one of waiting) {

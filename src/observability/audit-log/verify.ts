@@ -3,16 +3,16 @@ import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { genesis, readLine, type ChainEntry } from './chain.js'
 
-/** What a look at a log came to. */
+/** The result of verifying a log. */
 export interface VerificationResult {
   readonly lines: number
-  /** The number of the first line that is there; more than 1 where older files are kept elsewhere. */
+  /** The number of the first available line; more than 1 where older files are stored elsewhere. */
   readonly first: number
-  /** The last line: a later look, or a copy kept elsewhere, can be compared with it. */
+  /** The last line, to compare a later verification, or a copy stored elsewhere, with. */
   readonly last: ChainEntry
   /** Whether a line that is known from elsewhere is not there. */
   readonly isKnownMissing: boolean
-  /** The first line that is not what was written, or not in its place. */
+  /** The first line that was altered or is out of sequence. */
   readonly broken?: { readonly file: string, readonly line: number, readonly reason: string }
 }
 
@@ -27,7 +27,7 @@ export function filesOf (file: string): string[] {
 
 /**
  * Reads the files in order and follows the chain of their lines through all of them; `known` is a line, as
- * `number:hash`, that they must hold.
+ * `number:hash`, that they must contain.
  */
 export async function verify (files: readonly string[], known?: string): Promise<VerificationResult> {
   let last: ChainEntry | undefined
@@ -52,7 +52,7 @@ export async function verify (files: readonly string[], known?: string): Promise
   return { lines, first, last: last ?? genesis, isKnownMissing }
 }
 
-/** Older files may have been put elsewhere; within what is there nothing may be missing. */
+/** Older files may have been moved elsewhere; between the available lines none may be missing. */
 function findMisplaced (before: ChainEntry, last: ChainEntry | undefined): string | undefined {
   if (last === undefined) {
     return before.n === 0 && before.hash !== genesis.hash ? 'the line is not the first line of a log' : undefined

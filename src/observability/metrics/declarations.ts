@@ -157,7 +157,7 @@ export type NamesOf<T extends Declaration['type']> = {
   [N in MetricName]: (typeof declarations)[N]['type'] extends T ? N : never
 }[MetricName]
 
-/** What the labels of a metric say. */
+/** The label values of a metric. */
 export type LabelsOf<N extends MetricName> = Readonly<Record<(typeof declarations)[N]['labels'][number], string>>
 
 /** The table of all of them, for the documentation. */

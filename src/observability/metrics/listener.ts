@@ -3,12 +3,10 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { PrometheusMetrics } from './prometheus.js'
 
-/**
- * Where metrics are read: an address that is not the gateway's, since whoever reaches it may read them without a key.
- */
+/** The address of the metrics: not the gateway's, since any client that reaches it may read them without a key. */
 interface MetricsAddress { readonly host: string, readonly port: number }
 
-/** Answers `GET /metrics` there and nothing else. */
+/** Serves `GET /metrics` there and nothing else. */
 export async function startMetricsServer (
   metrics: Pick<PrometheusMetrics, 'text' | 'contentType'>,
   { host, port }: MetricsAddress
@@ -24,7 +22,7 @@ export async function startMetricsServer (
       )
     }
   )
-  // Nobody scrapes with more; a crowd of strangers is not served.
+  // No scraper needs more; floods of connections are not served.
   server.maxConnections = 20
   server.listen(port, host)
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {

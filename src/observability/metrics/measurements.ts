@@ -2,14 +2,16 @@ import type { Exchange } from '../../backends/measured-backend.js'
 import type { JobKind } from '../../jobs/model/job.js'
 import type { Mode } from '../../config/mode.js'
 
-/** What the parts of a gateway tell of their work, in their own words. They know nothing of how it is kept. */
+/**
+ * The measurements that the parts of a gateway report, in their own terms. They are independent of the metrics library.
+ */
 
-/** A request that was answered, or whose client left before. */
+/** A request that got a response, or whose client left before. */
 export interface CompletedRequest {
   readonly method: string
   /** The pattern of its route; absent where it led nowhere. */
   readonly route?: string
-  /** What it asked of raw FHIR, in words of R4. */
+  /** Its raw FHIR interaction, in R4's terms. */
   readonly interaction?: string
   /** Absent where the client left. */
   readonly status?: number
@@ -26,10 +28,10 @@ export type Refusal = 'key' | 'scope' | 'attempts' | 'minute' | 'in_flight' | 'm
 /** Work on a bulk job that came to its end here. */
 interface EndedWork { readonly kind: JobKind, readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
 
-/** Records of a bulk job that were done since it was last told. */
+/** Records of a bulk job that were processed since the last report. */
 interface DoneRecords { readonly kind: JobKind, readonly processed: number, readonly failed: number }
 
-/** Who is told when something happened. */
+/** The receiver of measurements. */
 export interface Measurements {
   readonly recordRequest: (request: CompletedRequest) => void
   readonly exchanged: (exchange: Exchange) => void
@@ -60,8 +62,8 @@ export interface GaugeSources {
   readonly auditEvents?: () => { readonly stored: number; readonly unsent: number; readonly waiting: number }
 }
 
-/** Where measurements are kept and read. */
+/** The store of measurements, which also reads gauges. */
 export interface Metrics extends Measurements {
-  /** From now on these are asked when they are read. */
+  /** From now on, these gauges are read with each scrape. */
   readonly watch: (readings: GaugeSources) => void
 }

@@ -3,7 +3,7 @@ import { declarations, type Declaration, type LabelsOf, type NamesOf } from './d
 import type { Metrics, GaugeSources } from './measurements.js'
 import { Traffic, trafficMetrics, type TrafficMetric } from './traffic.js'
 
-/** What runs. */
+/** The running program. */
 interface Build { readonly version: string, readonly role: string }
 
 /** Metrics that Prometheus can read. */
@@ -13,7 +13,7 @@ export interface PrometheusMetrics extends Metrics {
   readonly contentType: string
 }
 
-/** Keeps measurements for Prometheus, with those of the process next to them. */
+/** Stores measurements for Prometheus, with those of the process. */
 export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -52,7 +52,7 @@ async function textOf (traffic: Traffic): Promise<string> {
   return await AggregatorRegistry.aggregate([metrics]).metrics()
 }
 
-/** Asks the parts. */
+/** Reads the gauges of the parts. */
 async function read (
   meters: Meters,
   { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: GaugeSources
@@ -109,12 +109,12 @@ class Meters {
     )
   }
 
-  /** More of what is counted. */
+  /** Increases a counter. */
   add<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(name: N, labels: LabelsOf<N>, by = 1): void {
     ;(this.#made.get(name) as Counter).inc(labels, by)
   }
 
-  /** What is counted elsewhere, as it stands; undefined shows nothing. */
+  /** Sets a counter to a total that is counted elsewhere; undefined shows nothing. */
   total<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(
     name: N,
     labels: LabelsOf<N>,

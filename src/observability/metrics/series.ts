@@ -5,7 +5,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** What the labels of a series say. */
+/** The label values of a series. */
 type Labels = Readonly<Record<string, string>>
 
 /** One series of a counter. */
@@ -64,7 +64,7 @@ export class HistogramSeries {
   }
 }
 
-/** The series of one metric, each by a key that says what its labels do. */
+/** The series of one metric, each by a key of its label values. */
 export class MetricFamily<L extends Labels, S extends Pick<Count, 'samples'>> {
   readonly #begin: (labels: L) => S
   readonly #series = new Map<string, S>()

@@ -1,3 +1,3 @@
-/** What is loaded only where something is measured. */
+/** The modules that are loaded only if metrics are configured. */
 export { startMetricsServer as serveMetrics } from './listener.js'
 export { prometheusMetrics } from './prometheus.js'

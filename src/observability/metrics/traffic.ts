@@ -17,8 +17,8 @@ export const trafficMetrics = [
 export type TrafficMetric = (typeof trafficMetrics)[number]
 
 /**
- * What every request adds to, in plain numbers: the library would check and sort the labels with each addition, and
- * need only know of them when a client reads.
+ * The counters of every request, in plain numbers: the library would check and sort the labels with each addition, and
+ * needs them only when a client reads.
  */
 export class Traffic {
   readonly #requests = counts<'clinigate_http_requests_total'>()
@@ -56,7 +56,7 @@ export class Traffic {
     this.#exchangeDurations.of(`${datastore} ${way}`, () => ({ datastore, way })).add(ms)
   }
 
-  /** How each metric stands. */
+  /** The current samples of each metric. */
   samples (): Readonly<Record<TrafficMetric, readonly Sample[]>> {
     return {
       clinigate_http_requests_total: this.#requests.samples(),

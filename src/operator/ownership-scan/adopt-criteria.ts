@@ -5,10 +5,10 @@ import { isTenantType } from '../../tenant-guard/resource-types.js'
 /** Which records an operator means: those of a type that meet all criteria. */
 export interface AdoptionCriteria { readonly type: string, readonly criteria: readonly SearchParameter[] }
 
-/** A search that is not carried out; the message says what to write instead and repeats nothing of it. */
+/** A search that is refused; the message says what to write instead and repeats no part of the search. */
 export class CriteriaRefused extends Error {}
 
-/** Beyond these, HAPI passes over a name that begins with `_`, and what is passed over would adopt too much. */
+/** HAPI ignores any other name that begins with `_`, and an ignored condition would adopt too much. */
 const knownControls = new Set(['_id', '_profile', '_security', '_source', '_tag'])
 
 /**

@@ -18,8 +18,8 @@ export interface Adoption {
 }
 
 /**
- * What became of a record: `gone` also where it meets the criteria no more, `own`, `foreign` and `unclear` where a tag
- * of the tenant system is on it by now. A failure says why, without a word of the record.
+ * The outcome for a record: `gone` also if it no longer meets the criteria, `own`, `foreign` and `unclear` if it has a
+ * tag of the tenant system by now. A failure has a reason, without any text of the record.
  */
 type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
 
@@ -27,8 +27,8 @@ const maxTries = 5
 const tryAgainMs = 50
 
 /**
- * Puts the tenant's tag on a record that has none, and changes nothing else: the copy that was read goes back with the
- * tag, on condition that it is still the newest version. When it is not, what is there now is looked at again.
+ * Adds the tenant's tag to a record that has none, and changes nothing else: the copy that was read is written back
+ * with the tag, on condition that it is still the newest version. If it is not, the current version is examined again.
  */
 export async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<AdoptionOutcome> {
   const { again, pause = pauseFor } = adoption
@@ -51,7 +51,10 @@ export async function adoptRecord (adoption: Adoption, first: StoredResource): P
   return 'gone'
 }
 
-/** What an adoption leaves alone: a record with any tag of the tenant system. */
+/**
+ * The state of a record that an adoption leaves unchanged, since it has a tag of the tenant system; undefined if it has
+ * none.
+ */
 export function ownedState (record: StoredResource, tenant: Tenant): 'own' | 'foreign' | 'unclear' | undefined {
   const owner = ownerOf(record, tenant.system)
   if (owner.kind === 'none') return undefined
@@ -65,7 +68,7 @@ async function tag (
 ): Promise<AdoptionOutcome | 'again' | 'uncertain'> {
   const { meta, resourceType, id } = record
   const tags = meta.tag ?? []
-  // Without a version, what somebody else writes in the same moment would be lost.
+  // Without a version, a concurrent write of another client would be lost.
   if (!isId(meta.versionId)) return 'failed: the datastore gives its records no version'
   if (isSubsetted(record)) return 'failed: the datastore showed a part of it only'
   const body = printJson({ ...record, meta: { ...meta, tag: [...tags, { system: tenant.system, code: tenant.id }] } })

@@ -12,17 +12,18 @@ import { isExportFile } from './walk-owner.js'
 import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
 import { requireOrder, scanAll } from './walk.js'
 
-/** What is to become whose. */
+/** The options of an adoption: which records are assigned to which tenant. */
 export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
   readonly backend: Backend
   readonly tenant: Tenant
   readonly criteria: readonly AdoptionCriteria[]
-  /** Finds out what would be done and writes nothing. */
+  /** Determines the outcomes without writing. */
   readonly isDryRun: boolean
   /** Writes at a time, as long as the datastore does not accept fewer. */
   readonly parallel: number
   /**
-   * An empty one; it holds what became of each record, and the references of adopted ones to what is not the tenant's.
+   * An empty index, for the outcome of each record, and the references of adopted ones to records that are not the
+   * tenant's.
    */
   readonly ledger: ScanIndex
   readonly onProgress?: (progress: WalkProgress) => void
@@ -32,13 +33,12 @@ export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
 
 type Limit = ReturnType<typeof pLimit>
 
-/** What the parts of one run share. */
+/** The shared state of one run. */
 interface Run extends AdoptParts { readonly send: Send, readonly limit: Limit }
 
 /**
- * Puts a tenant's tag on the records that are wanted and have no tag of the tenant system; others are left alone. It
- * can be ended at any moment and begun again: a record either has the tag or not, and one that has it is not written
- * again.
+ * Adds a tenant's tag to the selected records without a tag of the tenant system; others stay unchanged. It can be
+ * ended at any time and run again: a record either has the tag or not, and one that has it is not written again.
  */
 export async function adopt (parts: AdoptParts): Promise<void> {
   const { backend, parallel, criteria: wanted, pause, onProgress = () => {} } = parts
@@ -104,7 +104,7 @@ async function adoptOne (run: Run, record: StoredResource, criteria: AdoptionCri
       outcome === 'adopted' ? suspectsIn(record, run.backend) : []
     )
   }
-  // What was adopted a moment ago is met again, because it was changed.
+  // A record that was just adopted appears again, because it was changed.
   if (ledger.stateOf(type, id) === 'adopted') return
   ledger.note({ type, id, state: state ?? 'export-file', ...state === 'own' && { tenantId: tenant.id } })
 }

@@ -15,7 +15,7 @@ interface Doubts {
 
 const suspectsAtOnce = 200
 
-/** Asks once more about each reference in doubt, and notes as a fault what is one now. */
+/** Checks each unverified reference once more, and records a fault if it is still wrong. */
 export async function verifyFindings (doubts: Doubts): Promise<void> {
   const { send, ledger } = doubts
   for (const suspects of ledger.suspects(suspectsAtOnce)) {
@@ -30,7 +30,7 @@ export async function verifyFindings (doubts: Doubts): Promise<void> {
   }
 }
 
-/** The same for a tenant's references alone, whose records need not be read again or are not tagged yet. */
+/** The same for the references of one tenant only, whose records need not be read again or are not tagged yet. */
 export async function recheckTargets (doubts: Doubts, tenantId: string): Promise<void> {
   for (const suspects of doubts.ledger.suspects(suspectsAtOnce)) {
     const targets = await targetsOf(suspects, doubts)

@@ -9,10 +9,10 @@ import { isExportFile, ownerOf } from './walk-owner.js'
 import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
 import { requireOrder, scanAll } from './walk.js'
 
-/** What is wrong with the tags of a record. Such a record is never shown by the gateway, to anybody. */
+/** Faults of a record's tags. The gateway never shows such a record to any tenant. */
 export const tagFindings = ['no-tag', 'several-tags', 'unclear-tag'] as const
 
-/** What is wrong with a reference of a record that belongs to one tenant. */
+/** Faults of a reference in a record that belongs to one tenant. */
 export const referenceFindings = [
   'foreign-reference',
   'untagged-reference',
@@ -20,34 +20,34 @@ export const referenceFindings = [
   'outside-reference'
 ] as const
 
-/** What an audit looks at, and how. */
+/** The options of an audit. */
 interface AuditParts extends RetryOptions {
   readonly backend: Backend
   /** System of the tenants' tags. */
   readonly tenantSystem: string
   /** Absent: all that tenants can have records of. References to others are looked up one by one. */
   readonly types?: readonly string[] | undefined
-  /** An empty one; it holds what was found when the audit is done. */
+  /** An empty index, which contains the findings when the audit is done. */
   readonly ledger: ScanIndex
   readonly onProgress?: (progress: WalkProgress) => void
   /** Records a page. */
   readonly pageSize?: number
 }
 
-/** How far a walk has come, in records. The total is what the datastore counted before, so it may be passed. */
+/** The progress of a scan, in records. The total is the datastore's earlier count, so it may be exceeded. */
 export interface WalkProgress { readonly seen: number, readonly total: number, readonly type: string }
 
-/** What an audit says besides its ledger. */
+/** The result of an audit besides its ledger. */
 export interface AuditResult {
   readonly records: number
-  /** Records of conformance types and Subscriptions, by type; they belong to nobody and are counted only. */
+  /** Records of conformance types and Subscriptions, by type; they belong to no tenant and are only counted. */
   readonly shared: Readonly<Record<string, number>>
 }
 
 /**
- * Walks over every record of a datastore and notes in the ledger whose it is, and each reference of a tenant's record
- * to what is not the same tenant's. References that are in doubt at the end are looked at once more, as records may
- * have come, changed or gone during the walk. Writes nothing.
+ * Scans every record of a datastore and stores its tenant in the ledger, and each reference of a tenant's record to a
+ * record that is not the same tenant's. References that are unverified at the end are checked once more, since records
+ * may have been added, changed or deleted during the scan. Writes nothing to the datastore.
  */
 export async function audit (parts: AuditParts): Promise<AuditResult> {
   const { backend, ledger, onProgress = () => {} } = parts

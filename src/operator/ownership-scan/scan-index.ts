@@ -1,12 +1,12 @@
 import Database from 'better-sqlite3'
 
-/** A record as it was met on a walk. */
+/** A record as the scan saw it. */
 export interface ScannedRecord {
   readonly type: string
   readonly id: string
-  /** Whose it is; absent where that is nobody's or not to be told. */
+  /** The tenant that owns it; absent if there is none or the tags are ambiguous. */
   readonly tenantId?: string | undefined
-  /** What was found out about it or done with it, in the words of the command. */
+  /** The finding about it or the outcome for it, in the words of the command. */
   readonly state: string
 }
 
@@ -25,7 +25,7 @@ export interface SuspectOf extends UnverifiedReference {
   readonly source: string
 }
 
-/** What is wrong with a reference of a record. */
+/** A fault of a reference in a record. */
 export interface ReferenceFinding extends UnverifiedReference {
   readonly source: string
   readonly finding: string
@@ -37,20 +37,20 @@ export interface ReferenceFinding extends UnverifiedReference {
 interface Count { readonly type: string, readonly state: string, readonly count: number }
 
 /**
- * What a walk over millions of records has to remember: whose each one is, and the references that are in doubt. It
- * lies in a temporary SQLite file without a name, which is gone with the process, however that ends. Ids and tenant ids
- * only.
+ * The state of a scan of millions of records: the tenant of each one, and the unverified references. It is in a
+ * temporary SQLite file without a name, which disappears with the process, however that ends. It contains ids and
+ * tenant ids only.
  */
 export class ScanIndex {
   readonly #db = open()
   readonly #statements = prepare(this.#db)
 
-  /** Runs many notes at once, which is faster. */
+  /** Runs many notes in one transaction, which is faster. */
   together (work: () => void): void {
     this.#db.transaction(work)()
   }
 
-  /** Notes a record, in place of what was noted of it before, and those of its references that are in doubt. */
+  /** Stores a record, in place of its earlier entry, and those of its references that are unverified. */
   note (record: ScannedRecord, references: Iterable<UnverifiedReference> = []): void {
     const { type, id, tenantId = null, state } = record
     const { addRecord, dropSuspects, addSuspect } = this.#statements
@@ -67,7 +67,7 @@ export class ScanIndex {
     return this.#statements.record.get(type, id)?.state
   }
 
-  /** Whose a record (`Type/id`) is, as far as it was met. */
+  /** The tenant of a record (`Type/id`); undefined if it was not scanned or has none. */
   tenantOf (reference: string): string | undefined {
     const [type, id] = reference.split('/') as [string, string]
     return this.#statements.record.get(type, id)?.tenant ?? undefined
@@ -120,8 +120,8 @@ export class ScanIndex {
 }
 
 function open (): Database.Database {
-  // SQLite takes an empty name for a file of its own that nobody else can open; it spills there what its cache can't
-  // hold.
+  // For an empty name, SQLite creates a file of its own that no other process can open; it writes there what exceeds
+  // its cache.
   const db = new Database('')
   db.pragma('journal_mode = OFF')
   db.pragma('synchronous = OFF')

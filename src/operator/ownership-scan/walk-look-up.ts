@@ -22,7 +22,7 @@ export async function countOf (
 /** Ids of one search; the longest make a path of 3 KiB. */
 const idsOfOneSearch = 50
 
-/** What of a record is wanted. */
+/** Which part of a record is requested. */
 type Part = 'whole' | 'meta'
 
 /**

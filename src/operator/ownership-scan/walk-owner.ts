@@ -2,13 +2,13 @@ import type { FhirResource } from '../../mappings/fhir.js'
 import { isTenantSystem } from '../../tenant-guard/tenant.js'
 
 /**
- * Whose a stored record is by its tags: one tenant's, nobody's, or not to be told: several tags of the tenant system,
- * or one that is written in another way than the gateway writes it. Only `one` is ever shown by the gateway.
+ * The owner of a stored record by its tags: one tenant, none, or ambiguous: several tags of the tenant system, or one
+ * in another form than the gateway writes. The gateway only ever shows records of `one`.
  */
 type Owner =
   { readonly kind: 'one'; readonly tenantId: string } | { readonly kind: 'none' | 'several' | 'unclear' }
 
-/** Reads the owner of a record from `meta.tag`; the marks of idempotency have another system and say nothing. */
+/** Reads the owner of a record from `meta.tag`; the tags of idempotency have another system and are ignored. */
 export function ownerOf ({ meta }: FhirResource, system: string): Owner {
   const tags: unknown = meta?.tag ?? []
   if (!Array.isArray(tags)) return { kind: 'unclear' }
@@ -23,8 +23,8 @@ export function ownerOf ({ meta }: FhirResource, system: string): Owner {
 const exportMark = 'https://hapifhir.org/NamingSystem/bulk-export-'
 
 /**
- * Whether this is no record but a file that HAPI keeps of a bulk export, with whatever was exported: many tenants'
- * records perhaps.
+ * Whether this is not a record but a file of a bulk export that HAPI stores, with any exported data: possibly records
+ * of many tenants.
  */
 export function isExportFile ({ resourceType, meta }: FhirResource): boolean {
   const extensions: unknown = meta?.extension

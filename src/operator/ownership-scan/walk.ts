@@ -6,7 +6,7 @@ import { encodeParameters } from '../../tenant-guard/restrict.js'
 import { searchsetOf } from '../../tenant-guard/reads/searchset.js'
 import { jsonOf, unexpectedResponse } from '../../tenant-guard/tenant-context.js'
 
-/** What an operator walks over: the records of one type, whosever they are. */
+/** The scope of an operator's scan: the records of one type, of all tenants. */
 interface OperatorScope extends Omit<ScanPosition, 'searching'> {
   /** Conditions beyond the type. */
   readonly criteria?: readonly SearchParameter[]
@@ -27,8 +27,8 @@ export async function * scanAll ({ criteria = [], ...path }: OperatorScope): Asy
 type Direction = '' | '-'
 
 /**
- * Requires that the first record in either direction has none before it. A page whose records changed in one instant
- * looks sorted on every server, so the pages themselves do not tell.
+ * Requires that no record precedes the first one in either direction. A page whose records changed in the same instant
+ * looks sorted on every server, so the pages alone are no proof.
  * @throws {Failure} BACKEND_ERROR if the datastore ignores the order or the limits of a search: records would be missed
  */
 export async function requireOrder (path: Omit<OperatorScope, 'pageSize'>): Promise<void> {

@@ -5,7 +5,7 @@ import { getResponse, type TestTenant } from './test-tenant.js'
 
 const probe = { method: 'GET', path: 'Patient/clinigate-probe' } as const
 
-/** Whether the gateway comes to the server, and who else does. */
+/** Checks of whether the gateway can access the server, and who else can. */
 export const accessChecks: readonly Check[] = [
   {
     name: 'reachable',

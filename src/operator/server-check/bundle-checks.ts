@@ -3,7 +3,7 @@ import { fails, holds, observed, statusOf, type Check, type CheckObservation } f
 import { entriesIn, type Draft, type TestTenant } from './test-tenant.js'
 import { observation, patient } from './write-checks.js'
 
-/** How the server does several writes at once. */
+/** Checks of several writes in one request. */
 export const bundleChecks: readonly Check[] = [
   {
     name: 'transaction',

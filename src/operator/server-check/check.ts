@@ -1,31 +1,31 @@
 import type { TestTenant } from './test-tenant.js'
 
 /**
- * What became of a check. `degraded`: the gateway works, with less. `unsafe`: the gateway works, and who reaches the
- * server past it can do harm. `blocks`: the gateway cannot keep its promises on this server. `unclear`: it could not be
- * found out.
+ * The result of a check. `degraded`: the gateway works, with fewer features. `unsafe`: the gateway works, and clients
+ * that reach the server without it can do harm. `blocks`: the gateway cannot keep its promises on this server.
+ * `unclear`: the check could not be completed.
  */
 export type State = 'works' | 'degraded' | 'unsafe' | 'blocks' | 'unclear'
 
-/** What was seen of a server; `detail` is for the operator and names nothing that is stored. */
+/** An observation of a server; `detail` is for the operator and names no stored data. */
 export interface CheckObservation {
   readonly holds: boolean
   readonly detail?: string
-  /** In place of the check's own. */
+  /** Replaces the check's own severity. */
   readonly severity?: Exclude<State, 'works'>
 }
 
-/** One thing that the gateway relies on, or that an operator should know of. */
+/** One property of a server that the gateway relies on, or that an operator should know. */
 export interface Check {
   /** For programs: `tag-search`. */
   readonly name: string
-  /** What should hold. */
+  /** The expected property. */
   readonly title: string
-  /** What it comes to when it does not hold. */
+  /** The state if the property does not hold. */
   readonly otherwise: 'degraded' | 'unsafe' | 'blocks'
-  /** What the gateway does then. */
+  /** The gateway's behaviour in that case. */
   readonly gateway: string
-  /** What the operator can do then. */
+  /** The operator's remedy in that case. */
   readonly remedy: string
   /** Whether nothing can be learned without it. */
   readonly isFirst?: boolean
@@ -33,10 +33,10 @@ export interface Check {
   readonly examine: (trial: TestTenant) => Promise<CheckObservation>
 }
 
-/** What a check came to. */
+/** The outcome of a check. */
 export interface Finding extends Pick<Check, 'name' | 'title'>, Pick<CheckObservation, 'detail'> {
   readonly state: State
-  /** What the gateway does, and what to change; absent where it works. */
+  /** The gateway's behaviour and the remedy; absent if the check passes. */
   readonly gateway?: string
   readonly change?: string
 }

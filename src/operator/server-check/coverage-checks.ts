@@ -6,7 +6,7 @@ import { restrict } from '../../tenant-guard/restrict.js'
 import { fails, observed, type Check, type CheckObservation } from './check.js'
 import type { TestTenant } from './test-tenant.js'
 
-/** Which types and search parameters of R4 the server has, by what it states and by trying. */
+/** Checks of which types and search parameters of R4 the server supports, by its statement and by trying. */
 export const coverageChecks: readonly Check[] = [
   {
     name: 'stated-types',

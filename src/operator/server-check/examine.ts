@@ -25,18 +25,18 @@ export const checks: readonly Check[] = [
   ...coverageChecks
 ]
 
-/** What an examination is made with. */
+/** The dependencies of an examination. */
 interface ExaminationParts extends Omit<TrialParts, 'pause'> {
   readonly pause?: TrialParts['pause']
-  /** Nobody waits for the rest; what was stored is deleted all the same. */
+  /** Aborts the remaining checks; the stored records are deleted all the same. */
   readonly signal?: AbortSignal
   readonly onFinding?: (finding: Finding) => void
 }
 
-/** What came of an examination. */
+/** The result of an examination. */
 export interface Examination {
   readonly findings: readonly Finding[]
-  /** What the server says of itself. */
+  /** The server's stated capabilities. */
   readonly capabilities: Capabilities | undefined
   /** How many records were stored for it. */
   readonly stored: number
@@ -45,8 +45,8 @@ export interface Examination {
 }
 
 /**
- * Does to a server what the gateway will do, with records of a tenant that is there for it alone, and deletes them in
- * the end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
+ * Sends a server the requests that the gateway will send, with records of a separate tenant, and deletes them at the
+ * end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
  */
 export async function runChecks ({
   pause = pauseFor,
@@ -68,7 +68,7 @@ export async function runChecks ({
   return { findings, capabilities: response && parseCapabilities(response), stored: trial.stored, left }
 }
 
-/** What a person must know when records of an examination stay. */
+/** The text for a person if records of an examination remain. */
 export const leftoverText = (left: readonly string[]): string =>
   `These test records could not be deleted. Delete them manually, or run the command again to retry: ${left.join(', ')}.`
 
@@ -79,7 +79,7 @@ async function found (check: Check, trial: TestTenant): Promise<Finding> {
   return holds ? { ...what, state: 'works' } : { ...what, state, gateway, change }
 }
 
-/** Without a response a check whose promise is necessary blocks; of another one nothing is known. */
+/** Without a response, a check of a necessary property blocks; any other is unclear. */
 async function seen (check: Check, trial: TestTenant): Promise<CheckObservation> {
   try {
     return await check.examine(trial)

@@ -3,7 +3,7 @@ import { resourceIn, type Draft, type TestTenant } from './test-tenant.js'
 import { observation, patient } from './write-checks.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
 
-/** How the server watches over references, and what it does that should be off. */
+/** Checks of the server's referential integrity, and of features that should be off. */
 export const integrityChecks: readonly Check[] = [
   {
     name: 'references-checked',
@@ -94,7 +94,7 @@ export const integrityChecks: readonly Check[] = [
     otherwise: 'unsafe',
     gateway: 'It deletes only by id.',
     remedy: 'HAPI: allow_multiple_delete false.',
-    // Not tried: on a server that passes over the condition it would delete what is not ours.
+    // Not tried: a server that ignores the condition would delete records that are not the trial's.
     examine: async trial => {
       const deletesMany = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.deletesMany
       return deletesMany === true

@@ -8,7 +8,7 @@ import { fails, observed, statusOf, type Check, type CheckObservation } from './
 import { jsonIn, searchsetIn, type TestTenant } from './test-tenant.js'
 import { observation, patient } from './write-checks.js'
 
-/** What the server does beyond the interactions. */
+/** Checks of the server's operations. */
 export const operationChecks: readonly Check[] = [
   {
     name: 'everything',
@@ -99,7 +99,7 @@ async function exported (trial: TestTenant): Promise<CheckObservation> {
 const looks = 90
 const lookMs = 1_000
 
-/** The response that ends the waiting; undefined when it takes too long. */
+/** The final response of a job; undefined after the timeout. */
 async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
   for (let look = 1; look <= looks; look++) {
     const response = await trial.send({ method: 'GET', path: job })

@@ -5,7 +5,7 @@ import { observed, type Check } from './check.js'
 import { idsOf, searchsetIn, type TestTenant } from './test-tenant.js'
 import { observation } from './write-checks.js'
 
-/** How the server orders, limits and shortens what it finds. */
+/** Checks of how the server orders, limits and shortens search results. */
 export const orderChecks: readonly Check[] = [
   {
     name: 'order',
@@ -65,7 +65,7 @@ export const orderChecks: readonly Check[] = [
 const maxAttempts = 12
 const pauseMs = 200
 
-/** Two records that were stored at different times by the server's clock, which may tell whole seconds only. */
+/** Two records that were stored at different times by the server's clock, which may have whole seconds only. */
 async function storeApart (trial: TestTenant): Promise<[StoredResource, StoredResource]> {
   const first = await trial.store(observation())
   for (let attempt = 1; ; attempt++) {

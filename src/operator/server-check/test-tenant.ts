@@ -9,10 +9,10 @@ import { encodeParameters, restrict, tenantToken, type SearchRequest } from '../
 import type { Tenant } from '../../tenant-guard/tenant.js'
 import { parseLocation } from '../../tenant-guard/writes/stored-resource.js'
 
-/** What a trial needs. */
+/** The dependencies of a trial. */
 export interface TrialParts {
   readonly backend: Backend
-  /** The same server, to which the gateway says nothing of itself. */
+  /** The same server, without the gateway's credentials. */
   readonly anonymous: Backend
   /** System of the tenants' tags. */
   readonly tenantSystem: string
@@ -20,7 +20,7 @@ export interface TrialParts {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/** A new resource: what is to be stored of it. */
+/** A new resource to store. */
 export type Draft = FhirResource & { readonly id?: string }
 
 /** One request of a Bundle. */
@@ -105,7 +105,7 @@ export class TestTenant {
     })
   }
 
-  /** Sends several writes as one, and remembers what is told to have been stored. */
+  /** Sends several writes as one Bundle, and remembers the records that the response reports as stored. */
   async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
     const answer = await this.send({
       method: 'POST',
@@ -122,7 +122,7 @@ export class TestTenant {
     return answer
   }
 
-  /** Stores a record that a check needs. @throws {Error} when the server does not take it */
+  /** Stores a record that a check needs. @throws {Error} if the server does not store it */
   async store (resource: Draft): Promise<StoredResource> {
     const response = await this.post(resource)
     const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type: resource.resourceType })?.id
@@ -132,7 +132,7 @@ export class TestTenant {
     return await this.read(resource.resourceType, id)
   }
 
-  /** @throws {Error} when it is not there */
+  /** @throws {Error} if it does not exist */
   async read (type: string, id: string): Promise<StoredResource> {
     const response = await this.send({ method: 'GET', path: `${type}/${id}` })
     const resource = resourceIn(response)
@@ -146,9 +146,7 @@ export class TestTenant {
     return (await this.send({ method: 'GET', path: `${type}/${id}` })).status === 200
   }
 
-  /**
-   * A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset.
-   */
+  /** A search as the gateway sends it for the trial's tenant; undefined if the response is not a searchset. */
   async search (
     type: string,
     parameters: readonly SearchParameter[] = [],
@@ -168,14 +166,14 @@ export class TestTenant {
   }
 
   /**
-   * Deletes everything that was stored for this trial, and what earlier ones had to leave.
-   * @returns `Type/id` of what could not be deleted
+   * Deletes all records of this trial, and those that earlier trials had to leave.
+   * @returns `Type/id` of records that could not be deleted
    */
   async clean (): Promise<readonly string[]> {
     for (const record of await this.#leftovers()) this.#made.add(record)
     const left = new Set(this.#made)
     for (let pass = 1; pass <= 3 && left.size > 0; pass++) {
-      // What refers to others was stored after them.
+      // Records that refer to others were stored after them.
       for (const record of [...left].reverse()) if (await this.#isDeleted(record)) left.delete(record)
     }
     return [...left]
@@ -190,7 +188,7 @@ export class TestTenant {
     }
   }
 
-  /** Each is looked at: a server that passes over the condition would give anybody's. */
+  /** Each match is checked: a server that ignores the condition would return records of any tenant. */
   async #leftovers (): Promise<string[]> {
     const condition = encodeParameters([
       ['_tag', tenantToken({ system: trialSystem(this.tenant), id: trialCode })],
@@ -227,7 +225,7 @@ function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
   return (meta.tag ?? []).some(({ system, code }) => system === trialSystem(tenant) && code === trialCode)
 }
 
-/** A response of any status; the ones that `send` takes for errors come without their body. */
+/** A response of any status; those that `send` treats as errors have no body. */
 export async function getResponse (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
   try {
     return await backend.send(request)
@@ -238,7 +236,7 @@ export async function getResponse (backend: Backend, request: BackendRequest): P
   }
 }
 
-/** The resource in a response; undefined where it holds none, or an OperationOutcome. */
+/** The resource in a response; undefined if it contains none, or an OperationOutcome. */
 export function resourceIn (response: BackendResponse): StoredResource | undefined {
   const value = jsonIn(response) as StoredResource | undefined
   return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome'
