@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
-import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json/json.js'
+import { JsonSyntaxError, JsonTooLarge, parseStrict, type JsonBudget } from '../json/json.js'
 import { earlierNames } from './accept.js'
 import { Failure } from './failures.js'
 
@@ -44,7 +44,7 @@ export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {
     if (error instanceof JsonTooLarge) {
       throw new Failure('PAYLOAD_TOO_LARGE', { message: `Send less at once: ${error.reason}.` })
     }
-    if (error instanceof JsonRefused) {
+    if (error instanceof JsonSyntaxError) {
       throw new Failure('INVALID_JSON', { message: `Correct the JSON: ${error.reason}.` })
     }
     throw error

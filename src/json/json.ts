@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { endOfText, JsonBudget, JsonSyntaxError, scan, type ExactText } from './scan.js'
 
-export { JsonBudget, JsonSyntaxError as JsonRefused, JsonTooLarge } from './scan.js'
+export { JsonBudget, JsonSyntaxError, JsonTooLarge } from './scan.js'
 
 /** Nesting that a client's body may have; FHIR R4 resources rarely pass 15. */
 export const maxDepth = 64

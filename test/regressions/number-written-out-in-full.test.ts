@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOutOfRange, JsonRefused, parseStrict } from '../../src/json/json.js'
+import { isOutOfRange, JsonSyntaxError, parseStrict } from '../../src/json/json.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
 import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 
@@ -11,7 +11,7 @@ t.test('a number with a huge exponent is refused in a body, large or small', asy
   for (const number of ['1e-1000000000', '-1E-401', '0e-9999999999999999999', '0e1000000000', '1e+401']) {
     t.throws(
       () => parseStrict(Buffer.from(`{"value":${number}}`)),
-      new JsonRefused('a number is too large, too small or too long'),
+      new JsonSyntaxError('a number is too large, too small or too long'),
       number
     )
   }

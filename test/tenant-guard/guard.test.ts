@@ -260,7 +260,7 @@ t.test('no word of the datastore reaches the client, and none of it but status a
   }
   const rest = {
     404: 'BACKEND_ERROR',
-    405: 'BACKEND_ERROR',
+    405: 'NOT_IMPLEMENTED',
     409: 'BACKEND_ERROR',
     410: 'BACKEND_ERROR',
     412: 'BACKEND_ERROR',

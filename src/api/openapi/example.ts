@@ -23,7 +23,7 @@ const optionalFields = 6
 
 /** A body that creates a resource: every required field, and some others that go with them. */
 export function exampleOf (mapping: Mapping): Simple {
-  const min = valuesOf(mapping, required(mapping.fields))
+  const min = withOneOfSeveral(mapping, valuesOf(mapping, required(mapping.fields)))
   const max = Object.keys(min).length + optionalFields
   const body = optional(mapping.fields).reduce<Simple>((body, name) => {
     const more = { ...body, ...valuesOf(mapping, [name]) }
@@ -34,6 +34,13 @@ export function exampleOf (mapping: Mapping): Simple {
       .filter(name => Object.hasOwn(body, name))
       .map(name => [name, body[name]])
   )
+}
+
+/** With the first field that makes it valid, where a rule demands one of several, as of actorId and participantType. */
+function withOneOfSeveral (mapping: Mapping, body: Simple): Simple {
+  const broken = mapping.rules.filter(rule => !rule.holds(fhirOf(mapping, body)))
+  const candidates = broken.flatMap(({ fields }) => fields).map(name => ({ ...body, ...valuesOf(mapping, [name]) }))
+  return candidates.find(more => isValid(mapping, fhirOf(mapping, more))) ?? body
 }
 
 /** A merge that sets one field of the example and removes another. */
