@@ -301,7 +301,8 @@ async function compare (actor: Actor, group: Group, world: World): Promise<void>
 
 function requireSame (shown: any, { group, id, fields, version }: Known): void {
   const names = [group.text, ...Object.keys(group.references)]
-  const pick = (of: any): unknown => names.map(name => of?.[name])
+  // One value may be sent in place of a list; what is shown is a list.
+  const pick = (of: any): unknown => names.map(name => name === group.text ? [of?.[name]].flat() : of?.[name])
   requireEqual([shown?.id, shown?.versionId, pick(shown)], [id, version, pick(fields)], `a record of ${group.path}`)
 }
 
