@@ -287,10 +287,7 @@ async function showReach (
   return await reply.page('State on each gateway', <PropagationPage shown={key} reach={reach} />, facts)
 }
 
-/**
- * Gateways apply a change within a second: a page requested immediately afterwards shows the final state, not the
- * progress.
- */
+/** Gateways apply a change within a second, so that a page requested immediately afterwards shows the final state. */
 async function settledReach (controlService: ControlService, keyId: string): Promise<KeyPropagation> {
   let reach = await controlService.reachOfKey(keyId)
   for (let looks = 0; looks < 20 && isPending(reach); looks++) {
