@@ -286,7 +286,7 @@ async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
     {},
     { 'x-api-key': 'none' },
     { 'x-api-key': `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}` },
-    { authorization: `Bearer ${secret}` }
+    { authorization: `Basic ${secret}` }
   ]) {
     for (const url of ['/v1/fhir/Patient', '/v1/fhir', '/v1/fhir/no/such/path', '/v1/fhir/Patient/1/$everything']) {
       const response = await gateway.inject({ url, headers })
