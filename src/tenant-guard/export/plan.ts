@@ -31,9 +31,13 @@ export async function planExport (
   const served = servedBy(await getCapabilities(context.backend, request => sendRequest(context, request)))
   const asOf = await clockOf(exportContext)
   const types = await servedAmong(context, requested.types, served.tenant)
-  const unnarrowedTypes = await typesNotSearchedByPatient(context, searchesOf(requested, types, { members }), requested)
+  const narrowed = searchesOf(requested, types, { members })
+  const counted = await eachOf(narrowed, search => countOf(context, search, requested.since))
+  const unnarrowedTypes = reportTypesNotSearchedByPatient(context, requested, counted)
   const searches = searchesOf(requested, types, { members, unnarrowedTypes })
-  const counts = await eachOf(searches, search => countOf(context, search, requested.since))
+  const counts = await eachOf(searches, async (search, at) => requireCounted(
+    unnarrowedTypes.includes(search.type) ? await countOf(context, search, requested.since) : counted[at]!
+  ))
   const isExact = requested.level === 'system' && searches.every(search => search.searches.length === 1)
   return {
     asOf,
@@ -47,9 +51,9 @@ export async function planExport (
 
 const countedAtOnce = 4
 
-async function eachOf<T, R> (items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+async function eachOf<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
   const atOnce = pLimit(countedAtOnce)
-  return await Promise.all(items.map(item => atOnce(() => work(item))))
+  return await Promise.all(items.map((item, at) => atOnce(() => work(item, at))))
 }
 
 /**
@@ -69,27 +73,41 @@ async function servedAmong (
 }
 
 /** The types that the datastore can't search by patient. All their records are read, and those of others left out. */
-async function typesNotSearchedByPatient (
+function reportTypesNotSearchedByPatient (
   context: TenantContext,
-  searches: readonly TypeSearch[],
-  { level, since, filters = {} }: ExportSelection
-): Promise<readonly string[]> {
+  { level, filters = {} }: ExportSelection,
+  counted: ReadonlyArray<SearchCount | RefusedSearch>
+): readonly string[] {
   if (level !== 'group') return []
-  const refused = await eachOf(searches, async ({ type, searches: ofType }) => {
-    for (const conditions of ofType) {
-      const response = await counted(context, type, { since, conditions })
-      if (!isRefusedSearch(response)) continue
-      const parameter = conditions.at(-1)?.[0]
-      // The client's own filter may be at fault, which the search without the patients tells.
+  return counted.flatMap(result => {
+    if (!('response' in result)) return []
+    const { type, parameter, response } = result
+    // The client's own filter may be at fault, which the search without the patients tells.
+    if (parameter !== undefined && !Object.hasOwn(filters, type)) {
       const reason = `records of type ${type} can't be searched by ${parameter}, so each is looked at`
-      if (parameter !== undefined && !Object.hasOwn(filters, type)) {
-        context.onError(new Failure('NOT_IMPLEMENTED', { cause: { ...failureCause(response), reason } }))
-      }
-      return [type]
+      context.onError(new Failure('NOT_IMPLEMENTED', { cause: { ...failureCause(response), reason } }))
     }
-    return []
+    return [type]
   })
-  return refused.flat()
+}
+
+/** How many records match at most; undefined where the datastore does not count them. */
+interface SearchCount { readonly count: number | undefined }
+
+/** A search that the datastore rejected, with the last of its conditions. */
+interface RefusedSearch {
+  readonly type: string
+  readonly parameter: string | undefined
+  readonly response: BackendResponse
+}
+
+/** @throws {Failure} BAD_REQUEST for a search that the datastore rejected */
+function requireCounted (result: SearchCount | RefusedSearch): number | undefined {
+  if (!('response' in result)) return result.count
+  throw new Failure('BAD_REQUEST', {
+    message: `The datastore rejected the search for records of type ${result.type}. Correct _typeFilter.`,
+    cause: failureCause(result.response)
+  })
 }
 
 const isRefusedSearch = ({ status }: BackendResponse): boolean => [400, 405, 422].includes(status)
@@ -113,21 +131,15 @@ async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise
 
 const maxLooks = 4
 
-/** How many records match at most; undefined where the datastore does not count them. */
 async function countOf (
   context: TenantContext,
   { type, searches }: TypeSearch,
   since: string | undefined
-): Promise<number | undefined> {
+): Promise<SearchCount | RefusedSearch> {
   let count = 0
   for (const conditions of searches) {
     const response = await counted(context, type, { since, conditions })
-    if (isRefusedSearch(response)) {
-      throw new Failure('BAD_REQUEST', {
-        message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`,
-        cause: failureCause(response)
-      })
-    }
+    if (isRefusedSearch(response)) return { type, parameter: conditions.at(-1)?.[0], response }
     const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
     if (found === undefined) throw unexpectedResponse(response, 'the records of an export were not counted')
     const total =
@@ -137,10 +149,10 @@ async function countOf (
         type,
         since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]]
       ))
-    if (total === undefined) return undefined
+    if (total === undefined) return { count: undefined }
     count += total
   }
-  return count
+  return { count }
 }
 
 function counted (
