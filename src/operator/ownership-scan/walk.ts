@@ -1,10 +1,8 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { requireAccepted, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
+import { fetchPage, onePage, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
-import { searchsetOf } from '../../tenant-guard/reads/searchset.js'
-import { jsonOf, unexpectedResponse } from '../../tenant-guard/tenant-context.js'
 
 /** The scope of an operator's scan: the records of one type, of all tenants. */
 interface OperatorScope extends Omit<ScanPosition, 'searching'> {
@@ -59,16 +57,11 @@ async function requireEnd (path: Omit<OperatorScope, 'pageSize'>, direction: Dir
 
 /** The time of the last change of the first record that a search finds. */
 async function firstOf (
-  { send, type, criteria = [] }: Omit<OperatorScope, 'pageSize'>,
+  path: Omit<OperatorScope, 'pageSize'>,
   parameter: SearchParameter
 ): Promise<string | undefined> {
-  const response = await send({
-    method: 'GET',
-    path: `${type}?${encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])}`,
-    headers: { 'cache-control': 'no-cache, no-store, max-results=1', prefer: 'handling=strict' }
-  })
-  requireAccepted(response)
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
-  return (found.matches as StoredResource[])[0]?.meta.lastUpdated
+  const { criteria = [] } = path
+  const query = encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])
+  const { records } = await fetchPage(path, { method: 'GET', path: `${path.type}?${query}` }, onePage(1))
+  return records[0]?.meta.lastUpdated
 }

@@ -1,4 +1,4 @@
-import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
+import type { BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { failureCause, jsonOf, unexpectedResponse } from '../tenant-context.js'
@@ -59,7 +59,7 @@ export async function * scanChunks (position: ScanPosition, start: WalkStart = {
 }
 
 // Only one page of each search is wanted, so the datastore need not store the rest. HAPI would cut it at 100.
-const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
+export const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
 async function pageAfter (position: ScanPosition, { after, from }: WalkStart): Promise<Records> {
@@ -121,12 +121,19 @@ async function * linkedPages (
 
 interface Page { readonly records: Records, readonly next: string | undefined }
 
-async function fetchPage (
-  { send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string
+/**
+ * The records of one page of a search of a type, with the link to the next one.
+ * @param caching the Cache-Control of the request, such as that of {@link onePage}
+ * @throws {Failure} BAD_REQUEST for criteria that the datastore rejects, BACKEND_ERROR for a page that is not reliable
+ */
+export async function fetchPage (
+  { send, baseUrl, type }: Pick<ScanPosition, 'send' | 'baseUrl' | 'type'>, request: BackendRequest, caching: string
 ): Promise<Page> {
   // A server that ignores an unknown condition would show too much.
   const response = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  requireAccepted(response)
+  if (response.status === 400) {
+    throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
+  }
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
   if (!found.matches.every(match => isRecord(match, type))) {
@@ -137,12 +144,6 @@ async function fetchPage (
     throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
   }
   return { records: found.matches as Records, next }
-}
-
-/** @throws {Failure} BAD_REQUEST for a search that the datastore rejected, whose criteria are then at fault */
-export function requireAccepted (response: BackendResponse): void {
-  if (response.status !== 400) return
-  throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
 }
 
 function isRecord (value: unknown, type: string): boolean {
