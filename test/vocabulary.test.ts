@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { readFileSync, readdirSync } from 'node:fs'
 import { test } from 'tap'
 import ts from 'typescript'
+import { readSources } from './harness/sources.js'
 
 /** Private words that no comment of src uses; CONTRIBUTING.md and the field have others for them. */
 const noComment = ['errand', 'anew', 'midst', 'wish', 'wishes', 'beside', 'surroundings', 'trouble', 'door']
@@ -9,16 +9,14 @@ const noComment = ['errand', 'anew', 'midst', 'wish', 'wishes', 'beside', 'surro
 /** Private words that are no part of an identifier in src. */
 const noIdentifier = ['errand', 'wish', 'acquaintance', 'whoever', 'nobody', 'somebody', 'midst', 'surroundings']
 
-const src = join(import.meta.dirname, '../src')
-const generated = /^client\/(openapi|resource-paths)\.ts$/
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .filter(path => /\.tsx?$/.test(path) && !generated.test(path))
+const generated = ['client/openapi.ts', 'client/resource-paths.ts']
+const sources = readSources(join(import.meta.dirname, '../src')).filter(({ path }) => !generated.includes(path))
 
 const wordsOf = (name: string) => name.replace(/([a-z\d])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z\d]+/)
 
-/** The comments and identifiers of a source text. */
-function read (text: string, jsx: boolean): { comments: string[], identifiers: string[] } {
-  const source = ts.createSourceFile('', text, ts.ScriptTarget.Latest, true, jsx ? ts.ScriptKind.TSX : ts.ScriptKind.TS)
+/** The comments and identifiers of a source file. */
+function read (source: ts.SourceFile): { comments: string[], identifiers: string[] } {
+  const { text } = source
   const comments = new Map<number, string>()
   const identifiers: string[] = []
   const visit = (node: ts.Node) => {
@@ -32,9 +30,9 @@ function read (text: string, jsx: boolean): { comments: string[], identifiers: s
   return { comments: [...comments.values()], identifiers }
 }
 
-/** The private words of a source text. */
-function privateWords (text: string, jsx = false): string[] {
-  const { comments, identifiers } = read(text, jsx)
+/** The private words of a source file. */
+function privateWords (source: ts.SourceFile): string[] {
+  const { comments, identifiers } = read(source)
   return [
     ...comments.flatMap(wordsOf).filter(word => noComment.includes(word)),
     ...identifiers.flatMap(wordsOf).filter(word => noIdentifier.includes(word))
@@ -42,12 +40,12 @@ function privateWords (text: string, jsx = false): string[] {
 }
 
 test('comments and names of the source use the words of the field', async t => {
-  t.ok(files.length > 0)
-  t.same(files.flatMap(path =>
-    privateWords(readFileSync(join(src, path), 'utf8'), path.endsWith('x')).map(word => `${path}: ${word}`)), [])
+  t.ok(sources.length > 0)
+  t.same(sources.flatMap(({ path, tree }) => privateWords(tree).map(word => `${path}: ${word}`)), [])
 })
 
 test('a private word in a comment or name is found', async t => {
-  t.same(privateWords('/** An errand. */\nconst myWish = 1 // done'), ['errand', 'wish'])
-  t.same(privateWords("const text = 'an errand'"), [])
+  const parse = (text: string) => ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true)
+  t.same(privateWords(parse('/** An errand. */\nconst myWish = 1 // done')), ['errand', 'wish'])
+  t.same(privateWords(parse("const text = 'an errand'")), [])
 })

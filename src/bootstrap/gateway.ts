@@ -132,11 +132,13 @@ function toGatewayOptions (
 function gatewayRoutes (
   config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage }: Opened
 ): Pick<GatewayOptions, 'fhir' | 'fhirOptions' | 'routes'> {
-  const exports = { exports: bulk.exports, bodyBytes: config.limits.bundleBytes }
+  const fhirOptions = {
+    storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes
+  }
   const newUrl = () => `${url}/canonical/${randomUUID()}`
   return {
     fhir: async scope => {
-      await passthrough(scope, { storeFor, keyedRequests, url, ...exports })
+      await passthrough(scope, fhirOptions)
       for (const routes of bulk.fhirRoutes) await scope.register(routes)
     },
     fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),

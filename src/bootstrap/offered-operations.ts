@@ -18,9 +18,9 @@ export function supportedOperations (backends: readonly Backend[], now: () => Da
   let known: Known = []
   let offered: HasOperation = () => true
   const fetchOperations = async (): Promise<HasOperation> => {
-    const told = await Promise.all(backends.map(operationsOf))
-    if (told.some((capabilities, i) => capabilities !== known[i])) offered = offeredBy(told)
-    known = told
+    const stated = await Promise.all(backends.map(operationsOf))
+    if (stated.some((capabilities, i) => capabilities !== known[i])) offered = offeredBy(stated)
+    known = stated
     return offered
   }
   return async () => {

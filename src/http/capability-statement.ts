@@ -1,7 +1,7 @@
 import type { Mapping } from '../mappings/core/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
-import { capabilityRest, omitEmpty, importOperation, type HasOperation } from '../api/passthrough/capability-rest.js'
+import { capabilityRest, importOperation, keySecurity, omitEmpty, type HasOperation } from '../api/passthrough/capability-rest.js'
 
 /** The facts in the statement besides the resources. */
 interface StatementFacts {
@@ -25,7 +25,7 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
   const simple = () => ({
     mode: 'server',
     documentation: 'Simple JSON below /v1, with a route for each resource. See /openapi.json.',
-    security: { description: 'A secret key in the x-api-key header, or as Authorization: Bearer' },
+    security: keySecurity,
     resource: mappings.map(mapping => resourceOf(mapping, mappings))
   })
   const fhirBase = `${facts.url}/v1/fhir`

@@ -38,7 +38,8 @@ export function exampleOf (mapping: Mapping): Simple {
 
 /** With the first field that makes it valid, where a rule demands one of several, as of actorId and participantType. */
 function withOneOfSeveral (mapping: Mapping, body: Simple): Simple {
-  const broken = mapping.rules.filter(rule => !rule.holds(fhirOf(mapping, body)))
+  const resource = fhirOf(mapping, body)
+  const broken = mapping.rules.filter(rule => !rule.holds(resource))
   const candidates = broken.flatMap(({ fields }) => fields).map(name => ({ ...body, ...valuesOf(mapping, [name]) }))
   return candidates.find(more => isValid(mapping, fhirOf(mapping, more))) ?? body
 }

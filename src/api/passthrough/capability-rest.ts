@@ -118,6 +118,9 @@ export function importOperation (fhirBase: string): StatedOperation {
   }
 }
 
+/** How clients authenticate, as a CapabilityStatement says it. */
+export const keySecurity = { description: 'A secret key in the x-api-key header, or as Authorization: Bearer' }
+
 /**
  * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. An operation that
  * datastores perform is stated where they have it.
@@ -127,7 +130,7 @@ export function capabilityRest (hasOperation: HasOperation, more: readonly State
   return {
     mode: 'server',
     documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
-    security: { description: 'A secret key in the x-api-key header, or as Authorization: Bearer' },
+    security: keySecurity,
     resource: [...resourceTypes]
       .map(type => resourceOf(type, hasOperation))
       .filter(resource => resource !== undefined),

@@ -6,11 +6,8 @@ import { backbone } from '../core/structure.js'
 import { choice, hasChoice, isBoolean, isText } from './choice.js'
 import { withChoiceForms } from './choice-forms.js'
 
-/**
- * Goal.target.detail[x]: what is to be reached. A text that is stored as a CodeableConcept is shown like any other
- * text.
- */
-const detail = choice<unknown>('detail', [
+/** The forms of Goal.target.detail[x]. A text that is stored as a CodeableConcept is shown like any other text. */
+const variants = [
   { suffix: 'Integer', codec: integer.codec, is: isNumber },
   { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
   { suffix: 'String', codec: text.codec, is: isText },
@@ -18,7 +15,11 @@ const detail = choice<unknown>('detail', [
   { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
   { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
   { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
-], { about: 'A whole number, text, true or false, or an object: a Quantity, Range, Ratio or coding.' })
+]
+
+const detail = choice<unknown>('detail', variants, {
+  about: 'A whole number, text, true or false, or an object: a Quantity, Range, Ratio or coding.'
+})
 
 const target = backbone({ measure: concept('measure'), detail, dueDate: date('dueDate', { choice: 'due' }) })
 
@@ -26,13 +27,5 @@ const target = backbone({ measure: concept('measure'), detail, dueDate: date('du
 export const goalTarget = withChoiceForms(target, {
   base: 'detail',
   field: 'detail',
-  forms: {
-    Quantity: quantity.codec,
-    Range: range.codec,
-    CodeableConcept: concept.codec,
-    String: text.codec,
-    Boolean: boolean.codec,
-    Integer: integer.codec,
-    Ratio: ratio.codec
-  }
+  forms: Object.fromEntries(variants.map(({ suffix, codec }) => [suffix, codec]))
 })
