@@ -31,9 +31,9 @@ export type { Access } from './access.js'
 export type { Incident } from './tenant-context.js'
 export type { Page } from './reads/page.js'
 export type { Related } from './reads/related.js'
-export type { CreateResult as Made } from './writes/create-once.js'
-export type { FhirResponse as FhirAnswer } from './fhir-answer.js'
-export type { TerminologyRequest as Passage } from './operations/terminology.js'
+export type { CreateResult } from './writes/create-once.js'
+export type { FhirResponse } from './fhir-answer.js'
+export type { TerminologyRequest } from './operations/terminology.js'
 
 declare const guarded: unique symbol
 

@@ -4,7 +4,7 @@ import { entityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../.
 import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
-import type { FhirAnswer } from '../../tenant-guard/guard.js'
+import type { FhirResponse } from '../../tenant-guard/guard.js'
 import { policy } from '../../tenant-guard/policy.js'
 import { maySeeWritten } from './allowed.js'
 import { sendContent, type Content } from './binary.js'
@@ -20,7 +20,7 @@ interface ResponseOptions {
 /** Sends the result of an interaction as http://hl7.org/fhir/R4/http.html defines. */
 export function sendFhirResponse (
   reply: FastifyReply,
-  response: FhirAnswer,
+  response: FhirResponse,
   { interaction, fhirBase, content }: ResponseOptions
 ): FastifyReply {
   const { status, record, body } = response

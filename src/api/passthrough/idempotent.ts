@@ -3,7 +3,7 @@ import { idempotencyKey, readIdempotencyKey, idempotencyUnsupported } from '../.
 import type { IdempotencyClaim, IdempotencyStore, Result } from '../../idempotency/keyed-requests.js'
 import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
 import type { FhirCreate, FhirInteraction, Patch } from '../../tenant-guard/fhir-interaction.js'
-import type { FhirAnswer, TenantStore } from '../../tenant-guard/guard.js'
+import type { FhirResponse, TenantStore } from '../../tenant-guard/guard.js'
 import { policy } from '../../tenant-guard/policy.js'
 
 /** The context in which an interaction is performed. */
@@ -25,7 +25,7 @@ export async function performIdempotently (
   reply: FastifyReply,
   interaction: FhirInteraction,
   { store, keyedRequests, key }: OnceParts
-): Promise<FhirAnswer> {
+): Promise<FhirResponse> {
   if (key === undefined || !isKeyed(interaction)) return await store.perform(interaction)
   const {
     caller: { tenantId, mode },
@@ -62,7 +62,7 @@ export function idempotencyKeyFor (
   return key
 }
 
-interface Once { readonly response: FhirAnswer, readonly isReplayed: boolean }
+interface Once { readonly response: FhirResponse, readonly isReplayed: boolean }
 
 async function createdOnce (
   store: TenantStore,
@@ -82,7 +82,7 @@ async function createdOnce (
 }
 
 /** The record as it was created, where the datastore counts and retains versions. */
-async function firstVersionOf (store: TenantStore, made: FhirAnswer): Promise<FhirAnswer> {
+async function firstVersionOf (store: TenantStore, made: FhirResponse): Promise<FhirResponse> {
   const { resourceType, id, meta: { versionId } } = made.record!
   return versionId === '1' ? made : await ifExists(versionOf(store, resourceType, { id, version: '1' })) ?? made
 }
@@ -102,10 +102,10 @@ async function patchedOnce (store: TenantStore, request: Patch, claim: Idempoten
   return { response, isReplayed }
 }
 
-function finish (claim: IdempotencyClaim, { record }: FhirAnswer): void {
+function finish (claim: IdempotencyClaim, { record }: FhirResponse): void {
   if (record !== undefined) claim.finish({ id: record.id, version: record.meta.versionId })
 }
 
-function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirAnswer> {
+function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirResponse> {
   return store.perform(version === undefined ? { kind: 'read', type, id } : { kind: 'vread', type, id, version })
 }

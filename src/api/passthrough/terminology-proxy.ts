@@ -5,12 +5,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Dispatcher } from 'undici'
 import { Failure } from '../../envelope/failures.js'
 import { fhirType } from '../../envelope/operation-outcome.js'
-import type { FhirAnswer, Passage } from '../../tenant-guard/guard.js'
+import type { FhirResponse, TerminologyRequest } from '../../tenant-guard/guard.js'
 import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
 
 interface CarriedOptions {
   /** Reads a request and decides on it. @throws {Failure} */
-  readonly passageOf: (request: FastifyRequest) => Promise<Passage>
+  readonly passageOf: (request: FastifyRequest) => Promise<TerminologyRequest>
 }
 
 /**
@@ -64,13 +64,13 @@ const anyOperation = ':operation(^\\$.*$)'
  * one on the same host, credential included.
  */
 class ProxyDispatcher {
-  #opened: Passage['upstream'] | undefined
+  #opened: TerminologyRequest['upstream'] | undefined
 
-  open ({ upstream }: Passage): void {
+  open ({ upstream }: TerminologyRequest): void {
     this.#opened = upstream
   }
 
-  request (options: Dispatcher.RequestOptions, upstreamResponse: Parameters<Passage['upstream']['request']>[1]): void {
+  request (options: Dispatcher.RequestOptions, upstreamResponse: Parameters<TerminologyRequest['upstream']['request']>[1]): void {
     const upstream = this.#opened
     this.#opened = undefined
     if (upstream === undefined || upstream.origin !== String(options.origin)) throw new Error('no passage leads there')
@@ -84,11 +84,13 @@ interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers
 /** Clients request larger responses about codes in pages. */
 const maxResponseBytes = 16 * 1024 * 1024
 
-async function shown (passage: Passage, { statusCode: status, headers, stream }: Response): Promise<FhirAnswer> {
+async function shown (
+  passage: TerminologyRequest, { statusCode: status, headers, stream }: Response
+): Promise<FhirResponse> {
   return passage.shown({ status, headers, body: await textOf(passage, stream) })
 }
 
-async function textOf (passage: Passage, stream: Readable): Promise<string> {
+async function textOf (passage: TerminologyRequest, stream: Readable): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {

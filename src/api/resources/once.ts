@@ -1,7 +1,7 @@
 import type { IdempotencyClaim, Result } from '../../idempotency/keyed-requests.js'
 import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import type { Made } from '../../tenant-guard/guard.js'
+import type { CreateResult } from '../../tenant-guard/guard.js'
 import { create, prepareAndSave, update, type Context, type Update } from './interactions.js'
 
 /** The result of a write. */
@@ -32,7 +32,7 @@ function versionOf ({ mapping: { type }, store }: Context, { id, version }: Resu
     : store.vread({ kind: 'vread', type, id, version })
 }
 
-async function madeOnce (context: Context, resource: FhirResource, claim: IdempotencyClaim): Promise<Made> {
+async function madeOnce (context: Context, resource: FhirResource, claim: IdempotencyClaim): Promise<CreateResult> {
   const { mapping: { type }, store } = context
   const made = await store.createOnce({ kind: 'create-once', type, resource, ...createIntents(claim) })
   return made.isNew ? made : { record: await firstVersionOf(context, made.record), isNew: false }

@@ -18,9 +18,11 @@ export async function takeTurn (trx: Kysely<Tables>): Promise<void> {
 export const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>) =>
   eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', time)])
 
+/** How many of an organization's jobs have not ended, as `unfinished`. */
 export const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) =>
   fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
 
+/** The columns of what a change says of progress and errors; none for what it leaves as stored. */
 export function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
   return {
     ...progress !== undefined &&
@@ -29,12 +31,14 @@ export function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' |
   }
 }
 
+/** A checkpoint as JSON. @throws {Error} if it is longer than {@link maxCheckpoint} */
 export function printed (checkpoint: unknown): string {
   const text = JSON.stringify(checkpoint)
   if (text.length > maxCheckpoint) throw new Error('the checkpoint of a job is too long')
   return text
 }
 
+/** The ids in lists that one statement can take. */
 export function parts (ids: readonly string[]): string[][] {
   return Array.from({ length: Math.ceil(ids.length / idsAtOnce) },
     (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))

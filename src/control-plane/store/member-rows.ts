@@ -6,6 +6,7 @@ import { ControlError } from './control-error.js'
 import type { MemberRow, Tables } from './tables.js'
 import type { Role } from '../../config/actor.js'
 
+/** A member before it has an id. */
 export interface MemberDraft {
   readonly tenantId?: string
   readonly email: string
@@ -17,6 +18,7 @@ export interface MemberDraft {
   readonly subject?: string
 }
 
+/** A password that replaces another, or the first one. */
 export interface NewPassword {
   readonly password: string
   readonly mustChange: boolean

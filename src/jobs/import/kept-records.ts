@@ -1,4 +1,4 @@
-import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
+import type { TaggedRecord } from '../../tenant-guard/import/import-store.js'
 import type { LineRecord } from './record.js'
 
 /** Maximum number of characters of all cached records. */
@@ -11,7 +11,7 @@ const max = 8 * 1024 * 1024
 export interface CachedRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
   /** The fields of the simple form, to name those at fault. */
   readonly fields: Readonly<Record<string, unknown>>
-  readonly record: StampedRecord
+  readonly record: TaggedRecord
 }
 
 /** Records that were read and wait to be written, in bounded memory: those not cached are read from the input again. */

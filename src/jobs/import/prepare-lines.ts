@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
+import type { TaggedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { readContents } from './contents.js'
@@ -21,7 +21,7 @@ export interface Entry {
   readonly mapping: Mapping | undefined
   /** The fields of the simple form. */
   readonly fields: Prepared['fields']
-  readonly record: StampedRecord
+  readonly record: TaggedRecord
   readonly plan: LineAction
   readonly reservation: QuotaReservation | undefined
 }

@@ -8,8 +8,8 @@ import { existingIds } from './stored-ids.js'
 import { CheckedRecord, type ImportedRecord, type TaggedRecord } from './stamped-record.js'
 import { rejectedEntries, TransactionWriter, type TransactionResult } from './write-together.js'
 
-export type { CheckedRecord, ImportedRecord, TaggedRecord as StampedRecord } from './stamped-record.js'
-export type { TransactionResult as Together } from './write-together.js'
+export type { CheckedRecord, ImportedRecord, TaggedRecord } from './stamped-record.js'
+export type { TransactionResult } from './write-together.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {
