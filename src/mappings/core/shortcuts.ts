@@ -76,8 +76,8 @@ export function contradictions (fields: Elements, changes: Fields, patch: (chang
     return contains(fields[name]!.read(resource), value === undefined ? undefined : fields[name]!.accept(value))
   }
   return pairs.filter(({ name, full }) => !isShown(name) || !isShown(full)).flatMap(({ name, full }) => [
-    fieldIssue(name, `contradicts ${full}; send one of the two, or the same in both`),
-    fieldIssue(full, `contradicts ${name}; send one of the two, or the same in both`)
+    fieldIssue(name, `contradicts ${full}; send one of the two, or the same in both`, 'invariant'),
+    fieldIssue(full, `contradicts ${name}; send one of the two, or the same in both`, 'invariant')
   ])
 }
 
