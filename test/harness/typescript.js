@@ -1,7 +1,91 @@
 /**
  * `node --import ./test/harness/typescript.js`: lets a process read TypeScript, and JavaScript's names for it, as the
- * tests do.
+ * tests do. A file is transpiled the first time that it is read, and taken from node_modules/.cache from then on. A
+ * test that starts a gateway reads some 600 files, which takes the compiler longer than most of the tests take; the
+ * compiler itself is loaded only for what is not there yet. The hooks run in the thread that imports, since a message
+ * to another one for each file costs more than reading it; what V8 compiled is cached too. See
+ * https://nodejs.org/docs/latest-v24.x/api/module.html#synchronous-hooks-accepted-by-moduleregisterhooks
  */
-import { register } from 'node:module'
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire, enableCompileCache, registerHooks } from 'node:module'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-register('./typescript-hooks.js', import.meta.url)
+const require = createRequire(import.meta.url)
+const root = join(import.meta.dirname, '..', '..')
+const cache = join(root, 'node_modules', '.cache', 'transpile-once')
+
+const { target, jsx, jsxImportSource, verbatimModuleSyntax } = JSON.parse(
+  readFileSync(join(root, 'tsconfig.json'), 'utf8')
+).compilerOptions
+const options = { target, jsx, jsxImportSource, verbatimModuleSyntax, module: 'esnext', inlineSourceMap: true }
+const settings = JSON.stringify([
+  JSON.parse(readFileSync(require.resolve('typescript/package.json'), 'utf8')).version,
+  options
+])
+
+const isTypeScript = url => /\.tsx?$/.test(url)
+const isModuleOfPackage = (url, { format }) =>
+  format === 'module' && url.startsWith('file:') && url.includes('/node_modules/')
+
+/** An import names the file that the build makes; here it is the source of it. */
+function resolve (specifier, context, next) {
+  const { parentURL } = context
+  if (/^(?:\.\.?\/|file:).*\.js$/.test(specifier) && !parentURL?.includes('/node_modules/')) {
+    const made = new URL(specifier, parentURL).href
+    for (const url of [made.replace(/js$/, 'ts'), made.replace(/js$/, 'tsx')]) {
+      if (existsSync(fileURLToPath(url))) return { url, format: 'module', shortCircuit: true }
+    }
+  }
+  return next(specifier, context)
+}
+
+function load (url, context, next) {
+  if (isTypeScript(url)) return { source: transpiled(fileURLToPath(url)), format: 'module', shortCircuit: true }
+  if (isModuleOfPackage(url, context)) {
+    return { source: withoutMap(readFileSync(fileURLToPath(url), 'utf8')), format: 'module', shortCircuit: true }
+  }
+  return next(url, context)
+}
+
+/** Node.js would read the map of each file of a package, in every process, for stacks that say no more by it. */
+const withoutMap = source => source.replace(/\n\/\/# sourceMappingURL=\S*\s*$/, '\n')
+
+function transpiled (fileName) {
+  const source = readFileSync(fileName, 'utf8')
+  // All that changes what is made of a source, and no folder, so that each checkout makes the same of it.
+  const name = createHash('sha256').update(JSON.stringify([settings, basename(fileName), source])).digest('hex')
+  try {
+    return readFileSync(join(cache, name), 'utf8')
+  } catch {
+    return keep(name, transpile(fileName, source))
+  }
+}
+
+/** @throws {SyntaxError} each time that it is read */
+function transpile (fileName, source) {
+  const ts = require('typescript')
+  const { options: compilerOptions } = ts.convertCompilerOptionsFromJson(options, root)
+  const { outputText, diagnostics } = ts.transpileModule(source, { fileName, compilerOptions, reportDiagnostics: true })
+  if (diagnostics.length === 0) return outputText
+  throw new SyntaxError(
+    ts.formatDiagnostics(diagnostics, {
+      getCanonicalFileName: name => name,
+      getCurrentDirectory: () => root,
+      getNewLine: () => '\n'
+    })
+  )
+}
+
+/** Several processes may write the same file; each reads it whole or not at all. */
+function keep (name, text) {
+  mkdirSync(cache, { recursive: true })
+  const unfinished = join(cache, `${name}.${randomUUID()}`)
+  writeFileSync(unfinished, text)
+  renameSync(unfinished, join(cache, name))
+  return text
+}
+
+enableCompileCache(join(root, 'node_modules', '.cache', 'compiled'))
+registerHooks({ resolve, load })
