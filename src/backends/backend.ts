@@ -21,7 +21,7 @@ export interface BackendRequest {
 export interface BackendResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The text as received; empty if there was none. */
+  /** The text as received, with references to records of this server relative; empty if there was none. */
   readonly body: string
 }
 
@@ -58,6 +58,8 @@ export interface Backend {
    * like `send`.
    */
   stream (request: StreamRequest): Promise<BackendStream>
+  /** A line of a stream with references to records of this server relative, as `send` returns them. */
+  relativize (line: string): string
   /** Whether the server responds at all, for /health. Never throws. */
   probe (): Promise<boolean>
   close (): Promise<void>

@@ -9,6 +9,7 @@ export function decorateBackend (backend: Backend, ways: Partial<Backend>): Back
     // Delegated one by one, since they may be methods of a class.
     send: request => backend.send(request),
     stream: request => backend.stream(request),
+    relativize: line => backend.relativize(line),
     probe: () => backend.probe(),
     close: () => backend.close(),
     ...ways

@@ -6,6 +6,7 @@ import type { Backend, BackendResponse, BackendRequest, BackendStream, StreamReq
 import { exchange, TransportError } from './exchange.js'
 import { sendStream } from './stream.js'
 import { responseFailure, transportFailure, retryAfterSeconds } from './failures.js'
+import { referenceRelativizer } from './relative-references.js'
 import type { Upstream } from './upstream.js'
 import type { ClientCertificate } from '../config/datastore-connection.js'
 
@@ -56,6 +57,7 @@ export class HttpBackend implements Backend {
   readonly name: string
   readonly baseUrl: string
   readonly upstream: Upstream
+  readonly relativize: (text: string) => string
   readonly #basePath: string
   readonly #pool: Pool
   /** For files, which may be large and must not occupy the connections of other requests. */
@@ -71,6 +73,7 @@ export class HttpBackend implements Backend {
     this.name = options.name
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.baseUrl = url.origin + this.#basePath
+    this.relativize = referenceRelativizer(this.baseUrl)
     this.#pool = openPool(url.origin, this.#options)
     this.#files = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
     this.#probes = openPool(url.origin, { ...this.#options, connections: 1 })
@@ -97,7 +100,8 @@ export class HttpBackend implements Backend {
     }
     const failure = responseFailure(request, response)
     if (failure !== undefined) throw failure
-    return response
+    const body = this.relativize(response.body)
+    return body === response.body ? response : { ...response, body }
   }
 
   async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {

@@ -169,15 +169,16 @@ function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {
 
 const fhirJson = 'application/fhir+json; charset=utf-8'
 
-/** The member names a record of R4, and no text of a resource can hold its unescaped quotes. */
-const relativeReference = /"reference":"(?=[A-Z][A-Za-z]+\/[A-Za-z0-9.-]{1,64}["/])/g
+/** A member with a relative reference or location; no text of a resource can hold its unescaped quotes. */
+const relativeReference = /"(reference|location)":"(?=[A-Z][A-Za-z]+\/[A-Za-z0-9.-]{1,64}["/])/g
 
 function send (
   { baseUrl, manners }: Sandbox,
   reply: FastifyReply,
   { status, text: own, version }: SandboxResponse
 ): FastifyReply {
-  const text = manners.shownReferences === 'absolute' ? own.replace(relativeReference, `"reference":"${baseUrl}/`) : own
+  const text =
+    manners.shownReferences === 'absolute' ? own.replace(relativeReference, `"$1":"${baseUrl}/`) : own
   reply.status(status).type(fhirJson)
   if (!version) return reply.send(text)
   const { method, headers } = reply.request

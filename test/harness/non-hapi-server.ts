@@ -1,6 +1,9 @@
 import { defaultBehaviour, type ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
 
-/** A server that does everything otherwise than HAPI that FHIR leaves open to it; Azure does much of it so. */
+/**
+ * A server that does everything otherwise than HAPI that FHIR leaves open to it; Azure does much of it so, and Firely
+ * shows references so.
+ */
 export const unlikeHapi: ServerBehaviour = {
   ...defaultBehaviour,
   pages: 'token',
@@ -11,5 +14,6 @@ export const unlikeHapi: ServerBehaviour = {
   references: 'as given',
   deletes: 'silent',
   json: 'fhir',
-  formSearches: 'form alone'
+  formSearches: 'form alone',
+  shownReferences: 'absolute'
 }

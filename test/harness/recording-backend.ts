@@ -73,12 +73,15 @@ export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
       headers: Object.fromEntries(kept) as Record<string, string>,
       body: body === '' ? undefined : body
     })
-    return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: await got.text() }
+    // A server that shows references with its base URL means the address at which it was asked.
+    const shown = (await got.text()).replaceAll(`"reference":"${fhirUrl}/`, `"reference":"${url()}/`)
+    return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: shown }
   }
+  const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: url(),
     seen,
     hold: (what, method) => new Promise(resolve => { traps.push({ what, method, resolve }) }),
     store: async resource => {

@@ -12,3 +12,23 @@ export async function startTestSandbox (
   t.teardown(() => sandbox.close())
   return sandbox
 }
+
+/** The servers that the suites of simple resources, raw FHIR and exports run on, besides HAPI and one unlike it. */
+const servers: Readonly<Record<string, Partial<ServerBehaviour>>> = {
+  'on the sandbox': {},
+  'on a sandbox that shows references with its base URL': { shownReferences: 'absolute' }
+}
+
+/** Runs a suite on each of the servers, given its base URL. */
+export async function onEachSandbox (
+  t: Test,
+  run: (t: Test, url: string) => Promise<void>,
+  limitMs?: number
+): Promise<void> {
+  for (const [name, manners] of Object.entries(servers)) {
+    await t.test(name, async t => {
+      if (limitMs !== undefined) t.setTimeout(limitMs)
+      await run(t, (await startTestSandbox(t, manners)).url)
+    })
+  }
+}

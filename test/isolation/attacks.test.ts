@@ -13,3 +13,8 @@ t.test('long searches on a sandbox that reads only the form of a search by form'
   const { 'form searches': formSearches = [], joins = [] } = attacks
   await attackAll(t, await sandboxStores(t, { formSearches: 'form alone' }), { formSearches, joins })
 })
+
+t.test('attacks on a sandbox that shows references with its base URL', async t => {
+  t.setTimeout(300_000)
+  await attackAll(t, await sandboxStores(t, { shownReferences: 'absolute' }))
+})

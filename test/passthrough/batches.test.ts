@@ -1,9 +1,6 @@
 import t from 'tap'
-import { startTestSandbox } from '../harness/sandbox.js'
+import { onEachSandbox } from '../harness/sandbox.js'
 import { batchesContract } from './batches-contract.js'
 import { openWorld } from './fixture.js'
 
-await t.test('on the sandbox', async t => {
-  const sandbox = await startTestSandbox(t)
-  await batchesContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
-})
+await onEachSandbox(t, async (t, url) => batchesContract(t, await openWorld(t, { url, server: 'sandbox' })))

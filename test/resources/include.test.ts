@@ -1,7 +1,6 @@
 import t from 'tap'
-import { startTestSandbox } from '../harness/sandbox.js'
+import { onEachSandbox } from '../harness/sandbox.js'
 import { includeContract } from './include-contract.js'
 
-const sandbox = await startTestSandbox(t)
-await includeContract(t, sandbox.url)
+await onEachSandbox(t, includeContract)
 t.end()

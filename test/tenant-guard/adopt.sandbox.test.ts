@@ -1,6 +1,5 @@
 import t from 'tap'
-import { startTestSandbox } from '../harness/sandbox.js'
+import { onEachSandbox } from '../harness/sandbox.js'
 import { adoptContract } from './adopt-contract.js'
 
-const sandbox = await startTestSandbox(t)
-await adoptContract(t, sandbox.url, 1_200)
+await onEachSandbox(t, (t, url) => adoptContract(t, url, 1_200))

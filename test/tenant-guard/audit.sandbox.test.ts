@@ -1,6 +1,5 @@
 import t from 'tap'
-import { startTestSandbox } from '../harness/sandbox.js'
+import { onEachSandbox } from '../harness/sandbox.js'
 import { auditContract } from './audit-contract.js'
 
-const sandbox = await startTestSandbox(t)
-await auditContract(t, sandbox.url, 1_200)
+await onEachSandbox(t, (t, url) => auditContract(t, url, 1_200))

@@ -110,6 +110,11 @@ const faulty: ReadonlyArray<readonly [what: string, between: Between, names: rea
     rewritten(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')),
     ['statement']
   ],
+  [
+    'shows references with another address than the configured one',
+    rewritten(text => text.replaceAll('"reference":"Patient/', '"reference":"http://fhir.internal:8080/fhir/Patient/')),
+    ['references-shown']
+  ],
   ['drops tags', rewritten(text => text.replaceAll(/"tag":\[.*?\]/g, '"tag":[]')), ['create']],
   [
     'performs half of a transaction',

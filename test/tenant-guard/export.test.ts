@@ -34,6 +34,14 @@ t.test('files are joined by type, and the job tells their lines and bytes', asyn
   t.strictSame(place.job.job.progress, { total: 760, processed: 760, failed: 0 })
 })
 
+t.test('references that the datastore exports with its base URL are relative in the files', async t => {
+  const place = await scene(t)
+  const about = (reference: string) => tagged('Observation', 'o1', tenantId, { subject: { reference } })
+  place.server.files = [{ type: 'Observation', lines: [about(`${place.server.url}/Patient/p1`)] }]
+  t.equal(await place.job.run(), 'ended')
+  t.strictSame(linesOf(place.job, 'Observation'), [about('Patient/p1')])
+})
+
 t.test('an export that is broken off at any step, any number of times, loses no line and doubles none', async t => {
   const place = await scene(t)
   place.server.polls = 0

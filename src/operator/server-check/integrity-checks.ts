@@ -6,6 +6,21 @@ import { parseCapabilities } from '../../tenant-guard/capabilities.js'
 /** Checks of the server's referential integrity, and of features that should be off. */
 export const integrityChecks: readonly Check[] = [
   {
+    name: 'references-shown',
+    title: 'References are returned relative, or with the base URL that is configured',
+    otherwise: 'blocks',
+    gateway: 'It cannot tell to which record a reference leads: responses lack it, and changes are refused.',
+    remedy: "Configure the base URL that the server writes into references, or change the server's to the configured one.",
+    examine: async trial => {
+      const { subject, referrer } = await referred(trial)
+      const { subject: shown } = await trial.read('Observation', referrer)
+      return observed(
+        (shown as { reference?: string } | undefined)?.reference === `Patient/${subject}`,
+        'a reference came back in another form'
+      )
+    }
+  },
+  {
     name: 'references-checked',
     title: 'A reference to a record that does not exist is refused',
     otherwise: 'degraded',

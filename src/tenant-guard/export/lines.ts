@@ -47,7 +47,8 @@ function unreadable (reason: string): Failure {
  * of others are reported and left out, so that the export is the one of a datastore without them.
  * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
-export function linesOf (context: TenantContext, { type, isSelected }: TypeSearch, texts: readonly string[]): Line[] {
+export function linesOf (context: TenantContext, { type, isSelected }: TypeSearch, read: readonly string[]): Line[] {
+  const texts = read.map(text => context.backend.relativize(text))
   const records = texts.map(parsed)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
   const own = new Set(ownAmong(context, type, records))

@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { referenceRelativizer } from '../../src/backends/relative-references.js'
+
+const base = 'https://fhir.example.org:8443/r4+x'
+const relativize = referenceRelativizer(base)
+
+t.test('a reference below the base URL is relative, however its JSON is printed', async t => {
+  for (const [received, expected] of [
+    [`{"reference":"${base}/Patient/1"}`, '{"reference":"Patient/1"}'],
+    [`{"reference" :\n "${base}/Patient/1/_history/2"}`, '{"reference" :\n "Patient/1/_history/2"}'],
+    [`{"reference":"${base.replaceAll('/', '\\/')}\\/Patient\\/1"}`, '{"reference":"Patient\\/1"}'],
+    [`{"reference":"${base}/Patient?identifier=1"}`, '{"reference":"Patient?identifier=1"}']
+  ] as const) {
+    t.equal(relativize(received), expected)
+  }
+})
+
+t.test('what is no reference to a record of this server stays to the byte', async t => {
+  for (const text of [
+    '{"reference":"Patient/1"}',
+    '{"reference":"#p1"}',
+    `{"reference":"${base}-other/Patient/1"}`,
+    `{"reference":"http${base.slice(5)}/Patient/1"}`,
+    '{"reference":"https://fhirXexample.org:8443/r4+x/Patient/1"}',
+    `{"system":"${base}/NamingSystem/1","fullUrl":"${base}/Patient/1"}`,
+    `{"profile":["${base}/StructureDefinition/p"]}`
+  ]) {
+    t.equal(relativize(text), text)
+  }
+})
+
+t.test('no text within a resource is taken for a reference', async () => {
+  const piece = fc.constantFrom('"reference":"', base, '/', 'Patient/1', '"', '\\', ' ', ':', '{')
+  fc.assert(fc.property(fc.array(piece, { maxLength: 12 }), pieces => {
+    const text = JSON.stringify({ div: pieces.join('') })
+    return relativize(text) === text
+  }))
+})
