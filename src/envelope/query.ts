@@ -1,4 +1,4 @@
-import { Failure, fieldIssue } from './failures.js'
+import { Failure, fieldIssue, type Issue } from './failures.js'
 
 /** A name and value of a query, decoded once. */
 export type QueryPair = readonly [name: string, value: string]
@@ -46,6 +46,21 @@ export function parseQuery (
 /** The failure of one query parameter. */
 export function invalidParameter (name: string, message: string): Failure {
   return new Failure('BAD_REQUEST', { message: `${name}: ${message}`, issues: [fieldIssue(name, message)] })
+}
+
+/** The most records on a page. */
+const maxCount = 100
+
+/** How many records a page has, and a warning where more were requested. */
+export interface PageSize { readonly count: number, readonly warnings?: readonly Issue[] }
+
+/** Reads the parameter `count`. @throws {Failure} BAD_REQUEST */
+export function parseCount (text: string): PageSize {
+  const count = /^\d+$/.test(text) ? Number(text) : 0
+  if (count < 1) throw invalidParameter('count', 'expected a whole number above 0')
+  if (count <= maxCount) return { count }
+  const message = `a page has at most ${maxCount} records; the cursor leads to the next`
+  return { count: maxCount, warnings: [{ ...fieldIssue('count', message), severity: 'warning' }] }
 }
 
 /** What to do about a value that {@link beginsWithSpace}. */

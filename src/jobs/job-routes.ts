@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { parseQuery, safeName, rawQuery, invalidParameter } from '../envelope/query.js'
+import { parseCount, parseQuery, safeName, rawQuery, invalidParameter, type PageSize } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from './model/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
@@ -17,7 +17,6 @@ interface JobRoutesOptions {
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 const defaultCount = 20
-const maxCount = 100
 
 /** The scope needed to end a job: the same as to start it. */
 const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
@@ -26,7 +25,8 @@ const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import:
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
   const present = (job: Job) => presentJob(job, { url, now: now() })
   scope.get('/bulk/jobs', quotaExempt, async request => {
-    const { count, before } = readPart(request)
+    const { count, before, warnings } = readPart(request)
+    request.warnings = warnings
     const { jobs: found, total } = await jobs.list(request.caller, {
       count: count + 1,
       ...(before !== undefined && { before })
@@ -64,10 +64,7 @@ function refuseQuery ({ raw }: FastifyRequest): void {
   if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
-function readPart ({ raw }: FastifyRequest): {
-  readonly count: number
-  readonly before?: Pick<Job, 'id' | 'createdAt'>
-} {
+function readPart ({ raw }: FastifyRequest): PageSize & { readonly before?: Pick<Job, 'id' | 'createdAt'> } {
   const query = new Map<string, string>()
   for (const [name, value] of parseQuery(rawQuery(raw.url))) {
     if (name !== 'count' && name !== 'cursor') {
@@ -77,13 +74,8 @@ function readPart ({ raw }: FastifyRequest): {
     query.set(name, value)
   }
   const cursor = query.get('cursor')
-  return { count: readCount(query.get('count')), ...(cursor !== undefined && { before: readCursor(cursor) }) }
-}
-
-function readCount (text = String(defaultCount)): number {
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > maxCount) throw invalidParameter('count', `expected a number from 1 to ${maxCount}`)
-  return count
+  const page = parseCount(query.get('count') ?? String(defaultCount))
+  return { ...page, ...(cursor !== undefined && { before: readCursor(cursor) }) }
 }
 
 /** A position in the caller's own list: a forged cursor reveals no other jobs. */

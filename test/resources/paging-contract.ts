@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import { clientOf, type Answer, type Client } from '../harness/client.js'
 import type { TestGateway } from '../harness/gateway.js'
+import { mappings } from '../../src/mappings/registry.js'
 
 /** What searches must do page by page, whichever FHIR server is behind the gateway. */
 export async function pagingContract (t: Test, gateway: TestGateway): Promise<void> {
@@ -10,6 +11,10 @@ export async function pagingContract (t: Test, gateway: TestGateway): Promise<vo
   await t.test('a record is found at once, and gone at once, though the same search was made before', t =>
     freshResults(t, gateway)
   )
+  await t.test('a count above 100 is 100, with a warning', t => largeCounts(t, gateway))
+  await t.test('a person is found by the words of the name together, in any order, page by page', t =>
+    fullNames(t, gateway))
+  await t.test('sort=date sorts every resource by its time', t => sortedByDate(t, gateway))
   await t.test('a cursor serves its own search and nothing else', t => boundCursors(t, gateway))
   await t.test('what is not understood in a query is refused, and never passed over', t => strictQueries(t, gateway))
 }
@@ -64,6 +69,75 @@ async function freshResults (t: Test, gateway: TestGateway): Promise<void> {
   t.strictSame((await search()).sort(), ids.slice(1).sort())
   await client.send('DELETE', `patients/${ids[1]}`)
   t.strictSame((await search()).sort(), ids.slice(2).sort())
+}
+
+async function largeCounts (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await clientOf(gateway)
+  await createPatients(client, 101)
+  for (const count of ['101', '1000', '99999999999999999999']) {
+    const { status, data, body: { meta } } = await client.send('GET', `patients?count=${count}`)
+    t.strictSame([status, data.data.length, data.total, data.hasMore], [200, 100, 101, true], count)
+    t.match(meta.warnings, [{ severity: 'warning', expression: ['count'], diagnostics: /at most 100/ }])
+    const rest = await client.send('GET', `patients?count=${count}&cursor=${data.cursor}`)
+    t.strictSame([rest.status, rest.data.data.length], [200, 1])
+  }
+  t.equal((await client.send('GET', 'patients?count=100')).body.meta.warnings, undefined)
+}
+
+async function fullNames (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await clientOf(gateway)
+  const names = [
+    { firstName: 'Amara', lastName: 'Okafor' },
+    { firstName: 'Amara Chidi', lastName: 'Okafor' },
+    { firstName: 'Mary Ann', lastName: 'van der Berg' },
+    { firstName: 'Ann', lastName: 'Okafor' }
+  ]
+  for (const path of ['patients', 'practitioners', 'persons']) {
+    const ids: string[] = []
+    for (const name of names) ids.push((await client.send('POST', path, name)).data.id)
+    const [amara, chidi, maryAnn, ann] = ids as [string, string, string, string]
+    for (const [name, found] of [
+      ['Amara Okafor', [amara, chidi]],
+      ['okafor AMARA', [amara, chidi]],
+      ['Ama  Oka', [amara, chidi]],
+      ['Okafor Amara Chidi', [chidi]],
+      ['Mary Ann van der Berg', [maryAnn]],
+      ['van der Berg Mary Ann', [maryAnn]],
+      ['Mary Ann', [maryAnn]],
+      ['Okafor', [amara, chidi, ann]],
+      ['Mary Okafor', []],
+      ['Amara Amara van', []]
+    ] as const) {
+      const seen: string[] = []
+      let cursor: string | undefined
+      do {
+        const query = new URLSearchParams({ name, count: '1', sort: '-lastName', ...cursor !== undefined && { cursor } })
+        const { data } = await client.send('GET', `${path}?${query}`)
+        t.equal(data.total, found.length, `${path}: total of ${name}`)
+        seen.push(...data.data.map(({ id }: { id: string }) => id))
+        cursor = data.cursor
+      } while (cursor !== undefined && seen.length < 9)
+      t.strictSame(seen.toSorted(), found.toSorted(), `${path}: ${name}`)
+    }
+  }
+  const { data: { id } } = await client.send('POST', 'patients', { firstName: 'Ada', middleName: 'King', lastName: 'Noel' })
+  t.strictSame(idsOf(await client.send('GET', 'patients?name=Noel+King+Ada')), [id])
+}
+
+async function sortedByDate (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await clientOf(gateway)
+  for (const { path } of mappings) {
+    for (const sort of ['date', '-date']) {
+      t.equal((await client.send('GET', `${path}?sort=${sort}`)).status, 200, `${path}?sort=${sort}`)
+    }
+  }
+  const patientId = (await createPatients(client, 1))[0]!
+  const times = ['2024-02-01T00:00:00Z', '2022-02-01T00:00:00Z', '2023-02-01T00:00:00Z']
+  for (const start of times) await client.send('POST', 'encounters', { patientId, status: 'finished', period: { start } })
+  const starts = async (sort: string): Promise<string[]> =>
+    (await client.send('GET', `encounters?sort=${sort}`)).data.data.map(({ period }: any) => period.start)
+  t.strictSame(await starts('date'), times.toSorted())
+  t.strictSame(await starts('-date'), times.toSorted().reverse())
 }
 
 async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {
@@ -136,7 +210,9 @@ async function strictQueries (t: Test, gateway: TestGateway): Promise<void> {
     ['generalPractitionerId=a%2Fb%2Fc', 'BAD_REQUEST', /generalPractitionerId/],
     ['updatedSince=now', 'BAD_REQUEST', /updatedSince/],
     ['count=0', 'BAD_REQUEST', /count/],
-    ['count=101', 'BAD_REQUEST', /count/],
+    ['count=many', 'BAD_REQUEST', /count/],
+    ['name=%20', 'BAD_REQUEST', /name/],
+    [`name=${'a%20'.repeat(21)}`, 'BAD_REQUEST', /at most 20 words/],
     ['count=1e1', 'BAD_REQUEST', /count/],
     ['count=-1', 'BAD_REQUEST', /count/],
     ['sort=photo', 'BAD_REQUEST', /sort/],

@@ -54,8 +54,8 @@ const common: Readonly<Record<string, JsonSchema>> = {
   Count: {
     name: 'count',
     in: 'query',
-    description: 'Maximum number of records on a page.',
-    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 }
+    description: 'Maximum number of records on a page. Above 100 it is 100, and `meta.warnings` says so.',
+    schema: { type: 'integer', minimum: 1, default: 20 }
   },
   Cursor: {
     name: 'cursor',
@@ -125,7 +125,7 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
     name,
     in: 'query',
     description: [
-      meanings[filter.kind],
+      filter.byWords ? 'Starts of names, in any order, case-insensitive.' : meanings[filter.kind],
       ...(codes.length > 0 ? [`Known codes: ${codes.join(', ')}.`] : []),
       ...(rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : [])
     ].join(' '),
@@ -208,11 +208,12 @@ function codesOf ({ fields }: Mapping, name: string): readonly string[] {
 const maxCodes = 16
 
 function sortOf ({ filters }: Mapping): JsonSchema {
-  const names = [...Object.keys(filters), 'id', 'updatedSince']
+  const names = [...new Set([...Object.keys(filters), 'date', 'id', 'updatedSince'])]
   return {
     name: 'sort',
     in: 'query',
-    description: 'Filters to sort by, most significant first; prefix one with - for descending order.',
+    description:
+      'Filters to sort by, most significant first, or `date` for the time of the record; prefix one with - for descending order.',
     ...joined,
     schema: listOf({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) })
   }

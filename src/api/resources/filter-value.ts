@@ -14,6 +14,7 @@ export function validateFilterValue (filter: Filter, modifier: string | undefine
   }
   if (parts.some(beginsWithSpace)) return spaceError
   if (modifier === 'text') return undefined
+  if (filter.byWords && wordsOf(value).length > maxWords) return `expected at most ${maxWords} words`
   const validateParts = (each: (part: string) => boolean, message: string) =>
     values(filter, value).every(each) ? undefined : message
   switch (filter.kind) {
@@ -53,13 +54,31 @@ function mayBeStored ({ codes, aliases = {} }: Filter, part: string): boolean {
 }
 
 /**
- * A filter as FHIR's search parameter: http://hl7.org/fhir/R4/search.html. A comma separates values, any of which may
+ * A filter as FHIR's search parameters: http://hl7.org/fhir/R4/search.html. A comma separates values, any of which may
  * match; in text it is just a comma. Characters with a meaning in FHIR (`\ , | $`) are escaped in the values.
  */
-export function parameterOf (filter: Filter, modifier: string | undefined, value: string): SearchParameter {
-  if (modifier === 'text') return [`${filter.param}:text`, escaped(value)]
-  return [filter.param, values(filter, value).map(part => written(filter, part)).join(',')]
+export function parametersOf (filter: Filter, modifier: string | undefined, value: string): SearchParameter[] {
+  if (modifier === 'text') return [[`${filter.param}:text`, escaped(value)]]
+  if (filter.byWords) return wordParameters(filter, value)
+  return [[filter.param, values(filter, value).map(part => written(filter, part)).join(',')]]
 }
+
+/**
+ * One condition for each word, all of which must hold: an element begins with the word, or with words before it up to
+ * it, since one element may hold several (`Mary Ann`). FHIR compares only the start of an element.
+ */
+function wordParameters ({ param }: Filter, value: string): SearchParameter[] {
+  const words = wordsOf(value)
+  return words.map(({ end }, last) => {
+    const ends = words.slice(0, last + 1).map(({ start }) => value.slice(start, end))
+    return [param, ends.map(escaped).join(',')]
+  })
+}
+
+const maxWords = 20
+
+const wordsOf = (value: string): Array<{ readonly start: number; readonly end: number }> =>
+  [...value.matchAll(/\S+/g)].map(({ 0: word, index }) => ({ start: index, end: index + word.length }))
 
 function written (filter: Filter, part: string): string {
   switch (filter.kind) {

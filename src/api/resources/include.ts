@@ -1,45 +1,64 @@
+import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
-import { withArticle } from '../../fhir/names.js'
+import { typePattern, withArticle } from '../../fhir/names.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { referencePath } from '../../mappings/r4/search-parameters.js'
+import { parameterOf, referenceParameters, referencePath } from '../../mappings/r4/search-parameters.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import { parseQuery, invalidParameter } from '../../envelope/query.js'
 import type { Relation } from './relations.js'
 
 /** The records that a client includes with a record: groups in the simple form, or by search parameters, as FHIR. */
-export type IncludeRequest =
-  | { readonly form: 'simple', readonly relations: readonly Relation[], readonly includes: readonly Include[] }
-  | { readonly form: 'fhir', readonly includes: readonly Include[] }
+export type IncludeRequest = (
+  | { readonly form: 'simple', readonly relations: readonly Relation[], readonly emptyLists: readonly string[] }
+  | { readonly form: 'fhir' }
+) & {
+  readonly includes: readonly Include[]
+  /** What was requested that a record of this type cannot have. */
+  readonly warnings: readonly Issue[]
+}
+
+/** The groups that a client may name. */
+interface Groups {
+  /** Those whose records refer to this group, called only where they are needed. */
+  readonly relationsOf: () => ReadonlyMap<string, Relation>
+  readonly isGroup: (name: string) => boolean
+}
 
 /**
  * Reads the query of a read: `include` with names of groups, or `_include` and `_revinclude` as often as wanted.
- * @param relationsOf the groups that may be included, called only where they are needed
  * @returns undefined when there is no query
  * @throws {Failure} BAD_REQUEST
  */
-export function parseInclude (
-  mapping: Mapping,
-  relationsOf: () => ReadonlyMap<string, Relation>,
-  search: string
-): IncludeRequest | undefined {
+export function parseInclude (mapping: Mapping, groups: Groups, search: string): IncludeRequest | undefined {
   const pairs = parseQuery(search)
   if (pairs.length === 0) return undefined
   const [[name, value] = ['', '']] = pairs
-  if (name === 'include' && pairs.length === 1) return parseSimpleInclude(relationsOf(), value)
+  if (name === 'include' && pairs.length === 1) return parseSimpleInclude(mapping, groups, value)
   if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return parseFhirInclude(mapping, pairs)
   throw invalidParameter('query', 'a read supports include once, or _include and _revinclude, and no other parameters')
 }
 
-function parseSimpleInclude (relations: ReadonlyMap<string, Relation>, value: string): IncludeRequest {
-  const requested = [...new Set(value.split(','))].map(name => relations.get(name) ?? unknownName(relations, name))
-  return { form: 'simple', relations: requested, includes: requested.flatMap(({ includes }) => includes) }
+function parseSimpleInclude ({ type }: Mapping, { relationsOf, isGroup }: Groups, value: string): IncludeRequest {
+  const relations = relationsOf()
+  const names = [...new Set(value.split(','))]
+  const unknown = names.find(name => !relations.has(name) && !isGroup(name))
+  if (unknown !== undefined) throw unknownName(relations, unknown)
+  const requested = names.flatMap(name => relations.get(name) ?? [])
+  const emptyLists = names.filter(name => !relations.has(name))
+  return {
+    form: 'simple',
+    relations: requested,
+    emptyLists,
+    includes: requested.flatMap(({ includes }) => includes),
+    warnings: emptyLists.map(name => addsNothing('include', `no records of ${name} refer to ${withArticle(type)}`))
+  }
 }
 
-function unknownName (relations: ReadonlyMap<string, Relation>, name: string): never {
+function unknownName (relations: ReadonlyMap<string, Relation>, name: string): Error {
   const names = [...relations.keys()]
   const meant = suggestion(name, names)
-  throw invalidParameter(
+  return invalidParameter(
     'include',
     meant === ''
       ? `expected resources that refer to this one: ${names.join(', ')}`
@@ -48,36 +67,71 @@ function unknownName (relations: ReadonlyMap<string, Relation>, name: string): n
 }
 
 function parseFhirInclude (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): IncludeRequest {
-  const includes = pairs.flatMap(([name, value]) => readInclude(mapping, name, value))
-  return { form: 'fhir', includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()] }
+  const read = pairs.map(([name, value]) => readInclude(mapping, name, value))
+  const includes = read.flatMap(found => found ?? [])
+  const values = { _include: 0, _revinclude: 0 }
+  const warnings = pairs.flatMap(([name], i) => {
+    const position = ++values[name as keyof typeof values]
+    if (read[i] !== undefined) return []
+    const reference = name === '_include' ? `${mapping.type} has no such reference` : `no such reference leads to ${withArticle(mapping.type)}`
+    return [addsNothing(name, `value ${position}: ${reference} that can be followed here`)]
+  })
+  return {
+    form: 'fhir',
+    includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()],
+    warnings
+  }
 }
+
+const addsNothing = (name: string, reason: string): Issue =>
+  ({ ...fieldIssue(name, `${reason}, so it adds nothing`, 'not-supported'), severity: 'warning' })
 
 /** Clients use both names for the same reference, on every type; each type may lack one of them. */
 const otherName: Readonly<Record<string, string>> = { subject: 'patient', patient: 'subject' }
 
-function readInclude (mapping: Mapping, name: string, value: string): Include[] {
-  const [type = '', parameter = '', target, ...more] = value.split(':')
+const includeForm = new RegExp(`^(${typePattern}):([A-Za-z][A-Za-z-]*)(?::(${typePattern}))?$`)
+
+/** The references of one value; undefined for one that a record of this type cannot have. */
+function readInclude (mapping: Mapping, name: string, value: string): Include[] | undefined {
+  const [, type, parameter, target] = includeForm.exec(value) ?? []
+  if (type === undefined || parameter === undefined) throw notUnderstood(mapping, name)
   const direction = name === '_include' ? 'include' : 'revinclude'
   const isOfType = direction === 'include' ? type === mapping.type : isTenantType(type)
-  const leadsRight = target === undefined || (direction === 'include' ? isTenantType(target) : target === mapping.type)
-  if (!isOfType || !leadsRight || more.length > 0) throw notUnderstood(mapping, name)
+  const isTarget = (target: string) => direction === 'include' ? isTenantType(target) : target === mapping.type
+  if (!isOfType || (target !== undefined && !isTarget(target))) return undefined
   if (referencePath(type, parameter) !== undefined) {
     return [{ direction, type, parameter, ...(direction === 'include' && target !== undefined && { target }) }]
   }
   if (Object.hasOwn(otherName, parameter) && referencePath(type, otherName[parameter]!) !== undefined) return []
-  throw notUnderstood(mapping, name)
+  if (target !== undefined || !isTarget(parameter)) return undefined
+  const leading = parametersTo(type, parameter)
+  if (leading.length === 0) return undefined
+  return leading.map(found => ({
+    direction,
+    type,
+    parameter: found,
+    ...(direction === 'include' && { target: parameter })
+  }))
+}
+
+/** The parameters of a type that may lead to another, each reference by one of them. */
+function parametersTo (type: string, target: string): string[] {
+  const leading = referenceParameters(type).filter(name => parameterOf(type, name)?.targets?.includes(target) ?? true)
+  return [...new Map(leading.map(name => [withoutType(referencePath(type, name)!, target), name])).values()]
 }
 
 function notUnderstood ({ type }: Mapping, name: string): Error {
   const expected =
     name === '_include'
-      ? `${type}:parameter, a search parameter of ${type} in R4`
-      : `Type:parameter, a search parameter of that type in R4 that leads to ${withArticle(type)}`
+      ? `${type}:parameter, a search parameter of ${type} in R4, or ${type}:Type`
+      : `Type:parameter, a search parameter of that type in R4 that leads to ${withArticle(type)}, or Type:${type}`
   return invalidParameter(name, `expected ${expected}`)
 }
 
 /** `Observation:patient` is `Observation:subject` where that is a Patient, so back from a Patient both are the same. */
 function wayOf ({ direction, type, parameter, target }: Include, mapping: Mapping): string {
   if (direction === 'include') return `${type}:${parameter}:${target ?? ''}`
-  return `${type} ${referencePath(type, parameter)!.replaceAll(`.where(resolve() is ${mapping.type})`, '')}`
+  return `${type} ${withoutType(referencePath(type, parameter)!, mapping.type)}`
 }
+
+const withoutType = (path: string, type: string): string => path.replaceAll(`.where(resolve() is ${type})`, '')

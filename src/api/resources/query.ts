@@ -1,11 +1,11 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
-import { maxIds, maxValueLength, parseQuery, safeName, invalidParameter } from '../../envelope/query.js'
-import { conflictingFilters, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
+import { maxIds, maxValueLength, parseCount, parseQuery, safeName, invalidParameter, type PageSize } from '../../envelope/query.js'
+import { conflictingFilters, dateParameter, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { maxCursor } from '../../tenant-guard/cursor.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { parameterOf, validateFilterValue } from './filter-value.js'
+import { parametersOf, validateFilterValue } from './filter-value.js'
 
 /** A search as a client requested it, ready for the guard. */
 export interface Query {
@@ -13,9 +13,9 @@ export interface Query {
   /** Absent: the guard's own, or that of the page before. */
   readonly count?: number
   readonly cursor?: string
+  /** What the client should know of how the search was read. */
+  readonly warnings?: PageSize['warnings']
 }
-
-const maxCount = 100
 
 /** The values that parameters may have, by their names. */
 interface Values {
@@ -38,14 +38,14 @@ export function readSearch (mapping: Mapping, search: string): Query {
     takesIds: name => filterNamed(mapping, name)?.kind === 'reference'
   })
   const filters = [...query].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
-  const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
+  const parameters = filters.flatMap(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, query)
   const sort = query.get('sort')
   const cursor = query.get('cursor')
   const count = query.get('count')
   return {
     parameters: sort === undefined ? parameters : [...parameters, readSort(mapping, sort)],
-    ...count !== undefined && { count: readCount(count) },
+    ...count !== undefined && parseCount(count),
     ...cursor !== undefined && { cursor }
   }
 }
@@ -82,7 +82,7 @@ function takesSeveral (mapping: Mapping, name: string): boolean {
   return filter !== undefined && !singleValueKinds.has(filter.kind) && filter.kind !== 'boolean'
 }
 
-function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {
+function readFilter (mapping: Mapping, name: string, value: string): SearchParameter[] {
   const [plain = '', modifier, ...more] = name.split(':')
   const filter = filterNamed(mapping, plain)
   if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
@@ -94,7 +94,7 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   }
   const error = validateFilterValue(filter, modifier, value)
   if (error !== undefined) throw invalidParameter(safeName(name), error)
-  return parameterOf(filter, modifier, value)
+  return parametersOf(filter, modifier, value)
 }
 
 function refuseRivals ({ filters }: Mapping, query: ReadonlyMap<string, string>): void {
@@ -130,17 +130,11 @@ function unknownFilter (mapping: Mapping, plain: string, name: string): Failure 
 function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
-    const filter = filterNamed(mapping, name)
-    if (filter === undefined) {
-      throw invalidParameter('sort', 'expected the name of a filter, with the prefix - for descending order')
+    const param = name === 'date' ? dateParameter(mapping.filters) : filterNamed(mapping, name)?.param
+    if (param === undefined) {
+      throw invalidParameter('sort', 'expected date or the name of a filter, with the prefix - for descending order')
     }
-    return key.startsWith('-') ? `-${filter.param}` : filter.param
+    return key.startsWith('-') ? `-${param}` : param
   })
   return ['_sort', keys.join(',')]
-}
-
-function readCount (text: string): number {
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > maxCount) throw invalidParameter('count', `expected a whole number from 1 to ${maxCount}`)
-  return count
 }

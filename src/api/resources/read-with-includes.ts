@@ -25,7 +25,8 @@ export async function readWithIncludes (
     includes: includeRequest.includes
   })
   if (includeRequest.form === 'fhir') return bundleOf(found, includeRequest.includes, `${url}/v1/fhir`)
-  return { ...mapping.present(found.record), ...listsOf(found, includeRequest.relations) }
+  const emptyLists = Object.fromEntries(includeRequest.emptyLists.map(path => [path, []]))
+  return { ...mapping.present(found.record), ...emptyLists, ...listsOf(found, includeRequest.relations) }
 }
 
 function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {

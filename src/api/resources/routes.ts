@@ -57,9 +57,14 @@ interface RouteOptions extends ResourceOptions {
 function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, url }: RouteOptions): void {
   const { path } = mapping
   let relations: ReturnType<typeof reverseIncludes> | undefined
-  const relationsOf = () => (relations ??= reverseIncludes(mapping, mappings))
+  const groups = {
+    relationsOf: () => (relations ??= reverseIncludes(mapping, mappings)),
+    isGroup: (name: string) => mappings.some(({ path }) => path === name)
+  }
   scope.get(`/${path}`, async request => {
-    const page = await search(contextOf(request), readSearch(mapping, rawQuery(request.raw.url)))
+    const { warnings = [], ...query } = readSearch(mapping, rawQuery(request.raw.url))
+    request.warnings = warnings
+    const page = await search(contextOf(request), query)
     return {
       data: page.resources.map(mapping.present),
       total: page.total,
@@ -69,8 +74,11 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, url
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
     const { params: { id }, headers } = request
-    const includes = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
-    if (includes !== undefined) return await readWithIncludes(contextOf(request), id, includes, url)
+    const includes = parseInclude(mapping, groups, rawQuery(request.raw.url))
+    if (includes !== undefined) {
+      request.warnings = includes.warnings
+      return await readWithIncludes(contextOf(request), id, includes, url)
+    }
     const stored = await read(contextOf(request), id)
     if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) return present(mapping, stored, reply)
     return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()

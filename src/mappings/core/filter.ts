@@ -16,6 +16,8 @@ export interface Filter {
   readonly aliases?: Readonly<Record<string, unknown>>
   /** Whether the element is a CodeableConcept, so that `<filter>:text` finds by words. */
   readonly hasText?: boolean
+  /** Whether the words of a value may stand in several elements, in any order, as those of a person's name do. */
+  readonly byWords?: true
 }
 
 /**
@@ -49,6 +51,16 @@ export function conflictingFilters (filters: Filters, name: string): string[] {
   )
 }
 
+/**
+ * The search parameter by which `sort=date` sorts: that of the time the record is about, else of the first of its times
+ * that is a filter, else of its last change.
+ */
+export function dateParameter (filters: Filters): string {
+  const named = filters.date ?? filters.dateFrom ?? filters.dateTo
+  const first = Object.values(filters).find(({ kind }) => kind === 'from' || kind === 'until')
+  return (named ?? first)?.param ?? '_lastUpdated'
+}
+
 const boundsOf = (filter: Filter | undefined): readonly FilterKind[] =>
   filter?.kind === 'date' ? ['from', 'until'] : filter?.kind === 'from' || filter?.kind === 'until' ? [filter.kind] : []
 
@@ -56,6 +68,8 @@ const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 
 /** Words that begin with the value, in any case. */
 export const byText = of('string')
+/** The names of a person, in any order: each word of the value is found in one of them. */
+export const byWords = (param: string): Filter => ({ param, kind: 'string', byWords: true })
 /** A code that has no words: an identifier, a version, the name of a place. */
 export const byCode = of('token')
 /** A code, or `system|code`; the start of its words by `<filter>:text`. */

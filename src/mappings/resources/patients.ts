@@ -16,7 +16,7 @@ import {
 } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { email, phone } from '../fields/telecom.js'
-import { byText } from '../core/filter.js'
+import { byText, byWords } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { patientRules } from '../invariants/patient.js'
@@ -74,6 +74,6 @@ export const patients = mapping('Patient', {
       type: code(['replaced-by', 'replaces', 'refer', 'seealso'])('type', { required: true })
     }).list('link', { about: 'Merged records of the same person.' })
   },
-  filters: { name: byText('name'), city: byText('address-city'), postalCode: byText('address-postalcode') },
+  filters: { name: byWords('name'), city: byText('address-city'), postalCode: byText('address-postalcode') },
   rules: patientRules
 })

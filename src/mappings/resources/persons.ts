@@ -5,7 +5,7 @@ import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, nameRules } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { emailAddress, phone } from '../fields/telecom.js'
-import { byText } from '../core/filter.js'
+import { byWords } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { administrativeGender } from '../value-sets.js'
@@ -34,6 +34,6 @@ export const persons = mapping('Person', {
       })
     }).list('link', { maxItems: 20, about: 'The records of this person.' })
   },
-  filters: { name: byText('name') },
+  filters: { name: byWords('name') },
   rules: nameRules
 })

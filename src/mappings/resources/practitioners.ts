@@ -8,7 +8,7 @@ import { identifiers } from '../fields/identifiers.js'
 import { fromFirstItem } from '../fields/in-item.js'
 import { npi, npiCheckDigit, npiSystem } from '../fields/npi.js'
 import { email, phone } from '../fields/telecom.js'
-import { byText } from '../core/filter.js'
+import { byWords } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { firstItemRule } from '../invariants/first-item.js'
@@ -48,7 +48,7 @@ export const practitioners = mapping('Practitioner', {
       concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' })
     )
   },
-  filters: { name: byText('name') },
+  filters: { name: byWords('name') },
   rules: [
     ...nameRules,
     firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', full: 'qualifications' }),
