@@ -111,7 +111,7 @@ async function fullNames (t: Test, gateway: TestGateway): Promise<void> {
       const seen: string[] = []
       let cursor: string | undefined
       do {
-        const query = new URLSearchParams({ name, count: '1', sort: '-lastName', ...cursor !== undefined && { cursor } })
+        const query = new URLSearchParams({ name, count: '1', sort: '-name', ...cursor !== undefined && { cursor } })
         const { data } = await client.send('GET', `${path}?${query}`)
         t.equal(data.total, found.length, `${path}: total of ${name}`)
         seen.push(...data.data.map(({ id }: { id: string }) => id))
