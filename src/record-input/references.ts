@@ -5,21 +5,19 @@ import type { Mapping } from '../mappings/core/mapping.js'
 import { isElement, withMember } from '../mappings/core/path.js'
 import type { TenantStore } from '../tenant-guard/guard.js'
 import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
+import { resolveBareIds } from './bare-ids.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The fields with each bare id that may mean one of several types, and each id of a definition that is referred to by
- * its URL, looked up among the tenant's own records. An id that is not found stays unchanged, and is refused with the
- * other references.
+ * The fields with each id of a definition that is referred to by its URL replaced by that URL. An id that is not found
+ * stays unchanged, and is refused with the other references.
  */
-export async function resolveReferences (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
+export async function resolveCanonicals (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
   const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
-    const { resolveAmong, canonicalOf } = mapping.fields[name]?.options ?? {}
-    if (typeof value !== 'string') return [name, value] as const
-    if (canonicalOf !== undefined) return [name, await urlOf(store, canonicalOf, value) ?? value] as const
-    if (resolveAmong === undefined || value.includes('/')) return [name, value] as const
-    return [name, await store.firstOwned(resolveAmong.map(type => `${type}/${value}`)) ?? value] as const
+    const { canonicalOf } = mapping.fields[name]?.options ?? {}
+    if (typeof value !== 'string' || canonicalOf === undefined) return [name, value] as const
+    return [name, await urlOf(store, canonicalOf, value) ?? value] as const
   }))
   return Object.fromEntries(found)
 }
@@ -41,15 +39,37 @@ export async function urlOf (store: TenantStore, type: string, text: string): Pr
 }
 
 /**
- * Does a write, and when the guard refuses a reference names the fields of the simple form that hold it.
+ * Does a write. When the guard refuses a reference that was sent as a bare id, the write is done again with a record of
+ * another type that has this id; other refused references are reported with the fields of the simple form that hold
+ * them.
+ * @param write checks and stores the fields that it receives
  * @throws {Failure} VALIDATION_ERROR, the same for ids that are unknown, deleted or another tenant's
  */
-export async function mapErrorsToFields<T> (mapping: Mapping, fields: Fields, write: () => Promise<T>): Promise<T> {
+export async function writeResolved<T> (
+  context: { readonly mapping: Mapping; readonly store: TenantStore },
+  fields: Fields,
+  write: (fields: Fields) => Promise<T>
+): Promise<T> {
   try {
-    return await write()
+    return await write(fields)
   } catch (error) {
-    throw error instanceof ReferenceFailure ? toFieldPath(mapping, fields, error) : error
+    if (!(error instanceof ReferenceFailure)) throw error
+    const resolved = await resolveBareIds(context, fields, error)
+    const { mapping } = context
+    if (resolved === undefined || !resolvesAll(mapping, resolved, error)) {
+      throw toFieldPath(mapping, resolved ?? fields, error)
+    }
+    try {
+      return await write(resolved)
+    } catch (error) {
+      throw error instanceof ReferenceFailure ? toFieldPath(mapping, resolved, error) : error
+    }
   }
+}
+
+/** Whether no field holds a refused reference any more. */
+function resolvesAll (mapping: Mapping, fields: Fields, { references }: ReferenceFailure): boolean {
+  return Object.keys(fields).every(name => heldBy(mapping, name, fields[name], references) === 0)
 }
 
 /**

@@ -1,3 +1,6 @@
+import type { BackendRequest } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
+import { isElementArray } from '../mappings/core/path.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { toReference } from './access.js'
 import {
@@ -23,26 +26,85 @@ const idsOfOneSearch = 200
 export async function filterOwned (context: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
   const scope = ownershipScope(context)
   const owned = new Set<string>()
-  const unknown = new Map<string, Set<string>>()
+  const unknown: string[] = []
   for (const record of records) {
-    const [type, id] = record.split('/') as [string, string]
     if (context.ownership.isKnown(scope, record)) owned.add(record)
-    else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
+    else unknown.push(record)
   }
-  const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
-  const found = await mapConcurrently(searches, async ({ type, chunk }) =>
-    (await storedOf(context, { type, ids: chunk, isComplete: false })).map(toReference)
+  const found = await mapConcurrently(searchesFor(unknown, idsOfOneSearch), async search =>
+    (await storedOf(context, { ...search, isComplete: false })).map(toReference)
   )
   for (const record of found.flat()) owned.add(record)
   return owned
 }
 
-/** The first of the candidates that is the tenant's. Those after a known one need no look-up. */
-export async function firstOwned (context: TenantContext, candidates: readonly string[]): Promise<string | undefined> {
-  const possible = candidates.filter(isRecord)
-  const known = possible.findIndex(record => context.ownership.isKnown(ownershipScope(context), record))
-  const owned = await filterOwned(context, known < 0 ? possible : possible.slice(0, known + 1))
-  return possible.find(record => owned.has(record))
+/**
+ * Which of the candidates (`Type/id`) are the tenant's, whatever their types, in at most one call: a batch of one
+ * search for each type. A candidate of no valid form, or of a type that the datastore does not serve, is not among
+ * them.
+ */
+export async function ownedAmong (
+  context: TenantContext,
+  candidates: Iterable<string>
+): Promise<ReadonlySet<string>> {
+  const records = [...new Set(candidates)].filter(isRecord)
+  const isKnown = (record: string): boolean => context.ownership.isKnown(ownershipScope(context), record)
+  const owned = new Set(records.filter(isKnown))
+  const searches = searchesFor(records.filter(record => !owned.has(record)), idsOfBatchEntry)
+  const responses = await searchTogether(context, searches)
+  for (const [at, { type }] of searches.entries()) {
+    for (const match of matchesOf(responses[at]!)) {
+      const record = verifyAndRememberOwned(context, match, { type })
+      if (record !== undefined) owned.add(toReference(record))
+    }
+  }
+  return new Set(records.filter(record => owned.has(record)))
+}
+
+/** The response to each search: of one batch, or of a call for each from a datastore that has no batches. */
+async function searchTogether (
+  context: TenantContext,
+  searches: ReturnType<typeof searchesFor>
+): Promise<readonly SearchResponse[]> {
+  const requests = searches.map(search => ownedSearch(context, { ...search, isComplete: false }))
+  const headers = { 'cache-control': singlePage(idsOfBatchEntry) }
+  if (requests.length > 1) {
+    const entry = requests.map(({ path }) => ({ request: { method: 'GET', url: path } }))
+    const body = JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry })
+    const response = await sendRequest(context, { method: 'POST', path: '', isSafe: true, headers, body })
+    const entries = response.status === 200 ? entriesOf(jsonOf(response)) : undefined
+    if (entries?.length === requests.length) return entries
+    if (![400, 403, 404, 405, 415, 422, 501].includes(response.status)) {
+      throw unexpectedResponse(response, 'a look-up of records of several types was not answered')
+    }
+  }
+  return await mapConcurrently(requests, async request => {
+    const response = await sendRequest(context, { ...request, headers })
+    return { response, resource: response.status === 200 ? jsonOf(response) : undefined }
+  })
+}
+
+/** Ids of one entry of a batch, few enough for a search by GET. */
+const idsOfBatchEntry = 50
+
+/** The response to a search, alone or as an entry of a batch. */
+interface SearchResponse {
+  readonly resource?: unknown
+  readonly response?: { readonly status?: unknown }
+}
+
+function entriesOf (value: unknown): readonly SearchResponse[] | undefined {
+  const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
+  return resourceType === 'Bundle' && type === 'batch-response' && isElementArray(entry) ? entry : undefined
+}
+
+/** The matches of a search; none where the datastore refuses it, since it does not serve the type. */
+function matchesOf ({ resource, response }: SearchResponse): readonly unknown[] {
+  const status = Number.parseInt(String(response?.status), 10)
+  if (status >= 400 && status < 500) return []
+  const found = status === 200 ? searchsetOf(resource) : undefined
+  if (found !== undefined) return found.matches
+  throw new Failure('BACKEND_ERROR', { cause: { status, reason: 'a look-up of records was not answered' } })
 }
 
 function isRecord (candidate: string): boolean {
@@ -63,18 +125,32 @@ export async function fetchByIds (
   context: TenantContext,
   { ids, ...request }: RecordQuery
 ): Promise<ReadonlyMap<string, StoredResource>> {
-  const found = await mapConcurrently(chunksOf(ids), chunk => storedOf(context, { ids: chunk, ...request }))
+  const found = await mapConcurrently(chunksOf(ids, idsOfOneSearch), chunk =>
+    storedOf(context, { ids: chunk, ...request })
+  )
   return new Map(found.flat().map(record => [record.id, record]))
 }
 
-function chunksOf (ids: readonly string[]): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) =>
-    ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch)
-  )
+/** The searches that find records (`Type/id`) by type, each with at most so many ids. */
+function searchesFor (
+  records: Iterable<string>,
+  maxIds: number
+): ReadonlyArray<Pick<RecordQuery, 'type' | 'ids'>> {
+  const byType = new Map<string, Set<string>>()
+  for (const record of records) {
+    const [type, id] = record.split('/') as [string, string]
+    byType.set(type, (byType.get(type) ?? new Set()).add(id))
+  }
+  return [...byType].flatMap(([type, ids]) => chunksOf([...ids], maxIds).map(chunk => ({ type, ids: chunk })))
 }
 
-async function storedOf (context: TenantContext, { type, ids, isComplete }: RecordQuery): Promise<StoredResource[]> {
-  const search = restrict(
+function chunksOf (ids: readonly string[], max: number): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / max) }, (_, at) => ids.slice(at * max, (at + 1) * max))
+}
+
+/** A search for the tenant's records by their ids. */
+function ownedSearch (context: TenantContext, { type, ids, isComplete }: RecordQuery): BackendRequest {
+  return restrict(
     {
       type,
       parameters: [['_id', ids.join(',')]],
@@ -84,6 +160,11 @@ async function storedOf (context: TenantContext, { type, ids, isComplete }: Reco
     },
     context.tenant
   )
+}
+
+async function storedOf (context: TenantContext, query: RecordQuery): Promise<StoredResource[]> {
+  const { type, ids } = query
+  const search = ownedSearch(context, query)
   const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')

@@ -16,7 +16,7 @@ import type {
   Update,
   VersionRead
 } from './interaction.js'
-import { firstOwned } from './fetch-owned.js'
+import { ownedAmong } from './fetch-owned.js'
 import type { Page } from './reads/page.js'
 import { execute } from './perform.js'
 import { authorize } from './policy.js'
@@ -52,8 +52,8 @@ export interface TenantStore {
   createOnce (interaction: CreateOnce): Promise<CreateResult>
   update (interaction: Update): Promise<StoredResource>
   delete (interaction: Delete): Promise<void>
-  /** The first of the candidates that is this tenant's and not deleted, e.g. `['Practitioner/1', 'Patient/1']`. */
-  firstOwned (candidates: readonly string[]): Promise<string | undefined>
+  /** Those of the candidates that are this tenant's and not deleted, such as `['Practitioner/1', 'Patient/1']`. */
+  ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>>
   /** Any interaction of raw FHIR. */
   perform (interaction: FhirInteraction): Promise<FhirResponse>
   /** Refuses an export that cannot be done; a job performs all others. */
@@ -95,7 +95,7 @@ export function tenantGuard (context: TenantContext): TenantStore {
       (interaction: Delete) => remove(context, interaction),
       () => []
     ),
-    firstOwned: candidates => firstOwned(context, candidates),
+    ownedAmong: candidates => ownedAmong(context, candidates),
     perform: interaction => execute(context, interaction),
     requireExportable: interaction => requireExportable(context, interaction),
     passage: decided(

@@ -318,7 +318,7 @@ t.test('half an answer, or one of another kind, is the datastore\'s fault', asyn
   ]) {
     server.behave(json(200, body))
     t.equal((await failureOf(store.search(search))).code, 'BACKEND_ERROR')
-    t.equal((await failureOf(store.firstOwned(['Patient/7']))).code, 'BACKEND_ERROR')
+    t.equal((await failureOf(store.ownedAmong(['Patient/7']))).code, 'BACKEND_ERROR')
   }
 })
 
@@ -380,7 +380,7 @@ t.test(
     const { server, gateway, store } = await rig(t)
     const asksFor = async (candidate: string) => {
       server.behave(searchset([]))
-      await store.firstOwned([candidate])
+      await store.ownedAmong([candidate])
       return server.seen.length > 0
     }
     server.behave(json(200, patient('1', [foreign])))
@@ -390,9 +390,9 @@ t.test(
     await store.search(search)
     t.strictSame([await asksFor('Patient/2'), await asksFor('Patient/3')], [false, true])
     server.behave(searchset([]))
-    await gateway.guard('tenant-b').firstOwned(['Patient/2'])
+    await gateway.guard('tenant-b').ownedAmong(['Patient/2'])
     t.equal(server.seen.length, 1, 'another tenant')
-    await gateway.guard('tenant-a', { backend: { ...gateway.backend, name: 'other' } }).firstOwned(['Patient/2'])
+    await gateway.guard('tenant-a', { backend: { ...gateway.backend, name: 'other' } }).ownedAmong(['Patient/2'])
     t.equal(server.seen.length, 2, 'another datastore')
     server.behave(json(410, outcome))
     await failureOf(store.read({ ...read, id: '2' }))
@@ -406,7 +406,7 @@ t.test(
 t.test('a look-up believes what it asked for, and only that', async t => {
   const { server, store } = await rig(t)
   server.behave(searchset([patient('8'), patient('7', [foreign])]))
-  t.equal(await store.firstOwned(['Patient/7']), undefined)
+  t.strictSame([...await store.ownedAmong(['Patient/7'])], [])
 })
 
 t.test('the memory of ownership is bounded', async t => {

@@ -119,8 +119,11 @@ const [canonicalForm, quantityForm, typeRegExp] = [valueForms.canonical, valueFo
   form => new RegExp(`^${form}$`)
 ) as [RegExp, RegExp, RegExp]
 
-const withType = ({ types: [main] = [] }: Filter, part: string): string =>
-  part.includes('/') || main === undefined ? part : `${main}/${part}`
+/** A bare id as a record of each of the types, since a bare id that was sent may have become one of any of them. */
+function withType ({ types = [] }: Filter, part: string): string {
+  if (part.includes('/') || types.length === 0 || types.includes('any')) return part
+  return types.map(type => `${type}/${part}`).join(',')
+}
 
 function expectedId ({ types = [], canonicalOf }: Filter): string {
   const main = types[0] === undefined ? 'expected an id' : `expected the id of ${withArticle(types[0])}`

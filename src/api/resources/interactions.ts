@@ -10,7 +10,7 @@ import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
 import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
 import { changedFields } from '../../record-input/changed-record.js'
 import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
-import { mapErrorsToFields, resolveReferences, urlOf } from '../../record-input/references.js'
+import { resolveCanonicals, urlOf, writeResolved } from '../../record-input/references.js'
 import type { Query } from './query.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
 import { escapedParts } from './filter-value.js'
@@ -36,9 +36,8 @@ export async function prepareAndSave<T> (
   body: unknown,
   save: (resource: FhirResource) => Promise<T>
 ): Promise<T> {
-  const complete = await resolveReferences(mapping, store, validateCreate(mapping, body, createContext))
-  const resource = buildResource(mapping, complete)
-  return await mapErrorsToFields(mapping, complete, () => save(resource))
+  const complete = await resolveCanonicals(mapping, store, validateCreate(mapping, body, createContext))
+  return await writeResolved({ mapping, store }, complete, async fields => await save(buildResource(mapping, fields)))
 }
 
 /** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
@@ -98,17 +97,19 @@ async function updateFrom (
 ): Promise<StoredResource> {
   const shown = mapping.present(before)
   const { changed, stored } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
-  const complete = await resolveReferences(mapping, store, changed)
-  const resource: FhirResource = mapping.patch(before, { ...stored, ...complete })
-  if (resource === before) return before
-  throwIfIssues(checkRules(mapping, resource, Object.keys(complete), before))
-  const version = before.meta.versionId
-  if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
-  const write = (): Promise<StoredResource> =>
-    store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
-  const written = await mapErrorsToFields(mapping, complete, () => trace.leave(resource, version, write))
-  warn?.(lossWarnings(mapping, before, resource))
-  return written
+  const complete = await resolveCanonicals(mapping, store, changed)
+  return await writeResolved({ mapping, store }, complete, async fields => {
+    const resource: FhirResource = mapping.patch(before, { ...stored, ...fields })
+    if (resource === before) return before
+    throwIfIssues(checkRules(mapping, resource, Object.keys(fields), before))
+    const version = before.meta.versionId
+    if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
+    const write = (): Promise<StoredResource> =>
+      store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
+    const written = await trace.leave(resource, version, write)
+    warn?.(lossWarnings(mapping, before, resource))
+    return written
+  })
 }
 
 /** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */

@@ -11,6 +11,13 @@ import type { IndexFile } from './index-file.js'
 import type { RecordCache } from './kept-records.js'
 import { failed, type Result, type ResultCipher } from './result.js'
 
+/** The records of other types to which bare ids lead. */
+interface FoundBareIds {
+  get (key: string): readonly string[] | undefined
+  has (key: string): boolean
+  set (key: string, records: readonly string[]): unknown
+}
+
 /** A running import, and everything that its steps need. */
 export interface ImportContext {
   readonly work: JobContext
@@ -21,6 +28,8 @@ export interface ImportContext {
   readonly seal: ResultCipher
   /** Records that were read and are not written yet. */
   readonly stored: RecordCache
+  /** What bare ids of lines that were refused lead to. */
+  readonly bareIds: FoundBareIds
   readonly store: ImportStore
   readonly quota: RecordQuota
   /** Aborts when the work has to stop. */

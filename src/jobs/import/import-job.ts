@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import type { Job, Progress, JobOwner, Jobs, LineError } from '../model/job.js'
 import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
@@ -59,6 +60,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
       identities,
       seal: new ResultCipher(fileKey),
       stored: new RecordCache(),
+      bareIds: new LRUCache<string, readonly string[]>({ max: 10_000 }),
       store: options.storeFor(owner, { id, log }),
       quota: options.quotaFor(owner)
     }

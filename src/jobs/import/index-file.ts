@@ -80,11 +80,11 @@ export class IndexFile extends IndexQueries {
 
   #add (line: NewLine, refused: (line: NewLine) => Buffer): 'ordered' | 'waiting' | 'failed' {
     const { failure, identity } = line
-    const references = line.refersTo.filter(target => target !== identity).map(target => ({
-      target,
-      found: this.sql.called.get(target) as Called | undefined
-    })
-    )
+    const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as Called | undefined })
+    const named = line.refersTo.filter(target => target !== identity).map(find)
+    const missing = new Set(named.filter(({ found }) => found === undefined).map(({ target }) => target))
+    const others = (line.alternatives ?? []).flatMap(({ main, others }) => (missing.has(main) ? others() : []))
+    const references = [...named, ...others.filter(target => target !== identity).map(find)]
     const isOrdered = failure === undefined && references.every(({ found }) => found?.isOrdered === 1)
     if (this.#insert(line, isOrdered)) {
       for (const { target, found } of references) {

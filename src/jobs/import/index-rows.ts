@@ -17,6 +17,8 @@ export interface NewLine {
   readonly identity?: Identity
   /** The references that may lead to lines of this import; empty for a line that fails. */
   readonly refersTo: readonly Identity[]
+  /** What a reference may lead to as well, unless an earlier line has the identity of the first. */
+  readonly alternatives?: ReadonlyArray<{ readonly main: Identity, readonly others: () => readonly Identity[] }>
   /** An HMAC of number, location, type and identity, which only the gateway can make; absent for a line that fails. */
   readonly seal?: string
   /** Why it can't be stored, encrypted; absent for a valid line. */

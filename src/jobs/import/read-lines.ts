@@ -20,7 +20,7 @@ import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
 import type { CachedRecord } from './kept-records.js'
 import { maxBytes, maxLines, maxReferences } from './pace.js'
 import { createdContent, readRecord, type LineRecord } from './record.js'
-import { hasOpenFields, referredBy } from './references.js'
+import { hasCanonicalIds, referredBy } from './references.js'
 import { failed } from './result.js'
 
 /** How long to work before other requests are served, in milliseconds. */
@@ -95,12 +95,12 @@ class Part {
       record = this.#read({ line, at, content })
       identity = this.#identityOf(record)
       const made = this.#check(record, identity)
-      const targets = this.#targetsOf(record, made)
+      const { targets, alternatives } = this.#targetsOf(record, made)
       const read = { line, at, bytes, type: record.type, identity }
       const seal = this.#context.seal.ofLine(read)
       this.#print({ line, record, made, targets })
       this.#references += targets.size
-      this.#lines.push({ ...read, seal, refersTo: [...targets.values()] })
+      this.#lines.push({ ...read, seal, refersTo: [...targets.values()], alternatives })
     } catch (error) {
       this.#lines.push({
         line,
@@ -141,7 +141,7 @@ class Part {
     readonly targets: ReadonlyMap<string, Identity>
   }): void {
     const { stored: cached } = this.#context
-    const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
+    const isOpen = read.mapping !== undefined && hasCanonicalIds(read.mapping)
     if (isOpen || !cached.hasRoom) return
     const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
     this.#records.set(line, { ...read, fields, record: checked.stamped(stored) })
@@ -171,15 +171,23 @@ class Part {
   }
 
   /** The identities of the records that a line refers to, by the line's own references. */
-  #targetsOf ({ mapping }: LineRecord, { fields, checked: { links } }: Made): ReadonlyMap<string, Identity> {
+  #targetsOf (
+    { mapping }: LineRecord,
+    { fields, checked: { links } }: Made
+  ): { readonly targets: ReadonlyMap<string, Identity> } & Pick<NewLine, 'alternatives'> {
     const { identities } = this.#context
-    const records = referredBy(links, mapping, fields)
+    const { records, bareIds } = referredBy(links, mapping, fields)
     if (records.size > maxReferences) {
       throw new Failure('VALIDATION_ERROR', {
         message: `A line can refer to at most ${maxReferences} other records. Split the record.`
       })
     }
-    return new Map([...records].map(record => [record, identities.ofRecord(record)]))
+    const targets = new Map([...records].map(record => [record, identities.ofRecord(record)]))
+    const alternatives = bareIds.map(({ reference, others }) => ({
+      main: targets.get(reference) ?? identities.ofRecord(reference),
+      others: () => others.map(other => identities.ofRecord(other))
+    }))
+    return { targets, alternatives }
   }
 
   /** The failure of a line, encrypted; it counts as the same record in a single request would. */

@@ -1,26 +1,37 @@
+import type { Failure } from '../../envelope/failures.js'
 import { isValidId } from '../../fhir/names.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
+import { applyFound, bareIdsIn, type BareId } from '../../record-input/bare-ids.js'
 import { toFieldPath } from '../../record-input/references.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/references.js'
+import type { ImportContext } from './import-context.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** What a line refers to. */
+interface Referred {
+  /** Every record, as `Type/id`. */
+  readonly records: ReadonlySet<string>
+  /** Bare ids that may lead to a record of another type, unless there is one of the first. */
+  readonly bareIds: readonly BareId[]
+}
+
 /**
- * Every record that a new resource refers to, as `Type/id`; a bare id that may have one of several types yields all of
- * them.
+ * What a new resource refers to.
  * @throws {Failure} VALIDATION_ERROR for a reference that leads to no record
  */
 export function referredBy (
   links: readonly ReferenceSite[],
   mapping: Mapping | undefined,
   fields: Fields
-): ReadonlySet<string> {
+): Referred {
   const refused = links.filter(({ record }) => record === undefined)
   if (refused.length > 0) throw toLineFailure(mapping, fields, new ReferenceFailure(refused))
-  const possible =
-    mapping === undefined ? [] : openFields(mapping).flatMap(field => candidatesOf(field, fields[field.name]))
-  return new Set([...links.map(({ record }) => record!), ...possible])
+  const linked = links.map(({ record }) => record!)
+  if (mapping === undefined) return { records: new Set(linked), bareIds: [] }
+  const definitions = canonicalFields(mapping).flatMap(field => candidateOf(field, fields[field.name]) ?? [])
+  return { records: new Set([...linked, ...definitions]), bareIds: bareIdsIn(mapping, fields) }
 }
 
 /** A refused reference, with its path in the form of the line. */
@@ -29,50 +40,94 @@ export function toLineFailure (mapping: Mapping | undefined, fields: Fields, fai
 }
 
 /**
- * The fields with each bare id of a line of this import resolved to its record; ids to look up among stored records
- * stay.
+ * The fields with each bare id that leads to another line, or that was looked up, replaced by a reference to its
+ * record. A stored record of the first type comes before a line of another type.
+ * @throws {Failure} VALIDATION_ERROR for an id that records of several types have
  */
-export function resolveTargets (mapping: Mapping, fields: Fields, targets: Targets): Fields {
-  const found = openFields(mapping).flatMap(field => {
-    const target = candidatesOf(field, fields[field.name])
-      .map(candidate => targets.get(candidate))
-      .find(found => found !== undefined)
-    return target === undefined
-      ? []
-      : [[field.name, field.isCanonical ? target.slice(target.indexOf('/') + 1) : target] as const]
+export async function resolveTargets (
+  { store, bareIds }: Pick<ImportContext, 'store' | 'bareIds'>,
+  mapping: Mapping,
+  { fields, targets }: { readonly fields: Fields; readonly targets: Targets }
+): Promise<Fields> {
+  const canonicals = canonicalFields(mapping).flatMap(field => {
+    const candidate = candidateOf(field, fields[field.name])
+    const target = candidate && targets.get(candidate)
+    return target === undefined ? [] : [[field.name, target.slice(target.indexOf('/') + 1)] as const]
   })
-  return found.length === 0 ? fields : { ...fields, ...Object.fromEntries(found) }
+  const found = new Map<string, readonly string[]>()
+  const open: string[] = []
+  for (const { reference, others } of bareIdsIn(mapping, fields)) {
+    if (targets.get(reference) !== undefined) continue
+    const lines = others.filter(other => targets.get(other) !== undefined)
+    const records = lines.length > 0 ? lines : bareIds.get(keyOf({ reference, others })) ?? []
+    if (records.length === 0) continue
+    found.set(keyOf({ reference, others }), records)
+    if (lines.length > 0) open.push(reference)
+  }
+  const named = canonicals.length === 0 ? fields : { ...fields, ...Object.fromEntries(canonicals) }
+  if (found.size === 0) return named
+  const stored = await store.records.ownedAmong(open)
+  return applyFound(mapping, named, bareId =>
+    stored.has(bareId.reference) ? [] : found.get(keyOf(bareId)) ?? []
+  ) ?? named
 }
 
-/** Whether fields of this group have to be looked up among stored records. */
-export const hasOpenFields = (mapping: Mapping): boolean => openFields(mapping).length > 0
+/** A line whose references were refused. */
+interface RefusedLine {
+  readonly mapping: Mapping | undefined
+  readonly fields: Fields
+  readonly failure: Failure
+}
 
-/** A field whose value does not determine the type of its target. */
-interface OpenField { readonly name: string, readonly types: readonly string[], readonly isCanonical: boolean }
+/**
+ * Looks up the bare ids of refused lines among the stored records of other types, in one call for all.
+ * @returns for each line whether every refused reference is found by now, so that it can be prepared again
+ */
+export async function lookUpBareIds (
+  { store, bareIds }: Pick<ImportContext, 'store' | 'bareIds'>,
+  lines: readonly RefusedLine[]
+): Promise<readonly boolean[]> {
+  const open = lines.map(({ mapping, fields, failure }) => {
+    if (mapping === undefined || !(failure instanceof ReferenceFailure)) return []
+    const refused = new Set(failure.references)
+    return bareIdsIn(mapping, fields).filter(({ reference }) => refused.has(reference))
+  })
+  if (open.every(line => line.length === 0)) return lines.map(() => false)
+  const owned = await store.records.ownedAmong(open.flat().flatMap(({ others }) => others))
+  for (const bareId of open.flat()) {
+    const found = bareId.others.filter(other => owned.has(other))
+    if (found.length > 0) bareIds.set(keyOf(bareId), found)
+  }
+  return lines.map(({ failure }, at) => {
+    const found = new Set(open[at]!.filter(bareId => bareIds.has(keyOf(bareId))).map(({ reference }) => reference))
+    return failure instanceof ReferenceFailure && failure.references.every(reference => found.has(reference))
+  })
+}
 
-const known = new WeakMap<Mapping, readonly OpenField[]>()
+const keyOf = ({ reference, others }: Pick<BareId, 'reference' | 'others'>): string => [reference, ...others].join(' ')
 
-function openFields (mapping: Mapping): readonly OpenField[] {
+/** Whether a value of these fields is resolved in a way that depends on stored records: a canonical by its id. */
+export function hasCanonicalIds (mapping: Mapping): boolean {
+  return canonicalFields(mapping).length > 0
+}
+
+/** A field that holds a canonical, and the type of the records whose id may be sent in its place. */
+interface CanonicalField { readonly name: string, readonly type: string }
+
+const known = new WeakMap<Mapping, readonly CanonicalField[]>()
+
+function canonicalFields (mapping: Mapping): readonly CanonicalField[] {
   const fields =
     known.get(mapping) ??
-    Object.entries(mapping.fields).flatMap(
-      ([
-        name,
-        {
-          options: { resolveAmong, canonicalOf }
-        }
-      ]): OpenField[] => {
-        if (canonicalOf !== undefined) return [{ name, types: [canonicalOf], isCanonical: true }]
-        return resolveAmong === undefined ? [] : [{ name, types: resolveAmong, isCanonical: false }]
-      }
+    Object.entries(mapping.fields).flatMap(([name, { options: { canonicalOf: type } }]) =>
+      type === undefined ? [] : [{ name, type }]
     )
   known.set(mapping, fields)
   return fields
 }
 
-function candidatesOf ({ types, isCanonical }: OpenField, value: unknown): readonly string[] {
-  if (typeof value !== 'string') return []
-  const own = `${types[0]}/`
-  const bare = isCanonical && value.startsWith(own) ? value.slice(own.length) : value
-  return isValidId(bare) ? types.map(type => `${type}/${bare}`) : []
+function candidateOf ({ type }: CanonicalField, value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const bare = value.startsWith(`${type}/`) ? value.slice(type.length + 1) : value
+  return isValidId(bare) ? `${type}/${bare}` : undefined
 }

@@ -5,14 +5,14 @@ import type { Mapping } from '../../mappings/core/mapping.js'
 import { checkRules } from '../../mappings/core/validate.js'
 import { changedFields } from '../../record-input/changed-record.js'
 import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
-import { resolveReferences } from '../../record-input/references.js'
+import { resolveCanonicals } from '../../record-input/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
 import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
 import { createContext, type ImportContext } from './import-context.js'
 import type { IndexedLine } from './index-rows.js'
 import type { Target } from './look-up.js'
 import type { LineRecord } from './record.js'
-import { hasOpenFields, resolveTargets } from './references.js'
+import { hasCanonicalIds, resolveTargets } from './references.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -44,7 +44,10 @@ export async function prepareLine (
   const fields = await complete(
     context,
     mapping,
-    resolveTargets(mapping, validateCreate(mapping, body, createContext(context, line.identity)), targets)
+    await resolveTargets(context, mapping, {
+      fields: validateCreate(mapping, body, createContext(context, line.identity)),
+      targets
+    })
   )
   return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
 }
@@ -60,7 +63,7 @@ async function changed (
     throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
   }
   const { changed, stored } = changedFields(mapping, body, mapping.present(before))
-  const fields = await complete(context, mapping, resolveTargets(mapping, changed, targets))
+  const fields = await complete(context, mapping, await resolveTargets(context, mapping, { fields: changed, targets }))
   const patched: FhirResource = mapping.patch(before, { ...stored, ...fields })
   throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
   // Resolved immediately, since the result may equal the stored record.
@@ -76,5 +79,5 @@ async function changed (
 }
 
 async function complete ({ store }: ImportContext, mapping: Mapping, fields: Fields): Promise<Fields> {
-  return hasOpenFields(mapping) ? await resolveReferences(mapping, store.records, fields) : fields
+  return hasCanonicalIds(mapping) ? await resolveCanonicals(mapping, store.records, fields) : fields
 }

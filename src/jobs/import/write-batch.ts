@@ -8,7 +8,7 @@ import { idOf } from './line-ids.js'
 import { states, type IndexedLine, type LineAction } from './index-rows.js'
 import type { Throttle } from './pace.js'
 import { prepareAll, type Entry, type QuotaReservations } from './prepare-lines.js'
-import { toLineFailure } from './references.js'
+import { lookUpBareIds, toLineFailure } from './references.js'
 
 /**
  * Writes lines whose references are stored or among them. A line that can't be written ends with its error; lines that
@@ -98,10 +98,25 @@ async function check (context: ImportContext, entries: readonly Entry[]): Promis
     .together(() => entries.flatMap(({ line }) => index.referred(line.line)))
     .map(({ type, identity }) => `${type}/${idOf(identity)}`)
   const refused = await context.store.refused(entries.map(({ record }) => record), others)
-  return entries.map((entry, at) => {
-    const failure = refused.get(at)
-    return failure === undefined ? endOf(entry, 'valid') : refusedEnd(context, entry, failure)
-  })
+  const ends = await refusedEnds(context, entries, refused)
+  return entries.map((entry, at) => (refused.has(at) ? ends.get(at) : undefined) ?? endOf(entry, 'valid'))
+}
+
+/**
+ * The outcomes of refused lines by their places; none for a line whose bare ids are found among records of other types.
+ */
+async function refusedEnds (
+  context: ImportContext,
+  entries: readonly Entry[],
+  refused: ReadonlyMap<number, Failure>
+): Promise<ReadonlyMap<number, LineOutcome>> {
+  const lines = [...refused].map(([at, failure]) => ({ at, failure, entry: entries[at]! }))
+  const found = await lookUpBareIds(context, lines.map(({ entry, failure }) => ({ ...entry, failure })))
+  return new Map(
+    lines
+      .filter((_, i) => !found[i])
+      .map(({ at, entry, failure }) => [at, refusedEnd(context, entry, failure)])
+  )
 }
 
 function endOf ({ line, record: { type, id }, plan, reservation }: Entry, status: 'valid' | LineAction): LineOutcome {
@@ -152,7 +167,10 @@ async function write (
       return await context.store.write(entries.map(({ record }) => record))
     })
     if ('refused' in together) {
-      return note([...together.refused].map(([at, failure]) => refusedEnd(context, entries[at]!, failure)))
+      const ends = await refusedEnds(context, entries, together.refused)
+      // What is found is prepared again, in a later batch.
+      for (const at of together.refused.keys()) if (!ends.has(at)) context.stored.drop(entries[at]!.line.line)
+      return note([...ends.values()])
     }
     pace.succeeded(entries.length)
     note(entries.map((entry, at) => toOutcome(context, entry, together.written[at])))

@@ -38,8 +38,6 @@ export interface ElementOptions {
   readonly shortcutOf?: string
   /** Of a shortcut to a list: what it shows is no item of its own, so none is added for it. */
   readonly partOfItem?: boolean
-  /** For a reference: the types among which a bare id is looked for, in order, in place of the first type alone. */
-  readonly resolveAmong?: readonly string[]
   /** For a canonical: the type of the records whose id may be sent in place of their `url`. */
   readonly canonicalOf?: string
   /** Another name under which the field may be sent; it is shown under its own alone. */

@@ -12,7 +12,8 @@ interface ReferenceOptions {
 }
 
 /**
- * A reference to a resource of the store: the bare id for the first of the types, `Type/id` for the others.
+ * A reference to a resource of the store: the bare id for the first of the types, `Type/id` for the others. A bare id
+ * that no record of the first type has is looked for among the others.
  * References of another kind (contained, logical, absolute) are kept unseen. A changed one is replaced whole.
  */
 export function reference (to: string | readonly string[], options: ReferenceOptions = {}): Datatype<string> {
@@ -39,7 +40,7 @@ export function typedReference (types: readonly string[]): Datatype<string> {
   const { codec } = reference(types)
   return datatype<string>({
     ...codec,
-    schema: { ...codec.schema, 'x-expects': `Type/id, where the type is one of ${types.join(', ')}` },
+    schema: { ...codec.schema, 'x-expects': `Type/id or an id alone, where the type is one of ${types.join(', ')}` },
     accept: value => value.includes('/') ? value : `${types[0]}/${value}`,
     read: stored => isElement(stored) ? localReference(stored.reference) : undefined
   })
@@ -71,14 +72,14 @@ export function canonical (type: string): Datatype<string> {
 /** What a URI may hold between the bars that FHIR puts into a canonical. */
 const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 
-/** A reference to a resource of any type; a bare id means a Patient. */
+/** A reference to a resource of any type; a bare id means a Patient, and a record of another type if there is none. */
 export const anyReference = datatype<string>({
   ...reference('Patient').codec,
   schema: {
     type: 'string',
     pattern: `^(?:${typePattern}/)?(?!\\.{1,2}$)${idPattern}$`,
     'x-references': ['Patient', 'any'],
-    'x-expects': 'Type/id, such as Observation/123'
+    'x-expects': 'Type/id, such as Observation/123, or an id alone'
   }
 })
 
@@ -106,13 +107,14 @@ export function localReference (text: unknown): string | undefined {
 const localForm = new RegExp(`^(${typePattern}/${idPattern})(?:/_history/${idPattern})?$`)
 
 function referenceSchema (types: readonly string[]): Schema {
-  const others = types.slice(1).map(type => `${type}/id`)
-  const alone = `the id of ${withArticle(types[0]!)} alone`
   return {
     type: 'string',
     pattern: `^(?:(?:${types.join('|')})/)?(?!\\.{1,2}$)${idPattern}$`,
     'x-references': types,
-    'x-expects': others.length === 0 ? `${alone}, without the type` : `${alone}, or ${others.join(', ')}`
+    'x-expects':
+      types.length === 1
+        ? `the id of ${withArticle(types[0]!)} alone, without the type`
+        : `an id alone or Type/id, where the type is one of ${types.join(', ')}`
   }
 }
 

@@ -99,10 +99,7 @@ export const consents = mapping('Consent', {
     dateTime: dateTime('dateTime', { default: now, about: 'When it was signed.' }),
     performerId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Organization']).first(
       'performer',
-      {
-        resolveAmong: ['Practitioner', 'Patient'],
-        about: 'Who agrees; a bare id is looked for among the practitioners, then the patients.'
-      }
+      { about: 'Who agrees.' }
     ),
     organizationId: reference('Organization').first('organization', {
       filter: 'organization',

@@ -47,8 +47,8 @@ export interface RefusedLink extends Pick<ReferenceSite, 'path' | 'reference'> {
  */
 export class ReferenceFailure extends Failure {
   /**
-   * The first references at fault as they stand in the resource; `issues` has their paths in the same order. For no log
-   * and no message.
+   * All references at fault as they stand in the resource; `issues` has the paths of the first in the same order. For
+   * no log and no message.
    */
   readonly references: readonly string[]
 
@@ -64,7 +64,7 @@ export class ReferenceFailure extends Failure {
     const message =
       texts.size === 1 ? [...texts][0]! : 'Several references cannot be resolved. The issues say why for each.'
     super('VALIDATION_ERROR', { message, issues, cause })
-    this.references = listed.map(({ reference }) => reference)
+    this.references = links.map(({ reference }) => reference)
   }
 }
 

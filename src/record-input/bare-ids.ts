@@ -1,0 +1,150 @@
+/**
+ * Ids without a type in fields that may refer to records of several types: found by the schema of the simple form, so
+ * that every field that is declared as a reference takes part.
+ */
+import { Failure, fieldIssue, maxIssues, type Issue } from '../envelope/failures.js'
+import { isValidId } from '../fhir/names.js'
+import type { Mapping } from '../mappings/core/mapping.js'
+import { isElement } from '../mappings/core/path.js'
+import type { Schema } from '../mappings/core/schema.js'
+import { mappings } from '../mappings/registry.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
+import type { ReferenceFailure } from '../tenant-guard/writes/references.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A bare id, with the types among which it is looked for when there is no record of the first. */
+export interface BareId {
+  /** The reference that is written for it, to a record of the first type. */
+  readonly reference: string
+  /** `Type/id` for each of the other types. */
+  readonly others: readonly string[]
+  /** Such as `participant[1].memberId`. */
+  readonly path: string
+}
+
+/** The fields with each bare id replaced by a reference; undefined leaves one unchanged. */
+function mapBareIds (
+  mapping: Mapping,
+  fields: Fields,
+  replace: (bareId: BareId) => string | undefined
+): Fields {
+  const changed = Object.entries(fields).flatMap(([name, value]) => {
+    const schema = mapping.fields[name]?.schema
+    if (schema === undefined || !mayHoldBareIds(schema)) return []
+    const after = mapAt(value, [schema], { root: schema, path: name, replace })
+    return after === value ? [] : [[name, after] as const]
+  })
+  return changed.length === 0 ? fields : { ...fields, ...Object.fromEntries(changed) }
+}
+
+/** Every bare id in the fields. */
+export function bareIdsIn (mapping: Mapping, fields: Fields): readonly BareId[] {
+  const found: BareId[] = []
+  mapBareIds(mapping, fields, bareId => {
+    found.push(bareId)
+    return undefined
+  })
+  return found
+}
+
+/**
+ * The fields with the refused bare ids that lead to one record of another type; undefined when there is none. Costs at
+ * most one call, and only a request whose references were refused.
+ * @throws {Failure} VALIDATION_ERROR for an id that records of several types have
+ */
+export async function resolveBareIds (
+  { mapping, store }: { readonly mapping: Mapping; readonly store: TenantStore },
+  fields: Fields,
+  { references }: ReferenceFailure
+): Promise<Fields | undefined> {
+  const refused = new Set(references)
+  const open = bareIdsIn(mapping, fields).filter(({ reference }) => refused.has(reference))
+  if (open.length === 0) return undefined
+  const owned = await store.ownedAmong(open.flatMap(({ others }) => others))
+  return applyFound(mapping, fields, ({ reference, others }) =>
+    refused.has(reference) ? others.filter(other => owned.has(other)) : []
+  )
+}
+
+/**
+ * The fields with each bare id replaced by the one record found for it; undefined when nothing was found for any.
+ * @throws {Failure} VALIDATION_ERROR for an id for which several were found
+ */
+export function applyFound (
+  mapping: Mapping,
+  fields: Fields,
+  find: (bareId: BareId) => readonly string[]
+): Fields | undefined {
+  const issues: Issue[] = []
+  const after = mapBareIds(mapping, fields, bareId => {
+    const found = find(bareId)
+    if (found.length > 1) issues.push(ambiguous(bareId.path, found))
+    return found[0]
+  })
+  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues: issues.slice(0, maxIssues) })
+  return after === fields ? undefined : after
+}
+
+function ambiguous (path: string, found: readonly string[]): Issue {
+  const types = found.map(record => record.slice(0, record.indexOf('/')))
+  const forms = types.map(type => `${type}/id`).join(' or ')
+  return fieldIssue(path, `records of several types have this id; send it with the type, as ${forms}`, 'multiple-matches')
+}
+
+interface Position {
+  /** The schema of the field, which has the definitions. */
+  readonly root: Schema
+  readonly path: string
+  readonly replace: Parameters<typeof mapBareIds>[2]
+}
+
+function mapAt (value: unknown, schemas: readonly Schema[], position: Position): unknown {
+  const forms = schemas.flatMap(schema => formsOf(schema, position.root))
+  const { path } = position
+  if (typeof value === 'string') return mapText(value, forms, position)
+  if (Array.isArray(value)) {
+    const items = forms.flatMap(({ items }) => items ?? [])
+    const after = value.map((item, at) => mapAt(item, items, { ...position, path: `${path}[${at}]` }))
+    return after.some((item, at) => item !== value[at]) ? after : value
+  }
+  if (!isElement(value)) return value
+  const changed = Object.entries(value).flatMap(([name, member]) => {
+    const members = forms.flatMap(({ properties }) => properties?.[name] ?? [])
+    const after = members.length === 0 ? member : mapAt(member, members, { ...position, path: `${path}.${name}` })
+    return after === member ? [] : [[name, after] as const]
+  })
+  return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) }
+}
+
+function mapText (text: string, forms: readonly Schema[], { path, replace }: Position): string {
+  const types = forms.map(schema => schema['x-references']).find(types => types !== undefined)
+  if (types === undefined || types.length < 2 || text.includes('/') || !isValidId(text)) return text
+  const [main, ...rest] = types.includes('any') ? [types[0], ...allTypes.filter(type => type !== types[0])] : types
+  return replace({ reference: `${main}/${text}`, others: rest.map(type => `${type}/${text}`), path }) ?? text
+}
+
+/** The types of the simple form, which a reference to any record is looked for among. */
+const allTypes: readonly string[] = [...new Set(mappings.map(({ type }) => type))]
+
+/** A schema with its alternatives, definitions in the place of references to them. */
+function formsOf (schema: Schema, root: Schema): readonly Schema[] {
+  const { $ref, anyOf = [] } = schema
+  const defined = $ref === undefined ? undefined : root.$defs?.[$ref.slice('#/$defs/'.length)]
+  return [schema, ...anyOf, ...(defined === undefined ? [] : [defined])].flatMap(form =>
+    form === schema ? [form] : formsOf(form, root)
+  )
+}
+
+const known = new WeakMap<Schema, boolean>()
+
+function mayHoldBareIds (schema: Schema): boolean {
+  const found = known.get(schema) ?? hasSeveralTypes(schema)
+  known.set(schema, found)
+  return found
+}
+
+function hasSeveralTypes ({ 'x-references': types = [], items, properties, anyOf = [], $defs }: Schema): boolean {
+  const inner = [...anyOf, ...(items ? [items] : []), ...Object.values({ ...properties, ...$defs })]
+  return types.length > 1 || inner.some(hasSeveralTypes)
+}
