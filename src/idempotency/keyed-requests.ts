@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { Failure } from '../envelope/failures.js'
-import { privateDatabase } from '../files/private-database.js'
+import { openSqlite } from '../files/open-sqlite.js'
 import { digest, fingerprintOf, idempotencyTags, recordName, type IdempotentRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 
@@ -26,7 +26,7 @@ export interface IdempotencyClaim {
   finish (result: Result): void
 }
 
-const tables = `
+const schema = `
   CREATE TABLE IF NOT EXISTS keyed_request (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
     intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT
@@ -51,11 +51,8 @@ export class IdempotencyStore {
   /** Opens or creates the file. */
   constructor ({ file, now }: { readonly file: string, readonly now: () => Date }) {
     this.#now = now
-    this.#database = new Database(privateDatabase(file))
-    this.#database.pragma('journal_mode = WAL')
     // A power failure may lose the last requests. Of those, creates are still recognized by their tags.
-    this.#database.pragma('synchronous = NORMAL')
-    this.#database.exec(tables)
+    this.#database = openSqlite({ file, schema, version: 1, synchronous: 'NORMAL' })
     this.#statements = prepare(this.#database)
     this.#statements.forget.run(this.#expired(), -1)
   }

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
 import type { Mode } from '../config/mode.js'
-import { privateDatabase } from '../files/private-database.js'
+import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
 import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
 
@@ -21,7 +21,7 @@ export type InvalidatedKeys = ReadonlySet<string> | 'everything'
 /** Increase it whenever the tables change; a file with another version is deleted, since the feed fills it again. */
 const schemaVersion = 2
 
-const tables = `
+const schema = `
   CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
   INSERT INTO position VALUES ('', 0, NULL);
   CREATE TABLE organizations (
@@ -31,8 +31,7 @@ const tables = `
     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL, name TEXT NOT NULL,
     mode TEXT NOT NULL, scopes TEXT NOT NULL, expires_at INTEGER, revoked_at INTEGER
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX keys_of_tenant ON keys (tenant_id);
-  PRAGMA user_version = ${schemaVersion};`
+  CREATE INDEX keys_of_tenant ON keys (tenant_id);`
 
 /**
  * A gateway's local copy of the control plane's keys: enough to validate a key while everything else is down. It holds
@@ -158,33 +157,17 @@ function openOrRemake (file: string): Database.Database {
   try {
     return open(file)
   } catch (error) {
-    if (!(error instanceof Database.SqliteError) || !['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code)) {
-      throw error
-    }
+    if (!isReplaceable(error)) throw error
     remove(file)
     return open(file)
   }
 }
 
-function open (file: string): Database.Database {
-  const database = new Database(privateDatabase(file))
-  try {
-    database.pragma('journal_mode = WAL')
-    if (database.transaction(() => hasTables(database)).immediate()) return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
-  database.close()
-  remove(file)
-  return open(file)
-}
+const open = (file: string): Database.Database => openSqlite({ file, schema, version: schemaVersion })
 
-function hasTables (database: Database.Database): boolean {
-  const found = database.pragma('user_version', { simple: true })
-  if (found === 0) database.exec(tables)
-  return found === 0 || found === schemaVersion
-}
+const isReplaceable = (error: unknown): boolean =>
+  error instanceof SchemaVersionError ||
+  (error instanceof Database.SqliteError && ['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code))
 
 function remove (file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })

@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { printJson } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
-import { privateDatabase } from '../files/private-database.js'
+import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
 import { indexRows } from './index-rows.js'
 import { FhirError } from './outcome.js'
 import { links } from './references.js'
@@ -169,14 +169,12 @@ export class Store {
 }
 
 function open (file: string): Database.Database {
-  const db = new Database(privateDatabase(file))
-  db.pragma('journal_mode = WAL')
-  db.pragma('synchronous = NORMAL')
-  const version = db.pragma('user_version', { simple: true })
-  if (version === schemaVersion) return db
-  if (version === 0) return db.exec(`BEGIN; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT`)
-  db.close()
-  throw new Error(`the sandbox file has version ${version}, this program needs ${schemaVersion}: move the file away`)
+  try {
+    return openSqlite({ file, schema, version: schemaVersion })
+  } catch (error) {
+    if (!(error instanceof SchemaVersionError)) throw error
+    throw new Error(`the sandbox file ${error.message}: move the file away`)
+  }
 }
 
 /** `keys` is a JSON array; `type`, when present, is that of the resource pointed to. */

@@ -4,7 +4,7 @@ import { monthOf } from '../month.js'
 import type { UsageLine } from '../usage.js'
 
 /** The schema version. Increase it whenever the tables change. */
-export const layout = 1
+export const schemaVersion = 1
 
 const columns = `
   key_id TEXT NOT NULL, tenant_id TEXT NOT NULL, mode TEXT NOT NULL, hour TEXT NOT NULL, resource TEXT NOT NULL,
@@ -12,7 +12,7 @@ const columns = `
   count INTEGER NOT NULL, last_at TEXT NOT NULL,
   PRIMARY KEY (key_id, hour, resource, interaction, outcome, is_counted, is_overage)`
 
-export const tables = `
+export const schema = `
   CREATE TABLE series (ledger_id TEXT NOT NULL, last_number INTEGER NOT NULL, written TEXT NOT NULL) STRICT;
   CREATE TABLE waiting (${columns}) STRICT, WITHOUT ROWID;
   CREATE TABLE totals (${columns}) STRICT, WITHOUT ROWID;
@@ -22,8 +22,7 @@ export const tables = `
   CREATE TABLE months (
     tenant_id TEXT NOT NULL, mode TEXT NOT NULL, month TEXT NOT NULL,
     own INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, others INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;
-  PRAGMA user_version = ${layout};`
+    PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;`
 
 export interface SeriesRow {
   ledger_id: string

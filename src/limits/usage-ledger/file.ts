@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3'
 import { base32, randomString } from '../../keys/random-text.js'
-import { privateDatabase } from '../../files/private-database.js'
+import { openSqlite } from '../../files/open-sqlite.js'
 import { monthOf } from '../month.js'
 import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
-import { tables, type SeriesRow, type BatchRow, type LineRow, packed, unpacked, inMonth, rowOf, lineOf, shown, adding, layout } from './file-rows.js'
+import { schema, schemaVersion, type SeriesRow, type BatchRow, type LineRow, packed, unpacked, inMonth, rowOf, lineOf, shown, adding } from './file-rows.js'
 
 const dayMs = 24 * 3_600_000
 
@@ -28,11 +28,6 @@ export interface FlushBatch {
   readonly lines: readonly UsageLine[]
 }
 
-/** The file is not a ledger, or is corrupt. */
-export class LedgerCorruptError extends Error {
-  override readonly name = 'LedgerCorruptError'
-}
-
 /**
  * The usage that a gateway counted, on disk. Each line is in one table at a time: `waiting` until a batch is formed,
  * then `batches` and, some days after the control plane acknowledged the batch, the hourly `totals`. All methods throw
@@ -42,10 +37,18 @@ export class LedgerFile {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
 
-  /** Opens or creates the file. @throws {LedgerCorruptError} */
+  /** Opens or creates the file. @throws {SchemaVersionError} */
   constructor (file: string) {
-    this.#database = open(file)
+    this.#database = openSqlite({
+      file,
+      schema,
+      version: schemaVersion,
+      // A power failure may lose the last second, but never a batch that the control plane has.
+      synchronous: 'FULL',
+      timeoutMs: busyMs
+    })
     this.#statements = prepare(this.#database)
+    this.#statements.name.run(randomString(base32, 26))
   }
 
   /** Adds all lines or none. A flush that was already written, although the write seemed to fail, is ignored. */
@@ -180,6 +183,7 @@ export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): rea
 
 function prepare (database: Database.Database) {
   return {
+    name: database.prepare("INSERT INTO series SELECT ?, 0, '' WHERE NOT EXISTS (SELECT 1 FROM series)"),
     series: database.prepare('SELECT * FROM series'),
     mark: database.prepare('UPDATE series SET written = ?'),
     count: database.prepare('UPDATE series SET last_number = ?'),
@@ -221,27 +225,4 @@ function prepare (database: Database.Database) {
       ON CONFLICT DO UPDATE SET others = max(0, :counted - told)`),
     forgetMonths: database.prepare('DELETE FROM months WHERE month < ?')
   }
-}
-
-function open (file: string): Database.Database {
-  const database = new Database(privateDatabase(file), { timeout: busyMs })
-  try {
-    database.pragma('journal_mode = WAL')
-    // A power failure may lose the last second, but never a batch that the control plane has.
-    database.pragma('synchronous = FULL')
-    if (database.transaction(() => hasTables(database)).immediate()) return database
-    throw new LedgerCorruptError('the file has a different layout than this version expects')
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
-function hasTables (database: Database.Database): boolean {
-  const found = database.pragma('user_version', { simple: true })
-  if (found === 0) {
-    database.exec(tables)
-    database.prepare("INSERT INTO series VALUES (?, 0, '')").run(randomString(base32, 26))
-  }
-  return found === 0 || found === layout
 }

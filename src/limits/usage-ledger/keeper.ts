@@ -1,7 +1,8 @@
 import { renameSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import Database from 'better-sqlite3'
-import { LedgerCorruptError, LedgerFile } from './file.js'
+import { SchemaVersionError } from '../../files/open-sqlite.js'
+import { LedgerFile } from './file.js'
 import type { LedgerResponse, LedgerRequest } from './messages.js'
 
 /**
@@ -60,7 +61,7 @@ function done (file: LedgerFile, { name, args }: LedgerRequest): unknown {
 
 function isBroken (error: unknown): boolean {
   return (
-    error instanceof LedgerCorruptError ||
+    error instanceof SchemaVersionError ||
     (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
   )
 }

@@ -1,0 +1,75 @@
+import { chmodSync, closeSync, openSync } from 'node:fs'
+import Database from 'better-sqlite3'
+
+interface SqliteOptions {
+  /** The path, or `:memory:`. */
+  readonly file: string
+  /** The statements that make the tables. */
+  readonly schema: string
+  /** Increase it whenever the tables change. */
+  readonly version: number
+  /** FULL where a power failure must not lose what was confirmed; NORMAL may lose the last transactions. */
+  readonly synchronous?: 'NORMAL' | 'FULL'
+  /** How long to wait while another connection has the file locked. */
+  readonly timeoutMs?: number
+}
+
+/** A file has the tables of another version of this program. */
+export class SchemaVersionError extends Error {
+  override readonly name = 'SchemaVersionError'
+}
+
+/**
+ * Opens or creates a SQLite database that only its owner can read, with a write-ahead log. Several processes may do so
+ * at the same time.
+ * @throws {SchemaVersionError} and what SQLite throws, such as SQLITE_NOTADB
+ */
+export function openSqlite (
+  { file, schema, version, synchronous = 'NORMAL', timeoutMs = 5_000 }: SqliteOptions
+): Database.Database {
+  const database = new Database(privateDatabase(file), { timeout: timeoutMs })
+  try {
+    database.pragma('journal_mode = WAL')
+    database.pragma(`synchronous = ${synchronous}`)
+    const found = schemaVersion(database)
+    if (found === 0) database.transaction(() => createTables(database, schema, version)).immediate()
+    else if (found !== version) throw new SchemaVersionError(`has schema version ${found}, expected ${version}`)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function createTables (database: Database.Database, schema: string, version: number): void {
+  // Another process may have been first.
+  if (schemaVersion(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
+}
+
+const schemaVersion = (database: Database.Database): unknown => database.pragma('user_version', { simple: true })
+
+const ownerAlone = 0o600
+
+/**
+ * Lets no other user of the machine read a SQLite database, whatever the umask and the directory allow; one that is not
+ * there is made, empty. What cannot be made or changed is left to SQLite, which says what stands in the way.
+ * @returns the path, to open
+ */
+export function privateDatabase (file: string): string {
+  if (file === ':memory:') return file
+  try {
+    closeSync(openSync(file, 'wx', ownerAlone))
+  } catch {
+    // It is there already. Opening and closing it here would take away the locks that this process has on it.
+    for (const part of [file, `${file}-wal`, `${file}-shm`]) narrow(part)
+  }
+  return file
+}
+
+function narrow (file: string): void {
+  try {
+    chmodSync(file, ownerAlone)
+  } catch {
+    // It is not there, or is another user's, who decides.
+  }
+}
