@@ -229,9 +229,21 @@ export class Failure extends Error {
 }
 
 /** @param advice ends the message of a failure that has a time to try again */
-function messageOf (code: FailureCode, { message, retryAfterSeconds }: FailureDetails, advice: string): string {
-  if (retryAfterSeconds === undefined) return message ?? catalog[code].remedy
+function messageOf (code: FailureCode, { message, retryAfterSeconds, issues }: FailureDetails, advice: string): string {
+  if (retryAfterSeconds === undefined) {
+    return message ?? (code === 'VALIDATION_ERROR' ? firstFault(issues) : undefined) ?? catalog[code].remedy
+  }
   return message === undefined ? advice : `${message} ${advice}`
+}
+
+/** The first field and its fault as a sentence, for clients that show nothing else; undefined without an issue. */
+function firstFault (issues: readonly Issue[] = []): string | undefined {
+  const [first, ...others] = issues
+  if (first === undefined) return undefined
+  const { diagnostics, expression: [field] = [] } = first
+  const text = field === undefined || diagnostics.includes(field) ? diagnostics : `${field}: ${diagnostics}`
+  const sentence = text.endsWith('.') ? text : `${text}.`
+  return others.length === 0 ? sentence : `${sentence} The other faults are listed in issues.`
 }
 
 /** The issues that a response lists. If they are too many, the last one says so. */

@@ -1,4 +1,4 @@
-import { catalog, fieldIssue, type FailureCode } from './failures.js'
+import { catalog, Failure, fieldIssue, type FailureCode } from './failures.js'
 
 /** An object of JSON Schema or OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -129,9 +129,10 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       code: { type: 'string', enum: Object.keys(catalog) },
       message: { type: 'string', description: 'What to do. Never contains a value that was sent or stored.' },
       issues: { type: 'array', items: referTo('Issue') },
+      requestId: { type: 'string', description: 'As in `meta`.' },
       meta: referTo('Meta')
     },
-    required: ['data', 'error', 'code', 'message', 'issues', 'meta']
+    required: ['data', 'error', 'code', 'message', 'issues', 'requestId', 'meta']
   },
   Total: { type: 'integer', minimum: 0, description: 'The total number of matches.', examples: [1] },
   Cursor: { type: 'string', description: 'Cursor for the next page; absent on the last page.' },
@@ -176,8 +177,10 @@ export const pageOf = (item: JsonSchema): JsonSchema => ({
 })
 
 /** The schema of the envelope of a success. */
-export const enveloped = (data: JsonSchema): JsonSchema => ({
-  type: 'object', properties: { data, meta: referTo('Meta') }, required: ['data', 'meta']
+export const enveloped = (data: JsonSchema, others: JsonSchema = {}): JsonSchema => ({
+  type: 'object',
+  properties: { ...others, data, meta: referTo('Meta') },
+  required: [...Object.keys(others), 'data', 'meta']
 })
 
 const slowed: ReadonlySet<number> = new Set([409, 429, 503])
@@ -194,5 +197,7 @@ function exampleOf (code: FailureCode): JsonSchema {
   const { status, title, remedy } = catalog[code]
   const issues =
     code === 'VALIDATION_ERROR' ? [fieldIssue('birthDate', 'expected a date such as 1990-03-14, 1990-03 or 1990')] : []
-  return { data: null, error: title, code, message: remedy, issues, meta: { ...exampleMeta, status } }
+  const { requestId } = exampleMeta
+  const { message } = new Failure(code, issues.length > 0 ? { issues } : { message: remedy })
+  return { data: null, error: title, code, message, issues, requestId, meta: { ...exampleMeta, status } }
 }

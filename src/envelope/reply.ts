@@ -26,6 +26,8 @@ export interface FailureEnvelope extends Envelope<null> {
   readonly code: string
   readonly message: string
   readonly issues: readonly Issue[]
+  /** As in `meta`, for clients that look for it here. */
+  readonly requestId: string
 }
 
 /**
@@ -47,6 +49,17 @@ export function sendText (reply: FastifyReply, data: string): FastifyReply {
     .send(`{"data":${data},"meta":${JSON.stringify(metaOf(request, statusCode))}}`)
 }
 
+/** Sends data in the envelope of a success, with its status at the top too: monitors of other services look there. */
+export function sendWithStatus (
+  reply: FastifyReply,
+  data: { readonly status: string; readonly [name: string]: unknown }
+): FastifyReply {
+  const { request, statusCode } = reply
+  return reply
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ status: data.status, data, meta: metaOf(request, statusCode) }))
+}
+
 /** Sends a failure with its headers, in any scope. */
 export function sendFailure (reply: FastifyReply, failure: Failure): FastifyReply {
   const body = failureEnvelope(failure, metaOf(reply.request, failure.status))
@@ -66,6 +79,7 @@ export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnve
     code: failure.code,
     message: failure.message,
     issues: failure.issues,
+    requestId: meta.requestId,
     meta
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { sendFailure } from '../envelope/reply.js'
+import { sendFailure, sendWithStatus } from '../envelope/reply.js'
 import type { Health } from '../envelope/health-states.js'
 import type { Readiness } from './readiness.js'
 
@@ -42,12 +42,12 @@ export async function health (
     const results = await resultsOf(requested)
     const isOk = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
-    return {
+    return sendWithStatus(reply, {
       status: isOk ? 'ok' : 'degraded',
       version,
       uptimeSeconds: Math.floor((now().getTime() - startedAt) / 1_000),
       checks: results
-    }
+    })
   })
   scope.get('/health/ready', probe, async (_, reply) => {
     reply.header('cache-control', 'no-store')

@@ -19,7 +19,10 @@ export interface MetadataOptions {
   readonly operations: () => Promise<HasOperation>
 }
 
-/** `/v1/metadata`, in the envelope or bare for a client that prefers FHIR, and `/v1/fhir/metadata`. */
+/**
+ * `/v1/metadata`, in the envelope or bare for a client that prefers FHIR by `Accept` or FHIR's own `_format`, and
+ * `/v1/fhir/metadata`.
+ */
 export async function metadata (
   scope: FastifyInstance,
   { capabilityStatement, fhirStatement, operations }: MetadataOptions
@@ -27,7 +30,9 @@ export async function metadata (
   const full = new ServedDocument(capabilityStatement, operations)
   const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', async (request, reply) => {
-    if (preferredType(request) === 'application/fhir+json') {
+    const query = parseQuery(rawQuery(request.raw.url))
+    const isRequestedAsFhir = withoutFormat(query).length < query.length
+    if (isRequestedAsFhir || preferredType(request) === 'application/fhir+json') {
       return await full.send(request, reply, { type: fhirType, vary })
     }
     return await sendText(reply.header('vary', vary), await full.text())

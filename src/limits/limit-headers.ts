@@ -2,24 +2,25 @@ import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import type {} from '../envelope/request-metadata.js'
 import { secondsUntil } from './monthly-quota.js'
+import { isBillable } from './usage.js'
 
 /**
  * Adds the remaining per-minute limit and monthly quota to every response, in our own headers and those of the IETF
  * draft: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+ * `X-Quota-Billable` says whether the request counts as one of live data, and `X-Sandbox-…` has the quota of test keys.
  */
 export const limitHeaders = fp(async app => {
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.rate !== undefined || request.quota !== undefined) reply.headers(headersOf(request))
+    if (request.rate !== undefined || request.quota !== undefined) reply.headers(headersOf(request, reply.statusCode))
     done(null, payload)
   })
 }, { name: 'limit-headers', dependencies: ['identity'], fastify: '5.x' })
 
 /** All headers in one object, since setting them one by one is slower. */
-function headersOf ({
-  rate,
-  quota,
-  arrivedAt
-}: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt'>): Record<string, string | number> {
+function headersOf (
+  { rate, quota, arrivedAt, caller }: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt' | 'caller'>,
+  status: number
+): Record<string, string | number> {
   const headers: Record<string, string | number> = {}
   // List members of RFC 9651.
   const policies: string[] = []
@@ -36,7 +37,8 @@ function headersOf ({
     const {
       limit,
       taken: { used },
-      end
+      end,
+      isFree
     } = quota
     const remaining = Math.max(0, limit - used)
     headers['x-quota-limit'] = limit
@@ -44,6 +46,12 @@ function headersOf ({
     headers['x-quota-remaining'] = remaining
     headers['x-quota-reset'] = end.text
     if (used > limit) headers['x-quota-overage'] = used - limit
+    headers['x-quota-billable'] = String(caller.mode === 'live' && !isFree && isBillable(status))
+    if (caller.mode === 'test') {
+      headers['x-sandbox-limit'] = limit
+      headers['x-sandbox-used'] = used
+      headers['x-sandbox-remaining'] = remaining
+    }
     policies.push(`"month";q=${limit}`)
     states.push(`"month";r=${remaining};t=${secondsUntil(end, arrivedAt)}`)
   }

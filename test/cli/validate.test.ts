@@ -45,7 +45,7 @@ t.test('--json prints each faulty record as one line of JSON, and nothing else o
         line: 2,
         code: 'VALIDATION_ERROR',
         error: 'Validation error',
-        message: 'Correct the fields listed in issues.',
+        message: 'birthDate: expected a date such as 1990-03-14, 1990-03 or 1990.',
         issues: [
           {
             severity: 'error',

@@ -80,6 +80,7 @@ t.test(
         code,
         message: remedy,
         issues: [],
+        requestId: 'made',
         meta: {
           requestId: 'made',
           timestamp: '2030-01-02T03:04:05.678Z',

@@ -163,7 +163,30 @@ t.test('the metadata need no key, and come bare for a client that would rather h
   const bare = await inject({ url: '/v1/metadata', headers: { accept: 'application/fhir+json' } })
   t.equal(bare.headers['content-type'], 'application/fhir+json; charset=utf-8')
   t.strictSame(bare.json(), enveloped.json().data)
+  t.strictSame((await inject('/v1/metadata?_format=json')).json(), bare.json())
+  t.equal((await inject('/v1/metadata?_format=xml')).statusCode, 406)
   t.equal((await inject({ url: '/v1/metadata', headers: { accept: 'text/xml' } })).statusCode, 406)
+})
+
+t.test('the health has its status at the top as well', async t => {
+  const { inject } = await startGateway(t)
+  const body = (await inject('/health')).json()
+  t.equal(body.status, body.data.status)
+})
+
+t.test('a failure has its request id at the top, and its message says which field is at fault without its value', async t => {
+  const { inject, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const refused = async (payload: object) => {
+    const headers = { 'x-api-key': secret }
+    return (await inject({ method: 'POST', url: '/v1/patients', headers, payload })).json()
+  }
+  const one = await refused({ firstName: 'Ada', birthDate: 'secret' })
+  t.equal(one.requestId, one.meta.requestId)
+  t.equal(one.message, 'birthDate: expected a date such as 1990-03-14, 1990-03 or 1990.')
+  const two = await refused({ firstName: 5, birthDate: 'secret' })
+  t.match(two.message, /^\w+: .+\. The other faults are listed in issues\.$/)
+  t.notMatch(two.message, /secret/)
 })
 
 t.test('Authorization: Bearer opens simple records, raw FHIR and jobs as x-api-key does, and not the dashboard', async t => {

@@ -35,11 +35,13 @@ t.test(
       'x-quota-limit': '3',
       'x-quota-used': '1',
       'x-quota-remaining': '2',
+      'x-quota-billable': 'true',
       'x-quota-reset': '2030-02-01T00:00:00.000Z',
       'ratelimit-policy': '"minute";q=100;w=60, "month";q=3',
       ratelimit: /^"minute";r=99;t=\d+, "month";r=2;t=1425600$/
     })
     t.notOk('x-quota-overage' in first.headers)
+    t.notOk('x-sandbox-limit' in first.headers)
     t.match((await ask('patients?nonsense=1')).headers, { 'x-quota-used': '2' }, 'a mistake of the client counts')
     t.match((await ask()).headers, { 'x-quota-used': '3', 'x-quota-remaining': '0' })
     const past = await ask()
@@ -105,7 +107,14 @@ t.test('a plan without overage and every test pool end where they end, each with
     t.match((await asks(gateway, other.secret)()).json(), { code, data: null })
     t.match(
       await asks(gateway, another.secret)(),
-      { statusCode: 404, headers: { 'x-quota-used': '1' } },
+      {
+        statusCode: 404,
+        headers: {
+          'x-quota-used': '1',
+          'x-quota-billable': String(mode === 'test'),
+          'x-sandbox-used': mode === 'live' ? '1' : undefined
+        }
+      },
       'the other mode has a month of its own'
     )
   }
@@ -118,7 +127,17 @@ t.test('what is refused with 401 or 429, or fails on our side, does not count', 
   })
   const { secret, keyId } = await gateway.createKey({})
   const ask = asks(gateway, secret)
-  t.match(await ask(), { statusCode: 503, headers: { 'x-quota-used': '0', 'x-quota-remaining': '3' } })
+  t.match(await ask(), {
+    statusCode: 503,
+    headers: {
+      'x-quota-used': '0',
+      'x-quota-remaining': '3',
+      'x-quota-billable': 'false',
+      'x-sandbox-limit': '3',
+      'x-sandbox-used': '0',
+      'x-sandbox-remaining': '3'
+    }
+  })
   t.match(await ask(), { statusCode: 503, headers: { 'x-quota-used': '0' } })
   t.match(await ask(), { statusCode: 429 })
   await gateway.control.keys.revoke(keyId, 'test')

@@ -20,14 +20,16 @@ const check: JsonSchema = {
   required: ['status']
 }
 
+const healthStatus: JsonSchema = {
+  type: 'string',
+  enum: healthStates,
+  description: 'degraded means that some requests will fail or use outdated data.'
+}
+
 const health: JsonSchema = {
   type: 'object',
   properties: {
-    status: {
-      type: 'string',
-      enum: healthStates,
-      description: 'degraded means that some requests will fail or use outdated data.'
-    },
+    status: healthStatus,
     version: { type: 'string' },
     uptimeSeconds: { type: 'integer', minimum: 0 },
     checks: { type: 'object', description: "The gateway's dependencies, by name.", additionalProperties: check }
@@ -78,7 +80,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       ...open,
       summary: 'Check whether the gateway works',
       responses: {
-        200: { description: 'The state of the gateway.', content: json(enveloped(health)) },
+        200: { description: 'The state of the gateway.', content: json(enveloped(health, { status: healthStatus })) },
         ...failuresOf(publicFailures)
       }
     }
@@ -102,7 +104,8 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Read the FHIR CapabilityStatement',
       responses: {
         200: {
-          description: 'The CapabilityStatement, in the envelope, or without it if the client prefers FHIR.',
+          description:
+            'The CapabilityStatement, in the envelope, or without it if the client prefers FHIR by `Accept` or `_format`.',
           content: { ...json(enveloped(capabilities)), 'application/fhir+json': { schema: capabilities } }
         },
         ...failuresOf([...publicFailures, 'NOT_ACCEPTABLE'])
