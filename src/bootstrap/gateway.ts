@@ -65,7 +65,9 @@ export async function openGatewaySide (
   )
   const url = ownUrl(config)
   const ownership = ownershipCache()
-  const openTenantContext = tenantContexts(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
+  const openTenantContext = tenantContexts(config, datastores, {
+    url, now, ownership, onIncident: metrics?.incident, onDifferences: metrics?.storedDifferently
+  })
   const storeFor = guardedStores(openTenantContext)
   const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
   const bulkObservers = { ...(metrics && { metrics }), ...(audit && { accounts: audit.accounts }) }

@@ -1,10 +1,11 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { Issue } from '../envelope/failures.js'
 import type { Config } from '../config/schema.js'
 import { cursorSecret } from '../config/cursor-secret.js'
 import type { JobOwner } from '../jobs/model/job.js'
 import { createCursors } from '../tenant-guard/cursor.js'
 import type { TenantContext } from '../tenant-guard/tenant-context.js'
-import { tenantGuard, type Access, type TenantStore, type Incident } from '../tenant-guard/guard.js'
+import { tenantGuard, type Access, type TenantStore, type Incident, type StoredDifferences } from '../tenant-guard/guard.js'
 import type { Ownership } from '../tenant-guard/ownership.js'
 import type { BackendTimer } from '../http/backend-time.js'
 import type { OpenDatastores } from './datastores.js'
@@ -19,24 +20,28 @@ interface RequestContext {
   readonly accesses?: Access[] | undefined
 }
 
-/** The parts of a context; `onIncident` receives each incident, next to the log. */
+/** Receives warnings for a client. */
+export type Warn = (warnings: readonly Issue[]) => void
+
+/** The parts of a context; `onIncident` and `onDifferences` receive what is logged, too. */
 interface TenantContextParts {
   readonly url: string
   readonly now: () => Date
   readonly ownership: Ownership
   readonly onIncident?: ((incident: Incident) => void) | undefined
+  readonly onDifferences?: ((differences: StoredDifferences) => void) | undefined
 }
 
 /** Opens access to one tenant's part of a datastore. */
-export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext) => TenantContext
+export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext, warn?: Warn) => TenantContext
 
 export function tenantContexts (
   config: Config,
   { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>,
-  { url, now, ownership, onIncident }: TenantContextParts
+  { url, now, ownership, onIncident, onDifferences }: TenantContextParts
 ): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
-  return (owner, { id, log, waiting, accesses }) => ({
+  return (owner, { id, log, waiting, accesses }, warn) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
     mode: owner.mode,
@@ -54,11 +59,19 @@ export function tenantContexts (
       noteIncident(incident.datastore)
       onIncident?.(incident)
     },
+    onDifferences: differences => {
+      const { datastore, type, paths } = differences
+      log.warn({ datastore, type, paths }, 'a datastore stored a record differently than it was sent')
+      onDifferences?.(differences)
+      warn?.(differences.warnings)
+    },
     onError: ({ code, title, cause }) => log.error({ code, err: cause }, title)
   })
 }
 
 /** Opens, for each request, the part of its datastore that belongs to its caller's tenant. */
-export function guardedStores (openTenantContext: OpenTenantContext): (request: FastifyRequest) => TenantStore {
-  return request => tenantGuard(openTenantContext(request.caller, request))
+export function guardedStores (
+  openTenantContext: OpenTenantContext
+): (request: FastifyRequest, warn?: Warn) => TenantStore {
+  return (request, warn) => tenantGuard(openTenantContext(request.caller, request, warn))
 }

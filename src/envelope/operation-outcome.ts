@@ -14,8 +14,14 @@ export function outcomeOf ({ code, message, issues }: Failure): OperationOutcome
 }
 
 /** An OperationOutcome that confirms a success, for a client that requests one. */
-export function successOutcome (diagnostics: string): OperationOutcome {
-  return { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational', diagnostics }] }
+export function successOutcome (diagnostics: string, warnings: readonly Issue[] = []): OperationOutcome {
+  const success = { severity: 'information', code: 'informational', diagnostics } as const
+  return { resourceType: 'OperationOutcome', issue: [success, ...warningsOutcome(warnings).issue] }
+}
+
+/** The warnings about a change that was made. */
+export function warningsOutcome (warnings: readonly Issue[]): OperationOutcome {
+  return { resourceType: 'OperationOutcome', issue: warnings.map(issue => ({ ...issue, severity: 'information' })) }
 }
 
 /** The media type of raw FHIR. */

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { Failure } from '../envelope/failures.js'
+import { Failure, type Issue } from '../envelope/failures.js'
 import { openSqlite } from '../files/open-sqlite.js'
 import { digest, fingerprintOf, idempotencyTags, recordName, type IdempotentRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
@@ -7,8 +7,13 @@ import { idempotencyKey } from './header.js'
 /** A change that was about to be written: the version that it replaces, and a digest of the new content. */
 export interface Intent { readonly version: string, readonly content: string }
 
-/** The result of a request: the id and version of the record in its response. */
-export interface Result { readonly id: string, readonly version?: string }
+/** The result of a request: the id and version of the record in its response, and the warnings of the write. */
+export interface Result {
+  readonly id: string
+  readonly version?: string
+  /** They name elements, and have no values. */
+  readonly warnings?: readonly Issue[]
+}
 
 /** The right to perform a request with a key, and the known outcome of earlier attempts. */
 export interface IdempotencyClaim {
@@ -29,7 +34,7 @@ export interface IdempotencyClaim {
 const schema = `
   CREATE TABLE IF NOT EXISTS keyed_request (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
-    intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT
+    intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT, result_warnings TEXT
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS keyed_request_by_age ON keyed_request (first_seen_at);`
 
@@ -53,6 +58,7 @@ export class IdempotencyStore {
     this.#now = now
     // A power failure may lose the last requests. Of those, creates are still recognized by their tags.
     this.#database = openSqlite({ file, schema, version: 1, synchronous: 'NORMAL' })
+    addWarningsColumn(this.#database)
     this.#statements = prepare(this.#database)
     this.#statements.forget.run(this.#expired(), -1)
   }
@@ -91,7 +97,11 @@ export class IdempotencyStore {
       firstSeenAt,
       marks: idempotencyTags(name, fingerprint, firstSeenAt),
       ...(row.result_id !== null && {
-        result: { id: row.result_id, ...(row.result_version !== null && { version: row.result_version }) }
+        result: {
+          id: row.result_id,
+          ...(row.result_version !== null && { version: row.result_version }),
+          ...(row.result_warnings !== null && { warnings: JSON.parse(row.result_warnings) as Issue[] })
+        }
       }),
       ...(row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } }),
       digestOf: content => digest('content', request.key, content),
@@ -102,9 +112,9 @@ export class IdempotencyStore {
     }
   }
 
-  #finish (name: string, { id, version }: Result): void {
+  #finish (name: string, { id, version, warnings = [] }: Result): void {
     try {
-      this.#statements.finish.run(id, version ?? null, name)
+      this.#statements.finish.run(id, version ?? null, warnings.length === 0 ? null : JSON.stringify(warnings), name)
     } catch (error) {
       // The request was performed, so the client receives its result. A repetition is served from the record.
       if (!(error instanceof Database.SqliteError)) throw error
@@ -133,6 +143,14 @@ interface Row {
   readonly intent_content: string | null
   readonly result_id: string | null
   readonly result_version: string | null
+  readonly result_warnings: string | null
+}
+
+/** A file of an earlier version has no column for warnings. */
+function addWarningsColumn (database: Database.Database): void {
+  const columns = database.pragma('table_info(keyed_request)') as ReadonlyArray<{ readonly name: string }>
+  if (columns.some(({ name }) => name === 'result_warnings')) return
+  database.exec('ALTER TABLE keyed_request ADD COLUMN result_warnings TEXT')
 }
 
 function prepare (database: Database.Database) {
@@ -143,11 +161,14 @@ function prepare (database: Database.Database) {
     add: database.prepare(`
       INSERT INTO keyed_request (name, fingerprint, first_seen_at) VALUES (:name, :fingerprint, :now)
       ON CONFLICT (name) DO UPDATE SET fingerprint = :fingerprint, first_seen_at = :now,
-        intent_version = NULL, intent_content = NULL, result_id = NULL, result_version = NULL
+        intent_version = NULL, intent_content = NULL, result_id = NULL, result_version = NULL,
+        result_warnings = NULL
       WHERE first_seen_at <= :expired`),
     find: database.prepare('SELECT * FROM keyed_request WHERE name = ?'),
     intend: database.prepare('UPDATE keyed_request SET intent_version = ?, intent_content = ? WHERE name = ?'),
-    finish: database.prepare('UPDATE keyed_request SET result_id = ?, result_version = ? WHERE name = ?')
+    finish: database.prepare(
+      'UPDATE keyed_request SET result_id = ?, result_version = ?, result_warnings = ? WHERE name = ?'
+    )
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Issue } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
 
 /** The response to an interaction of raw FHIR: every record in it is the tenant's, and every URL the gateway's. */
@@ -7,6 +8,8 @@ export interface FhirResponse {
   readonly body?: string
   /** The record that the response is about, if it is a single one; its version, time and id go into the headers. */
   readonly record?: StoredResource
+  /** What a datastore stored differently than it was sent. */
+  readonly warnings?: readonly Issue[]
   /** The records of a Bundle that is shown, as `Type/id`. */
   readonly shown?: () => readonly string[]
 }

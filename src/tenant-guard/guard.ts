@@ -28,7 +28,7 @@ import { readRecord } from './reads/read-record.js'
 import { create, remove, update } from './writes/writes.js'
 
 export type { Access } from './access.js'
-export type { Incident } from './tenant-context.js'
+export type { Incident, StoredDifferences } from './tenant-context.js'
 export type { Page } from './reads/page.js'
 export type { Related } from './reads/related.js'
 export type { CreateResult } from './writes/create-once.js'

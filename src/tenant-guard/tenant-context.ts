@@ -1,5 +1,5 @@
 import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
-import { Failure } from '../envelope/failures.js'
+import { Failure, type Issue } from '../envelope/failures.js'
 import { parseStored } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mode } from '../config/mode.js'
@@ -22,6 +22,8 @@ export interface TenantContext {
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
   readonly fhirBase: string
   readonly onIncident: (incident: Incident) => void
+  /** Called when the datastore stored a record differently than it was sent; absent where that is of no interest. */
+  readonly onDifferences?: (differences: StoredDifferences) => void
   /** Called for each access to the tenant's records; absent if accesses are not recorded. */
   readonly onAccess?: (access: Access) => void
   /** Called with the id of the record that the criteria of a write lead to, before anything is done with it. */
@@ -41,6 +43,16 @@ export interface Incident {
   readonly tenantId: string
   /** How many records it concerns. */
   readonly records: number
+}
+
+/** What a datastore stored differently than it was sent. Names no record and has no values. */
+export interface StoredDifferences {
+  readonly datastore: string
+  readonly type: string
+  /** Expressions such as `Patient.name[0].given`. */
+  readonly paths: readonly string[]
+  /** The same for the client. */
+  readonly warnings: readonly Issue[]
 }
 
 /** Sends what the guard built. */

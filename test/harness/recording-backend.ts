@@ -39,7 +39,11 @@ export interface WatchedBackend {
 
 interface Trap { readonly what: 'request' | 'answer', readonly method: string, readonly resolve: (held: Held) => void }
 
-export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
+/** @param change what the datastore makes of a body before it stores it */
+export async function startWatched (
+  fhirUrl: string,
+  change: (body: string) => string = body => body
+): Promise<WatchedBackend> {
   const seen: Exchange[] = []
   const traps: Trap[] = []
   const server = createServer((request, response) => {
@@ -71,7 +75,7 @@ export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
     const got = await fetch(fhirUrl + path, {
       method,
       headers: Object.fromEntries(kept) as Record<string, string>,
-      body: body === '' ? undefined : body
+      body: body === '' ? undefined : change(body)
     })
     // A server that shows references with its base URL means the address at which it was asked.
     const shown = (await got.text()).replaceAll(`"reference":"${fhirUrl}/`, `"reference":"${url()}/`)

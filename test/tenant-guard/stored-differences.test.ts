@@ -73,3 +73,26 @@ t.test('what the server decides itself, and another notation of the same, is no 
     'the type of an inner record is known'
   )
 })
+
+t.test('a reference with the URL of the datastore, and the record in place of a placeholder, is no difference', async t => {
+  const placeholder = 'urn:uuid:5c6c2c2e-6a2c-4b57-a5a5-9a1b4f0f7f11'
+  const sent = { resourceType: 'Observation', subject: { reference: placeholder }, focus: [{ reference: 'Device/2' }] }
+  const found = (subject: string, focus: string): readonly string[] =>
+    findStoredDifferences(
+      sent as FhirResource,
+      { ...sent, subject: { reference: subject }, focus: [{ reference: focus }] } as FhirResource,
+      { baseUrl: 'http://hapi/fhir', placeholders: new Map([[placeholder, 'Patient/1']]) }
+    )
+  t.strictSame(found('Patient/1', 'Device/2'), [])
+  t.strictSame(found('http://hapi/fhir/Patient/1', 'http://hapi/fhir/Device/2'), [])
+  t.strictSame(found('Patient/2', 'http://other/fhir/Device/2'), [
+    'Observation.subject.reference',
+    'Observation.focus[0].reference'
+  ])
+})
+
+t.test('a narrative of a million spaces within a tag is compared in one pass', async t => {
+  const div = (end: string): string =>
+    patient(`"text":{"status":"generated","div":"<div>${`<p${' '.repeat(1_000_000)}`}></p>${end}</div>"}`)
+  t.strictSame(differences(div('<br/>'), div('<br></br>')), [])
+})

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import type { Issue } from '../../envelope/failures.js'
 import { entityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../../envelope/preconditions.js'
 import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
 import type { StoredResource } from '../../mappings/fhir.js'
@@ -23,13 +24,14 @@ export function sendFhirResponse (
   response: FhirResponse,
   { interaction, fhirBase, content }: ResponseOptions
 ): FastifyReply {
-  const { status, record, body } = response
+  const { status, record, body, warnings = [] } = response
   reply.code(status).type(fhirType)
   if (record !== undefined) {
     const path = `${fhirBase}/${toLocation(record)}`
     // HAPI's client reads from Content-Location which record and version an update produced.
     reply.headers({ ...headersOf(record), 'content-location': path, ...(status === 201 && { location: path }) })
   }
+  if (warnings.length > 0) reply.header(differencesHeader, differencesIn(warnings))
   const isRead = !policy[interaction.kind].scopes.includes('write')
   // Decided here, after the check that the record is the tenant's.
   if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) {
@@ -40,7 +42,17 @@ export function sendFhirResponse (
   const returns =
     preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
-  return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)
+  return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.', warnings)) : body)
+}
+
+/** Where the datastore stored a record differently than it was sent; a response that is the record has no other place. */
+const differencesHeader = 'Stored-Differences'
+const maxInHeader = 20
+
+/** A list, as headers have it: `Patient.name[0].given, Patient.contact`. */
+function differencesIn (warnings: readonly Issue[]): string {
+  const paths = warnings.flatMap(({ expression = [] }) => expression)
+  return [...paths.slice(0, maxInHeader), ...paths.length > maxInHeader ? ['...'] : []].join(', ')
 }
 
 /** Version and time of a record, for the conditions of later requests. */

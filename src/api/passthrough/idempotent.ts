@@ -72,7 +72,7 @@ async function createdOnce (
   if (claim.result !== undefined) {
     const first = await ifExists(versionOf(store, type, claim.result))
     if (first === undefined) throw deletedSince()
-    return { response: { ...first, status: 201 }, isReplayed: true }
+    return { response: { ...first, status: 201, ...warningsOf(claim.result) }, isReplayed: true }
   }
   const made = await store.perform({ kind: 'create-once', type, resource, ...createIntents(claim) })
   const isReplayed = made.status !== 201
@@ -89,7 +89,10 @@ async function firstVersionOf (store: TenantStore, made: FhirResponse): Promise<
 
 async function patchedOnce (store: TenantStore, request: Patch, claim: IdempotencyClaim): Promise<Once> {
   const { type } = request
-  if (claim.result !== undefined) return { response: await versionOf(store, type, claim.result), isReplayed: true }
+  if (claim.result !== undefined) {
+    const made = await versionOf(store, type, claim.result)
+    return { response: { ...made, ...warningsOf(claim.result) }, isReplayed: true }
+  }
   const trace = writeIntentOf({ store, type }, claim)
   let isReplayed = false
   const found: typeof trace.found = async before => {
@@ -102,8 +105,10 @@ async function patchedOnce (store: TenantStore, request: Patch, claim: Idempoten
   return { response, isReplayed }
 }
 
-function finish (claim: IdempotencyClaim, { record }: FhirResponse): void {
-  if (record !== undefined) claim.finish({ id: record.id, version: record.meta.versionId })
+const warningsOf = ({ warnings }: Result): Pick<FhirResponse, 'warnings'> => warnings === undefined ? {} : { warnings }
+
+function finish (claim: IdempotencyClaim, { record, warnings = [] }: FhirResponse): void {
+  if (record !== undefined) claim.finish({ id: record.id, version: record.meta.versionId, warnings })
 }
 
 function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirResponse> {

@@ -20,8 +20,8 @@ export interface Context {
   readonly mapping: Mapping
   readonly store: TenantStore
   readonly createContext: CreateContext
-  /** Receives the warnings for the client of a change. */
-  readonly warn?: (warnings: readonly Issue[]) => void
+  /** Of the write that succeeded: what the client is warned of. */
+  readonly warnings: Issue[]
 }
 
 /** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
@@ -90,7 +90,7 @@ export async function update (
 const maxAttempts = 8
 
 async function updateFrom (
-  { mapping, store, warn }: Context,
+  { mapping, store, warnings }: Context,
   before: StoredResource,
   body: unknown,
   trace: Trace
@@ -107,7 +107,7 @@ async function updateFrom (
     const write = (): Promise<StoredResource> =>
       store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
     const written = await trace.leave(resource, version, write)
-    warn?.(lossWarnings(mapping, before, resource))
+    warnings.unshift(...lossWarnings(mapping, before, resource))
     return written
   })
 }

@@ -1,5 +1,6 @@
 import type { IdempotencyClaim, Result } from '../../idempotency/keyed-requests.js'
 import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
+import type { Issue } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { CreateResult } from '../../tenant-guard/guard.js'
 import { create, prepareAndSave, update, type Context, type Update } from './interactions.js'
@@ -9,16 +10,22 @@ export interface WriteResult {
   readonly stored: StoredResource
   /** Whether an earlier request with the same Idempotency-Key made it. */
   readonly isReplayed: boolean
+  /** What the write lost or changed unseen; the same for each repetition. */
+  readonly warnings: readonly Issue[]
 }
 
 /** Creates a resource; with a claim only once, even if an earlier run was interrupted at any point. */
 export async function createOnce (context: Context, body: unknown, claim?: IdempotencyClaim): Promise<WriteResult> {
-  if (claim === undefined) return { stored: await create(context, body), isReplayed: false }
-  if (claim.result !== undefined) return { stored: await firstResponse(context, claim.result), isReplayed: true }
+  const { warnings } = context
+  if (claim === undefined) return { stored: await create(context, body), isReplayed: false, warnings }
+  if (claim.result !== undefined) return replayed(await firstResponse(context, claim.result), claim.result)
   const { record, isNew } = await prepareAndSave(context, body, resource => madeOnce(context, resource, claim))
-  claim.finish({ id: record.id, version: record.meta.versionId })
-  return { stored: record, isReplayed: !isNew }
+  claim.finish({ id: record.id, version: record.meta.versionId, warnings })
+  return { stored: record, isReplayed: !isNew, warnings }
 }
+
+const replayed = (stored: StoredResource, { warnings = [] }: Result): WriteResult =>
+  ({ stored, isReplayed: true, warnings })
 
 async function firstResponse (context: Context, result: Result): Promise<StoredResource> {
   const stored = await ifExists(versionOf(context, result))
@@ -46,11 +53,12 @@ async function firstVersionOf (context: Context, record: StoredResource): Promis
 
 /** Changes a resource; with a claim only once, like {@link createOnce}. */
 export async function updateOnce (context: Context, change: Update, claim?: IdempotencyClaim): Promise<WriteResult> {
-  if (claim === undefined) return { stored: await update(context, change), isReplayed: false }
-  if (claim.result !== undefined) return { stored: await versionOf(context, claim.result), isReplayed: true }
+  const { warnings } = context
+  if (claim === undefined) return { stored: await update(context, change), isReplayed: false, warnings }
+  if (claim.result !== undefined) return replayed(await versionOf(context, claim.result), claim.result)
   const trace = writeIntentOf({ store: context.store, type: context.mapping.type }, claim)
   let made: StoredResource | undefined
   const stored = await update(context, change, { ...trace, found: async before => (made = await trace.found(before)) })
-  claim.finish({ id: stored.id, version: stored.meta.versionId })
-  return { stored, isReplayed: made !== undefined }
+  claim.finish({ id: stored.id, version: stored.meta.versionId, warnings })
+  return { stored, isReplayed: made !== undefined, warnings }
 }

@@ -18,7 +18,7 @@ import { reverseIncludes } from './relations.js'
 interface ResourceOptions {
   readonly mappings: readonly Mapping[]
   /** The datastore of the request's caller, seen through the guard. */
-  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly storeFor: (request: FastifyRequest, warn: (warnings: readonly Issue[]) => void) => TenantStore
   readonly keyedRequests: IdempotencyStore
   readonly now: () => Date
   /** The gateway's own, before `/v1`. */
@@ -38,11 +38,15 @@ const keyed = { config: { takesIdempotencyKey: true } } as const
 
 function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOptions): void {
   const { storeFor, now, newUrl } = options
-  const contextOf = (request: FastifyRequest): Context => ({
-    mapping,
-    store: storeFor(request),
-    createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
-  })
+  const contextOf = (request: FastifyRequest): Context => {
+    const warnings: Issue[] = []
+    return {
+      mapping,
+      store: storeFor(request, more => { warnings.push(...more) }),
+      createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl },
+      warnings
+    }
+  }
   const routeOptions = { ...options, mapping, contextOf }
   createRoute(scope, routeOptions)
   readRoutes(scope, routeOptions)
@@ -101,8 +105,7 @@ function changeRoutes (scope: FastifyInstance, { mapping, contextOf, keyedReques
   scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
     requirePlainWrite(request)
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
-    const context = { ...contextOf(request), warn: (lost: readonly Issue[]) => { request.warnings = lost } }
-    const update = async (claim?: IdempotencyClaim) => await updateOnce(context, change, claim)
+    const update = async (claim?: IdempotencyClaim) => await updateOnce(contextOf(request), change, claim)
     return presentWritten(mapping, await claimed(keyedRequests, { request, route: path, ...change }, update), reply)
   })
   scope.delete(`/${path}/:id`, async (request: WithId) => {
@@ -137,9 +140,9 @@ async function claimed (
     : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
 }
 
-function presentWritten (mapping: Mapping, { stored, isReplayed }: WriteResult, reply: FastifyReply) {
+function presentWritten (mapping: Mapping, { stored, isReplayed, warnings }: WriteResult, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
-  reply.request.warnings = [...reply.request.warnings ?? [], ...warningsOf(mapping, stored)]
+  reply.request.warnings = [...warnings, ...warningsOf(mapping, stored)]
   return present(mapping, stored, reply)
 }
 

@@ -65,6 +65,12 @@ export const declarations = {
     meaning:
       'Responses of a datastore that contained data of another tenant or of none; they were refused, and an operator must investigate'
   },
+  clinigate_stored_differences_total: {
+    type: 'counter',
+    labels: ['type'],
+    meaning:
+      'Records that a datastore stored differently than it received them, by resource type; the log has the paths, and the client a warning'
+  },
   clinigate_key_lookups_total: {
     type: 'counter',
     labels: ['result'],

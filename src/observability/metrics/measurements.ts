@@ -36,6 +36,7 @@ export interface Measurements {
   readonly recordRequest: (request: CompletedRequest) => void
   readonly exchanged: (exchange: Exchange) => void
   readonly incident: (incident: { readonly kind: string, readonly datastore: string }) => void
+  readonly storedDifferently: (differences: { readonly type: string }) => void
   readonly workEnded: (work: EndedWork) => void
   readonly recordsDone: (records: DoneRecords) => void
 }

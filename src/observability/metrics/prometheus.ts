@@ -31,6 +31,7 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
     recordRequest: request => traffic.recordRequest(request),
     exchanged: exchange => traffic.exchanged(exchange),
     incident: ({ kind, datastore }) => meters.add('clinigate_isolation_incidents_total', { kind, datastore }),
+    storedDifferently: ({ type }) => meters.add('clinigate_stored_differences_total', { type }),
     workEnded: work => meters.add('clinigate_bulk_jobs_ended_total', { ...work }),
     recordsDone: ({ kind, processed, failed }) => {
       meters.add('clinigate_bulk_records_total', { kind, result: 'processed' }, processed)

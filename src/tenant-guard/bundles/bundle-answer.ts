@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { entityTag, isUnchanged, type ReadConditions } from '../../envelope/preconditions.js'
 import { Failure } from '../../envelope/failures.js'
-import { outcomeOf } from '../../envelope/operation-outcome.js'
+import { outcomeOf, warningsOutcome } from '../../envelope/operation-outcome.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 
@@ -71,7 +71,7 @@ function entryText (context: TenantContext, { outcome, isShown, conditions }: En
   if ('failure' in outcome) {
     return `{"response":${JSON.stringify({ status: statusText(outcome.failure.status), outcome: outcomeOf(outcome.failure) })}}`
   }
-  const { status, record, body } = outcome
+  const { status, record, body, warnings = [] } = outcome
   const version = record?.meta.versionId
   const isKnown = conditions !== undefined && record !== undefined && isUnchanged(conditions, record.meta)
   const response = JSON.stringify({
@@ -80,7 +80,8 @@ function entryText (context: TenantContext, { outcome, isShown, conditions }: En
       record &&
       `${context.fhirBase}/${record.resourceType}/${record.id}${version === undefined ? '' : `/_history/${version}`}`,
     etag: version && entityTag(version),
-    lastModified: record?.meta.lastUpdated
+    lastModified: record?.meta.lastUpdated,
+    outcome: warnings.length > 0 ? warningsOutcome(warnings) : undefined
   })
   return isShown && !isKnown && body !== undefined
     ? `{"resource":${body},"response":${response}}`

@@ -6,6 +6,8 @@ import { parseLocation } from '../writes/stored-resource.js'
 /** An entry in the response to a transaction, before any check. */
 export interface StoredEntry {
   readonly resource?: unknown
+  /** Whether the record was fetched after the write; it may be a later version. */
+  readonly isFetched?: true
   readonly response?: { readonly status?: unknown, readonly location?: unknown }
 }
 
@@ -34,7 +36,9 @@ export async function entriesAsStored (
   )
   const stored = new Map<string, ReadonlyMap<string, StoredResource>>(found)
   return entries.map((entry, at) =>
-    missing[at] === undefined ? entry : { ...entry, resource: stored.get(missing[at].type)?.get(missing[at].id) }
+    missing[at] === undefined
+      ? entry
+      : { ...entry, isFetched: true, resource: stored.get(missing[at].type)?.get(missing[at].id) }
   )
 }
 

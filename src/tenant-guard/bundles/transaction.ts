@@ -26,6 +26,8 @@ import { rewriteUrls } from '../public-urls.js'
 import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
 import { resolveReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
+import { warnAboutDifferences } from '../writes/stored-differences.js'
+import { parseLocation } from '../writes/stored-resource.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /**
@@ -158,9 +160,10 @@ async function performWrites (
       cause: { reason: 'the answer to a transaction does not have an entry for each write' }
     })
   }
-  for (const [index, [at, write]] of performed.entries()) responses.set(at, writtenIn(context, stored[index], write))
+  const outcomes = outcomesOf(context, performed.map(([, write], index) => ({ write, stored: stored[index] })))
+  for (const [index, [at]] of performed.entries()) responses.set(at, outcomes[index]!)
   for (const [at, { sameAs }] of sent) {
-    if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200 })
+    if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200, warnings: [] })
   }
   return responses
 }
@@ -245,6 +248,39 @@ function entriesIn (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry = [] } = (value ?? {}) as Record<string, unknown>
   const isResponse = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
   return isResponse ? entry as readonly StoredEntry[] : []
+}
+
+interface SentWrite { readonly write: Write, readonly stored: StoredEntry | undefined }
+
+/** The outcome of each write, with warnings of what was stored differently. */
+function outcomesOf (context: TenantContext, sent: readonly SentWrite[]): readonly FhirResponse[] {
+  const outcomes = sent.map(({ write, stored }) => writtenIn(context, stored, write))
+  const placeholders = new Map<string, string>()
+  for (const [index, { write: { placeholder } }] of sent.entries()) {
+    const { record } = outcomes[index]!
+    if (placeholder !== undefined && record !== undefined) placeholders.set(placeholder, toReference(record))
+  }
+  return outcomes.map((outcome, index) =>
+    isAsWritten(outcome, sent[index]!)
+      ? {
+          ...outcome,
+          warnings: warnAboutDifferences(context, sent[index]!.write.resource!, { record: outcome.record!, placeholders })
+        }
+      : outcome
+  )
+}
+
+/** Whether a response has the version that a write produced, not a record that its criteria found or a later version. */
+function isAsWritten (
+  { status, record }: FhirResponse,
+  { write: { resource, request }, stored }: SentWrite
+): boolean {
+  if (record === undefined || resource === undefined) return false
+  if (request?.ifNoneExist !== undefined && status === 200) return false
+  return (
+    stored?.isFetched !== true ||
+    parseLocation(stored.response?.location, { type: record.resourceType })?.version === record.meta.versionId
+  )
 }
 
 /** The outcome of a write. It is done, whatever the response holds. */

@@ -10,8 +10,10 @@ import {
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import { filterOwned } from '../fetch-owned.js'
 import { parseLocation } from '../writes/stored-resource.js'
+import { warnAboutDifferences } from '../writes/stored-differences.js'
 import { rejection } from '../writes/rejection.js'
 import { ReferenceFailure } from '../writes/references.js'
 import type { TaggedRecord } from './stamped-record.js'
@@ -115,11 +117,15 @@ export class TransactionWriter {
   }
 
   /** A write is done, whatever its response holds. */
-  #findError (stored: StoredEntry | undefined, { type, id }: TaggedRecord): Failure | undefined {
+  #findError (stored: StoredEntry | undefined, { type, id, text }: TaggedRecord): Failure | undefined {
     const status = Number.parseInt(String(stored?.response?.status), 10)
     const record = verifyAndRememberOwned(this.#context, stored?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
       this.#seen.add(type)
+      // What was fetched afterwards may be a later version.
+      if (stored?.isFetched !== true) {
+        warnAboutDifferences(this.#context, JSON.parse(text) as FhirResource, { record })
+      }
       return undefined
     }
     reportIncident(this.#context, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })

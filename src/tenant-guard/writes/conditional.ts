@@ -17,12 +17,10 @@ import type {
   ConditionalCreate,
   ConditionalDelete,
   ConditionalPatch,
-  ConditionalUpdate,
-  Criteria
+  ConditionalUpdate
 } from '../fhir-interaction.js'
-import { shownRecord } from '../reads/fhir-read.js'
-import { withStoredResource } from './stored-resource.js'
-import { fhirUpdate } from './fhir-writes.js'
+import { withStoredResource, type StoredResponse } from './stored-resource.js'
+import { fhirUpdate, shownWrite } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
 import { requireMutable } from '../policy.js'
 import { tenantCriteria } from '../restrict.js'
@@ -36,6 +34,7 @@ import {
   update,
   preferRepresentation,
   toWriteResult,
+  toWritten,
   type Written
 } from './writes.js'
 
@@ -46,10 +45,8 @@ const settleMs = 250
 
 /** A new record, unless one of the tenant's meets the criteria: then that one, unchanged. */
 export async function conditionalCreate (context: TenantContext, request: ConditionalCreate): Promise<FhirResponse> {
-  const { record, response, isMade } = await withCriteriaLock(context, request.criteria, () =>
-    makeOrFind(context, request)
-  )
-  return shownRecord(context, response, record, isMade ? 201 : 200)
+  const made = await withCriteriaLock(context, request.criteria, () => makeOrFind(context, request))
+  return shownWrite(context, made, made.isMade ? 201 : 200)
 }
 
 /** The new record, or the one of the tenant's that meets the criteria. */
@@ -66,14 +63,10 @@ async function makeOrFind (
       { type }
     )
     if (response.status === 412 || isForeign(context, response, type)) {
-      return await findOrMake(context, { type, criteria, body: printJson(checked.resource) })
+      return await findOrMake(context, { type, criteria, resource: checked.resource })
     }
     if (response.status === 201 || response.status === 200) {
-      return {
-        record: toWriteResult(context, response, { kind: 'conditional-create', type }),
-        response,
-        isMade: response.status === 201
-      }
+      return madeOrFound(context, response, { type, resource: checked.resource })
     }
     // While the first is being stored, HAPI refuses the others instead of returning it.
     if (response.status !== 409 || attempt === maxTries) {
@@ -81,6 +74,18 @@ async function makeOrFind (
     }
     await pause(tryAgainMs * attempt)
   }
+}
+
+/** A record that was found is not compared with what was sent: it stays as it was. */
+function madeOrFound (
+  context: TenantContext,
+  response: StoredResponse,
+  { type, resource }: Omit<ConditionalCreate, 'kind' | 'criteria'>
+): Written & { readonly isMade: boolean } {
+  const written = { kind: 'conditional-create', type } as const
+  return response.status === 201
+    ? { ...toWritten(context, response, { ...written, sent: resource }), isMade: true }
+    : { record: toWriteResult(context, response, written), response, warnings: [], isMade: false }
 }
 
 /** Whether the datastore found a record that is not the tenant's. */
@@ -96,19 +101,18 @@ function isForeign (context: TenantContext, response: BackendResponse, type: str
 /** The same for a datastore that finds several records, or one of another tenant: only the tenant's own count. */
 async function findOrMake (
   context: TenantContext,
-  { type, criteria, body }: { readonly type: string; readonly criteria: Criteria; readonly body: string }
+  { type, criteria, resource }: Omit<ConditionalCreate, 'kind'>
 ): Promise<Written & { readonly isMade: boolean }> {
   const found = await findSingleMatch(context, criteria)
   const request: BackendRequest =
     found === undefined
-      ? { method: 'POST', path: type, headers: preferRepresentation, body }
+      ? { method: 'POST', path: type, headers: preferRepresentation, body: printJson(resource) }
       : { method: 'GET', path: `${type}/${found.id}` }
   const response = await withStoredResource(context, await sendRequest(context, request), { type })
-  const isMade = response.status === 201
-  if (!isMade && (found === undefined || response.status !== 200)) {
+  if (response.status !== 201 && (found === undefined || response.status !== 200)) {
     throw unexpectedResponse(response, 'a conditional create was not answered')
   }
-  return { record: toWriteResult(context, response, { kind: 'conditional-create', type }), response, isMade }
+  return madeOrFound(context, response, { type, resource })
 }
 
 /**
@@ -158,15 +162,18 @@ async function updateOfNone (
 ): Promise<FhirResponse | undefined> {
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw notFound()
-  const { record, response, isMade } = await makeOrFind(context, { type, resource, criteria })
-  if (isMade) return shownRecord(context, response, record, 201)
+  const made = await makeOrFind(context, { type, resource, criteria })
+  const { record, isMade } = made
+  if (isMade) return shownWrite(context, made, 201)
   context.onMatch?.(record.id)
   requireMutable(type, record.id)
   // Other gateways may still be making theirs: HAPI refuses them while this record is as it was made.
   await pause(settleMs)
   try {
-    const written = await update(context, { type, id: record.id, resource, version: record.meta.versionId })
-    return shownRecord(context, written.response, written.record)
+    return shownWrite(
+      context,
+      await update(context, { type, id: record.id, resource, version: record.meta.versionId })
+    )
   } catch (error) {
     if (error instanceof Failure && (error.code === 'CONFLICT' || error.code === 'NOT_FOUND')) return undefined
     throw error

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
@@ -9,7 +8,15 @@ import type { CreateOnce } from '../interaction.js'
 import { withStoredResource } from './stored-resource.js'
 import { encodeParameters, tenantToken } from '../restrict.js'
 import { idempotencyTagSystem } from './stamp.js'
-import { uncertainOutcomeMessage, notCreated, createRequest, preferRepresentation, toWriteResult } from './writes.js'
+import {
+  uncertainOutcomeMessage,
+  notCreated,
+  createRequest,
+  preferRepresentation,
+  toWriteResult,
+  toWritten,
+  type Written
+} from './writes.js'
 
 /** The record that a create made, now or before. */
 export interface CreateResult {
@@ -19,7 +26,7 @@ export interface CreateResult {
 }
 
 /** The same with the datastore's response. */
-interface WriteResponse extends CreateResult { readonly response: BackendResponse }
+interface WriteResponse extends CreateResult, Written {}
 
 /** How often a create is repeated when another one with the same mark interferes. */
 const maxTries = 6
@@ -40,11 +47,11 @@ export async function createOnce (
       { type }
     )
     if (response.status === 201) {
-      return { record: toWriteResult(context, response, { kind: 'create-once', type }), isNew: true, response }
+      return { ...toWritten(context, response, { kind: 'create-once', type, sent: checked.resource }), isNew: true }
     }
     const found = response.status === 200 ? toWriteResult(context, response, { kind: 'create-once', type }) : undefined
     if (found !== undefined && markTime(context, found, sought) >= since.getTime()) {
-      return { record: found, isNew: false, response }
+      return { record: found, isNew: false, response, warnings: [] }
     }
     // An earlier mark leads to an old record, or to a second one besides the newer.
     const isOld = (found !== undefined || response.status === 412) && sought.length > 1

@@ -7,18 +7,17 @@ import { shownRecord } from '../reads/fhir-read.js'
 import { isNumericVersion } from '../reads/vread.js'
 import { createOnce } from './create-once.js'
 import { readMeta } from '../reads/read-record.js'
-import { create, remove, update } from './writes.js'
+import { create, remove, update, type Written } from './writes.js'
 
 /** A new record, as it was stored. */
 export async function fhirCreate (context: TenantContext, request: FhirCreate): Promise<FhirResponse> {
-  const { record, response } = await create(context, request)
-  return shownRecord(context, response, record, 201)
+  return shownWrite(context, await create(context, request), 201)
 }
 
 /** The same once: 200 and the record in its current state where an earlier request made it. */
 export async function fhirCreateOnce (context: TenantContext, request: CreateOnce): Promise<FhirResponse> {
-  const { record, isNew, response } = await createOnce(context, request)
-  return shownRecord(context, response, record, isNew ? 201 : 200)
+  const written = await createOnce(context, request)
+  return shownWrite(context, written, written.isNew ? 201 : 200)
 }
 
 /**
@@ -26,8 +25,16 @@ export async function fhirCreateOnce (context: TenantContext, request: CreateOnc
  */
 export async function fhirUpdate (context: TenantContext, request: FhirUpdate): Promise<FhirResponse> {
   await requireValidVersion(context, request)
-  const { record, response } = await preconditioned(request.version, () => update(context, request))
-  return shownRecord(context, response, record)
+  return shownWrite(context, await preconditioned(request.version, () => update(context, request)))
+}
+
+/** A record that was written, with the warnings about it. */
+export function shownWrite (
+  context: TenantContext,
+  { record, response, warnings }: Written,
+  status: FhirResponse['status'] = 200
+): FhirResponse {
+  return { ...shownRecord(context, response, record, status), warnings }
 }
 
 /** Nothing is left to show. */

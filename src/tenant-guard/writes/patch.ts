@@ -6,8 +6,8 @@ import { sendRequest, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Patch } from '../fhir-interaction.js'
 import type { Trace } from '../interaction.js'
-import { fhirVersionRead, shownRecord } from '../reads/fhir-read.js'
-import { preconditioned } from './fhir-writes.js'
+import { fhirVersionRead } from '../reads/fhir-read.js'
+import { preconditioned, shownWrite } from './fhir-writes.js'
 import { readRecord } from '../reads/read-record.js'
 import { relativizeReferences } from './own-references.js'
 import { update } from './writes.js'
@@ -25,10 +25,10 @@ export async function fhirPatch (context: TenantContext, request: Patch): Promis
   }
   const resource = patchedFrom(context, stored, request)
   const read = resource.meta.versionId!
-  const { record, response } = await trace.leave(resource, read, () =>
+  const written = await trace.leave(resource, read, () =>
     preconditioned(version, () => update(context, { type, id, resource, version: read, before: stored }))
   )
-  return shownRecord(context, response, record)
+  return shownWrite(context, written)
 }
 
 const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }

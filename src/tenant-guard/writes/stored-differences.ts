@@ -1,11 +1,41 @@
-import { maxIssues } from '../../envelope/failures.js'
+import { fieldIssue, maxIssues, type Issue } from '../../envelope/failures.js'
 import { ExactNumber, isNumber } from '../../json/json.js'
-import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
+import type { FhirElement, FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { elementDefinitions } from '../../mappings/r4/elements.js'
 import { printPath, type Step } from '../../mappings/r4/path.js'
+import type { TenantContext } from '../tenant-context.js'
+
+/** How a datastore writes references to its own records. */
+interface Notation {
+  readonly baseUrl?: string
+  /** Of a transaction: the record that each placeholder became, as `Type/id`. */
+  readonly placeholders?: ReadonlyMap<string, string>
+}
+
+/**
+ * A warning for each part of a record that the datastore stored differently than it was sent; the operator learns of
+ * it as well.
+ * @param sent the record as the datastore received it
+ * @param stored the version of it that this very write produced
+ */
+export function warnAboutDifferences (
+  { backend, onDifferences }: TenantContext,
+  sent: FhirResource,
+  { record, placeholders }: Pick<Notation, 'placeholders'> & { readonly record: StoredResource }
+): readonly Issue[] {
+  const { baseUrl, name } = backend
+  const paths = findStoredDifferences(sent, record, { baseUrl, ...(placeholders !== undefined && { placeholders }) })
+  if (paths.length === 0) return []
+  const warnings = paths.map(path => ({ ...fieldIssue(path, storedDifferently, 'informational'), severity: 'warning' as const }))
+  onDifferences?.({ datastore: name, type: record.resourceType, paths, warnings })
+  return warnings
+}
+
+const storedDifferently =
+  'the datastore did not store this as it was sent; read the record, and tell the operator if something is missing'
 
 /** Where the comparison is. The path is printed only where something differs. */
-interface Walk {
+interface Walk extends Notation {
   readonly sent: FhirResource
   readonly steps: Step[]
   readonly found: Set<string>
@@ -19,13 +49,18 @@ interface Walk {
  * - `fullUrl` that it adds to entries of a Bundle;
  * - space, entities and self-closing tags in a narrative, and line breaks in base64, whose bytes are compared;
  * - another notation of the same number with the same precision: `1e2` is `100`, but `1.10` is not `1.1`;
- * - nulls that no extension stands for.
+ * - nulls that no extension stands for;
+ * - its own URL before a reference, and a record in place of a transaction's placeholder.
  *
  * Pure, so that a test and a production warning tell the same.
  * @param sent the record as the datastore received it, after references were replaced and the tenant's tag was set
  */
-export function findStoredDifferences (sent: FhirResource, stored: FhirResource): readonly string[] {
-  const walk: Walk = { sent, steps: [], found: new Set() }
+export function findStoredDifferences (
+  sent: FhirResource,
+  stored: FhirResource,
+  notation: Notation = {}
+): readonly string[] {
+  const walk: Walk = { ...notation, sent, steps: [], found: new Set() }
   const { id: _, meta, ...content } = sent
   const { id: __, meta: storedMeta, ...storedContent } = stored
   compareObjects(content, storedContent, walk)
@@ -94,6 +129,8 @@ function isSameValue (sent: unknown, stored: unknown, walk: Walk): boolean {
   if (isNothing(sent)) return isNothing(stored)
   if (isNumber(sent) && isNumber(stored)) return numberKey(String(sent)) === numberKey(String(stored))
   if (typeof sent !== 'string' || typeof stored !== 'string') return false
+  const meant = walk.placeholders?.get(sent) ?? sent
+  if (stored === meant || (walk.baseUrl !== undefined && stored === `${walk.baseUrl}/${meant}`)) return true
   const type = typeAt(walk)
   if (type === 'base64Binary') return sent.replaceAll(/\s/g, '') === stored.replaceAll(/\s/g, '')
   return type === 'xhtml' && isSameNarrative(sent, stored)
@@ -140,11 +177,13 @@ function normalizeNarrative (text: string): string {
     .replace(/^\s*<\?xml[^<>]*\?>/, '')
     .replaceAll(/\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"<>]*"|'[^'<>]*')/g, '')
     .replaceAll(/<(\/?)[\w.-]+:/g, '<$1')
-    .replaceAll(/<([\w.-]+)([^<>]*?)\s*(?:\/>|>\s*<\/\1\s*>)/g, '<$1$2/>')
+    .replaceAll(/<[^<>]*>/g, tag => (tag.endsWith('/>') ? `${tag.slice(0, -2)}></${nameOfTag(tag)}>` : tag))
     .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => characterOf(hex, decimal, name))
     .replaceAll(/'/g, '"')
     .replaceAll(/\s+|[\u0080-\uFFFF]/g, text => /\s/.test(text) ? '' : '*')
 }
+
+const nameOfTag = (tag: string): string => /^<([\w.-]*)/.exec(tag)![1]!
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: '"', nbsp: ' ' }
 

@@ -2,6 +2,12 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { sendRequest, type TenantContext } from '../tenant-context.js'
 import { isId } from '../resource-types.js'
 
+/** The response to a write with the record in its body. */
+export interface StoredResponse extends BackendResponse {
+  /** Whether the record was read after the write without its version, so that it may be another one's. */
+  readonly isLatest?: true
+}
+
 /** A record that was written, as far as it is known. */
 interface ExpectedRecord { readonly type: string, readonly id?: string | undefined }
 
@@ -13,7 +19,7 @@ export async function withStoredResource (
   context: TenantContext,
   response: BackendResponse,
   expected: ExpectedRecord
-): Promise<BackendResponse> {
+): Promise<StoredResponse> {
   if ((response.status !== 200 && response.status !== 201) || !isWithout(response.body)) return response
   const { location, 'content-location': contentLocation } = response.headers
   const place =
@@ -26,8 +32,9 @@ export async function withStoredResource (
     place.version === undefined
       ? undefined
       : await sendRequest(context, { method: 'GET', path: `${path}/_history/${place.version}` })
-  const read = version?.status === 200 ? version : await sendRequest(context, { method: 'GET', path })
-  return read.status === 200 ? { ...response, body: read.body } : response
+  if (version?.status === 200) return { ...response, body: version.body }
+  const read = await sendRequest(context, { method: 'GET', path })
+  return read.status === 200 ? { ...response, body: read.body, isLatest: true } : response
 }
 
 function isWithout (body: string): boolean {

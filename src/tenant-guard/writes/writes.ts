@@ -1,5 +1,5 @@
 import type { BackendResponse } from '../../backends/backend.js'
-import { Failure } from '../../envelope/failures.js'
+import { Failure, type Issue } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import {
@@ -18,7 +18,8 @@ import type { Create, Delete, Update } from '../interaction.js'
 import type { FhirUpdate } from '../fhir-interaction.js'
 import { filterOwned } from '../fetch-owned.js'
 import { forgetAndNotFound, readMeta } from '../reads/read-record.js'
-import { withStoredResource } from './stored-resource.js'
+import { warnAboutDifferences } from './stored-differences.js'
+import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection } from './rejection.js'
 import { collectReferences, ReferenceFailure, recordsOf } from './references.js'
 import { isId } from '../resource-types.js'
@@ -28,7 +29,12 @@ export const preferRepresentation = { prefer: 'return=representation' }
 export const uncertainOutcomeMessage = 'Before you repeat the change, check whether it was made.'
 
 /** A record as it was stored, and the datastore's response. */
-export interface Written { readonly record: StoredResource, readonly response: BackendResponse }
+export interface Written {
+  readonly record: StoredResource
+  readonly response: BackendResponse
+  /** What the datastore stored differently than it was sent. */
+  readonly warnings: readonly Issue[]
+}
 
 /** Stores a new record under an id that the datastore chooses. */
 export async function create (context: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
@@ -43,7 +49,7 @@ export async function create (context: TenantContext, { type, resource }: Omit<C
     }),
     { type }
   )
-  if (response.status === 201) return { record: toWriteResult(context, response, { kind: 'create', type }), response }
+  if (response.status === 201) return toWritten(context, response, { kind: 'create', type, sent: checked.resource })
   throw await notCreated(context, response, checked)
 }
 
@@ -96,29 +102,18 @@ export async function update (
     await sendRequest(context, { method: 'PUT', path: record, headers, body: printJson(body) }),
     { type, id }
   )
-  if (response.status === 200) {
-    return { record: toWriteResult(context, response, { kind: 'update', type, id }), response }
+  // 201 is for a record of the tenant's that another gateway deleted since this one saw it, stored again under its id.
+  // With a version that can't be: then the datastore made a record that was not there.
+  if (response.status === 201 && version !== undefined) throw created(context, type)
+  if (response.status === 200 || response.status === 201) {
+    return toWritten(context, response, { kind: 'update', type, id, sent: body })
   }
-  if (response.status === 201) return { record: broughtBack(context, response, { type, id, version }), response }
   if (response.status === 404 || response.status === 410) throw forgetAndNotFound(context, record)
   if (response.status === 409 || response.status === 412) {
     throw new Failure('CONFLICT', { cause: failureCause(response) })
   }
   if (response.status === 400 || response.status === 422) throw await refusal(context, response, checked)
   throw unexpectedResponse(response, 'an update was not answered')
-}
-
-/**
- * A record of the tenant's that another gateway deleted since this one saw it, stored again under its id. With a
- * version that can't be: then the datastore made a record that was not there.
- */
-function broughtBack (
-  context: TenantContext,
-  response: BackendResponse,
-  { type, id, version }: Omit<Replacement, 'resource'>
-): StoredResource {
-  if (version !== undefined) throw created(context, type)
-  return toWriteResult(context, response, { kind: 'update', type, id })
 }
 
 /** Deletes the tenant's record if it still has the version that the client means. */
@@ -191,6 +186,18 @@ async function refusal (
     return new Failure('CONFLICT', { cause: failureCause(response) })
   }
   return rejection(failureCause(response), { hasCriteria })
+}
+
+/** The result of a write that sent a resource. @throws {Failure} as {@link toWriteResult} */
+export function toWritten (
+  context: TenantContext,
+  response: StoredResponse,
+  { sent, ...written }: Parameters<typeof toWriteResult>[2] & { readonly sent: FhirResource }
+): Written {
+  const record = toWriteResult(context, response, written)
+  // What was read afterwards may be a later version.
+  const warnings = response.isLatest === true ? [] : warnAboutDifferences(context, sent, { record })
+  return { record, response, warnings }
 }
 
 /** The stored record in the response to a write. The write is done, whatever the response holds. */

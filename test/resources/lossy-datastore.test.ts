@@ -1,0 +1,129 @@
+import t from 'tap'
+import { bundle, entry, patchType, patient, sender } from '../passthrough/fixture.js'
+import { startWatched } from '../harness/recording-backend.js'
+import { startTestSandbox } from '../harness/sandbox.js'
+import { startMeasured } from '../metrics/scrape.js'
+
+/** A datastore that drops the marital status of each record, and says 201. */
+const drop = (body: string): string => body.replaceAll(/,?"maritalStatus":\{[^{}]*\}/g, '')
+const married = { maritalStatus: { text: 'secretly married' } }
+const path = 'Patient.maritalStatus'
+
+await t.test('a datastore that drops content without a word', async t => {
+  const sandbox = await startTestSandbox(t)
+  const lossy = await startWatched(sandbox.url, drop)
+  t.teardown(() => lossy.close())
+  const gateway = await startMeasured(t, { fhirUrl: lossy.url })
+  const { secret } = await gateway.createKey()
+  const fhir = { secret, send: sender(gateway, secret) }
+  const simple = async (method: string, url: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
+    const response = await gateway.inject({
+      method: method as 'POST',
+      url: `/v1/${url}`,
+      headers: { 'x-api-key': fhir.secret, 'content-type': 'application/json', ...headers },
+      payload: JSON.stringify(body)
+    })
+    return { status: response.statusCode, ...response.json() }
+  }
+  const person = { firstName: 'Ada', lastName: 'Byron' }
+
+  await t.test('a create in the simple form warns of it with the path, also when it is repeated', async t => {
+    const send = async () =>
+      await simple('POST', 'patients', { ...person, maritalStatus: 'M' }, { 'idempotency-key': 'one' })
+    const first = await send()
+    t.equal(first.status, 201)
+    t.strictSame(first.meta.warnings.map((warning: any) => [warning.severity, warning.expression]), [
+      ['warning', [path]]
+    ])
+    const again = await send()
+    t.strictSame([again.data, again.meta.warnings], [first.data, first.meta.warnings])
+    t.equal((await simple('POST', 'patients', person)).meta.warnings, undefined)
+  })
+
+  await t.test('a change in the simple form warns of it next to its own warnings, also when it is repeated', async t => {
+    const { resource: { id } } = await fhir.send('POST', '/Patient', {
+      ...patient(),
+      birthDate: '1990-01-01',
+      _birthDate: { extension: [{ url: 'http://example.org/why', valueString: 'guessed' }] }
+    })
+    const send = async () =>
+      await simple('PATCH', `patients/${id}`, { maritalStatus: 'M', birthDate: '1991-01-01' }, {
+        'idempotency-key': 'two'
+      })
+    const first = await send()
+    t.strictSame(first.meta.warnings.map((warning: any) => warning.expression[0]), ['Patient.birthDate.extension', path])
+    t.strictSame((await send()).meta.warnings, first.meta.warnings)
+  })
+
+  await t.test('raw FHIR names the paths in a header, and in the OperationOutcome', async t => {
+    const made = await fhir.send('POST', '/Patient', patient(married), { 'idempotency-key': 'three' })
+    t.strictSame([made.status, made.headers['stored-differences']], [201, path])
+    const again = await fhir.send('POST', '/Patient', patient(married), { 'idempotency-key': 'three' })
+    t.strictSame([again.text, again.headers['stored-differences']], [made.text, path])
+    const { id } = made.resource
+    const { headers, resource } = await fhir.send('PUT', `/Patient/${id}`, { ...patient(married), id }, {
+      prefer: 'return=OperationOutcome'
+    })
+    t.equal(headers['stored-differences'], path)
+    t.strictSame(resource.issue.map((issue: any) => [issue.severity, issue.expression]), [
+      ['information', undefined],
+      ['information', [path]]
+    ])
+    const change = [{ op: 'add', path: '/maritalStatus', value: married.maritalStatus }]
+    t.equal((await fhir.send('PATCH', `/Patient/${id}`, change, patchType)).headers['stored-differences'], path)
+    const plain = await fhir.send('POST', '/Patient', patient())
+    t.strictSame([plain.status, plain.headers['stored-differences']], [201, undefined])
+  })
+
+  await t.test('each entry of a transaction or batch says what was lost of it, and placeholders are not', async t => {
+    const fullUrl = 'urn:uuid:0d9ab3b5-5f4b-4b0e-9d36-2a6d4c1c8f11'
+    const observation = {
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'x' },
+      subject: { reference: fullUrl }
+    }
+    const { resource } = await fhir.send(
+      'POST',
+      '',
+      bundle(
+        'transaction',
+        entry('POST', 'Patient', patient(married), { fullUrl }),
+        entry('POST', 'Observation', observation)
+      )
+    )
+    t.strictSame(
+      resource.entry.map(({ response }: any) => response.outcome?.issue.map((issue: any) => issue.expression)),
+      [[[path]], undefined]
+    )
+    const batch = await fhir.send('POST', '', bundle('batch', entry('POST', 'Patient', patient(married))))
+    t.strictSame(batch.resource.entry[0].response.outcome.issue[0].expression, [path])
+  })
+
+  await t.test('a conditional create that finds a record says nothing of the difference to what was sent', async t => {
+    const identifier = [{ system: 'http://example.org/mrn', value: '1' }]
+    const ifNoneExist = 'identifier=http://example.org/mrn|1'
+    const made = await fhir.send('POST', '/Patient', patient({ identifier, ...married }), {
+      'if-none-exist': ifNoneExist
+    })
+    t.strictSame([made.status, made.headers['stored-differences']], [201, path])
+    const found = await fhir.send('POST', '/Patient', patient({ identifier, ...married, active: true }), {
+      'if-none-exist': ifNoneExist
+    })
+    t.strictSame([found.status, found.headers['stored-differences']], [200, undefined])
+    const { resource } = await fhir.send(
+      'POST',
+      '',
+      bundle('transaction', entry('POST', 'Patient', patient({ identifier, ...married }), { ifNoneExist }))
+    )
+    t.strictSame([resource.entry[0].response.status, resource.entry[0].response.outcome], ['200 OK', undefined])
+  })
+
+  await t.test('the log has the paths and no value, and the metric counts the records', async t => {
+    const lines = gateway.logged().filter(({ msg }) => msg === 'a datastore stored a record differently than it was sent')
+    t.ok(lines.length > 5)
+    t.strictSame(lines[0]!.paths, [path])
+    t.equal((await gateway.scrape()).value('clinigate_stored_differences_total', { type: 'Patient' }), lines.length)
+    t.notMatch(JSON.stringify(lines), /secretly|Byron|urn:uuid/)
+  })
+})
