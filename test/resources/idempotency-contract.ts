@@ -455,7 +455,7 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
       }
       const request = { tenantId, mode: 'test', key, method: 'POST', route: 'patients', body } as const
       return keyedRequests.perform(request, claim =>
-        createOnce({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim)
+        createOnce({ mapping: patients, store: datastore.guard(tenantId), createContext, warnings: [] }, body, claim)
       )
     }
   }
