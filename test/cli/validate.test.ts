@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { clinigate, validate } from './clinigate.js'
 
@@ -23,6 +24,19 @@ t.test('valid records end with 0, a faulty one with 1, each named by its line an
     '3 records checked, 2 invalid.',
     ''
   ])
+})
+
+t.test('a Bundle or a compressed file is named, and none of it is counted; blank lines are skipped', async t => {
+  const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
+  for (const file of [JSON.stringify(bundle), JSON.stringify(bundle, null, 2)]) {
+    const { code, out } = await clinigate(['patients', '-'], [file])
+    t.equal(code, 1)
+    t.match(out, /^line 1: .*it is a Bundle; send its resources.*\nThe input contains no records\.\n$/)
+  }
+  const { out } = await clinigate(['patients', '-'], [gzipSync(ada)])
+  t.match(out, /^line 1: .*compressed with gzip; decompress it.*\nThe input contains no records\.\n$/)
+  const blank = await clinigate(['patients', '-'], [`\n${ada}\n \n${faulty}\n\n`])
+  t.match(blank.out, /^line 4: birthDate.*\n2 records checked, 1 invalid\.\n$/)
 })
 
 t.test('the R4 rules are checked too', async t => {

@@ -12,7 +12,7 @@ test('how many lines there are is told from the beginning', async t => {
   for (const [text, lines] of [
     ['{}', 1],
     ['{}\n', 1],
-    ['\n\n', 2],
+    ['\n{}\n\n', 1],
     ['{}\r\n{}', 2],
     [`${'{}\n'.repeat(70_000)}{}`, 70_001]
   ] as const) {
@@ -43,7 +43,7 @@ test('records that are more than memory holds are stored as they were sent', asy
   }
 })
 
-test('every line has one result, in order: good, bad, too long, empty, with CRLF, and the last one without a newline', async t => {
+test('every line has one result, in order: good, bad, too long, with CRLF, and the last one without a newline; blank ones have none', async t => {
   const gateway = await startGateway(t, { config: { bulk: { lineBytes: 65_536 } } })
   const client = importer(gateway, (await gateway.createKey()).secret)
   const lines = Buffer.concat([
@@ -64,7 +64,6 @@ test('every line has one result, in order: good, bad, too long, empty, with CRLF
     results.map(({ line, status, code }) => ({ line, status, code })),
     [
       { line: 1, status: 'created' },
-      { line: 2, status: 'failed', code: 'INVALID_JSON' },
       { line: 3, status: 'failed', code: 'INVALID_JSON' },
       { line: 4, status: 'failed', code: 'INVALID_JSON' },
       { line: 5, status: 'failed', code: 'PAYLOAD_TOO_LARGE' },
@@ -74,11 +73,47 @@ test('every line has one result, in order: good, bad, too long, empty, with CRLF
       { line: 9, status: 'created' }
     ]
   )
-  t.equal(results.length, 9)
-  t.equal(results[7]!.field, 'colour')
-  t.match(job, { totalRecords: 9, processedRecords: 9, failedRecords: 7 })
-  t.equal(job.errors.length, 7)
+  t.equal(results.length, 8)
+  t.equal(results[6]!.field, 'colour')
+  t.match(job, { totalRecords: 8, processedRecords: 8, failedRecords: 6 })
+  t.equal(job.errors.length, 6)
   t.notMatch(JSON.stringify(results), /red|Eve|xxx/, 'no value of a line is repeated')
+})
+
+test('blank lines, above all the last, are skipped, and the others keep the numbers of the file', async t => {
+  const gateway = await startGateway(t)
+  const line = '{"firstName":"Ada","lastName":"One"}'
+  for (const end of ['\n\n', '\n \t', '\n\r\n', '\n']) {
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const { job, results } = await client.run(`\n  \n${line}\n\n{"colour":1}${end}`, '?resourceType=patients')
+    t.strictSame(results.map(({ line, status }) => [line, status]), [[3, 'created'], [5, 'failed']], JSON.stringify(end))
+    t.match(job, { status: 'completed', totalRecords: 2, processedRecords: 2, failedRecords: 1 })
+  }
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  t.match(await client.send('\n \n', '?resourceType=patients'), {
+    status: 400,
+    body: { message: 'Send at least one line.' }
+  })
+})
+
+test('a Bundle, a compressed file or a document given to the importer is named, and starts nothing', async t => {
+  const gateway = await startGateway(t)
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const bundle = { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: { resourceType: 'Patient' } }] }
+  const files: Array<[string | Buffer, RegExp]> = [
+    [JSON.stringify(bundle), /it is a Bundle; send its resources/],
+    [JSON.stringify(bundle, null, 2), /it is a Bundle; send its resources/],
+    [JSON.stringify({ ...bundle, type: 'searchset' }), /it is a Bundle/],
+    [JSON.stringify([{ lastName: 'One' }], null, 2), /one JSON value over several lines/],
+    [JSON.stringify({ lastName: 'One', firstName: 'Ada' }, null, 2), /one JSON value over several lines/],
+    [gzipSync('{"lastName":"One"}\n'), /compressed with gzip; .* Content-Encoding: gzip/],
+    ['<Bundle xmlns="http://hl7.org/fhir"/>', /it is XML/]
+  ]
+  for (const [file, message] of files) {
+    t.match(await client.send(file, '?resourceType=patients'), { status: 400, body: { code: 'BAD_REQUEST', message } })
+  }
+  const { results } = await client.run(`{"lastName":"One"}\n${JSON.stringify(bundle)}\n`, '?resourceType=patients')
+  t.match(results, [{ status: 'created' }, { status: 'failed', message: /Bundle of other records/ }])
 })
 
 test('lines come as JSON text, as NDJSON and compressed; what cannot be understood starts nothing', async t => {

@@ -45,7 +45,7 @@ export function sendFhirResponse (
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.', warnings)) : body)
 }
 
-/** Where the datastore stored a record differently than it was sent; a response that is the record has no other place. */
+/** Names what the datastore stored differently than it was sent: a response that is the record has no other place. */
 const differencesHeader = 'Stored-Differences'
 const maxInHeader = 20
 

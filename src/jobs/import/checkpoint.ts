@@ -2,7 +2,11 @@ import type { Job } from '../model/job.js'
 import type { FileState } from '../job-context.js'
 
 /** The input of an import, with its state when it was last complete. */
-export interface InputState extends FileState { readonly lines: number }
+export interface InputState extends FileState {
+  readonly lines: number
+  /** How many of the lines are blank, so that they have no result; absent for none. */
+  readonly blank?: number
+}
 
 /** The state of an import in the control plane, which shows that its files are not older. The index holds the rest. */
 export interface ImportCheckpoint {
@@ -18,3 +22,6 @@ export interface ImportCheckpoint {
 export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ImportCheckpoint {
   return (checkpoint ?? {}) as ImportCheckpoint
 }
+
+/** How many lines of an input have a record, and so a result. */
+export const recordsIn = ({ lines, blank = 0 }: InputState): number => lines - blank

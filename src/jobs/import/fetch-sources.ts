@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { Failure } from '../../envelope/failures.js'
+import { requireLines } from '../../files/line-files.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { stateOf } from '../job-context.js'
 import { checkpointOf, type ImportCheckpoint, type InputState } from './checkpoint.js'
@@ -81,7 +82,8 @@ async function copy (
   const writer = await files.write(inputFile, at, after?.mark)
   const count = new LineCount()
   try {
-    for await (const chunk of fetchSource(source.url, rules, signal)) {
+    const refuse = (reason: string): SourceError => new SourceError(reason)
+    for await (const chunk of requireLines(fetchSource(source.url, rules, signal), { refuse })) {
       count.add(chunk)
       await writer.write(writer.bytes === at ? withoutBom(1, chunk) : chunk)
     }
@@ -89,7 +91,7 @@ async function copy (
   } finally {
     await writer.close()
   }
-  return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines }
+  return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines, blank: (after?.blank ?? 0) + count.blank }
 }
 
 function refusal ({ number }: SourceLocation, message: string): Failure {

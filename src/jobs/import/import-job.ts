@@ -5,7 +5,7 @@ import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
-import { checkpointOf, type InputState } from './checkpoint.js'
+import { checkpointOf, recordsIn, type InputState } from './checkpoint.js'
 import { inputFile, type ImportContext } from './import-context.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './line-ids.js'
@@ -158,8 +158,8 @@ async function report ({ work, index, seal, input }: ImportContext): Promise<voi
   await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
 }
 
-function progressOf ({ counts: { processed, failed } }: IndexFile, { lines }: InputState): Progress {
-  return { total: lines, processed, failed }
+function progressOf ({ counts: { processed, failed } }: IndexFile, input: InputState): Progress {
+  return { total: recordsIn(input), processed, failed }
 }
 
 function errorsIn (index: IndexFile, seal: ResultCipher): readonly LineError[] {

@@ -78,8 +78,12 @@ export class IndexFile extends IndexQueries {
     return new Set(lines.filter((_, at) => added[at] === 'ordered').map(({ line }) => line))
   }
 
-  #add (line: NewLine, refused: (line: NewLine) => Buffer): 'ordered' | 'waiting' | 'failed' {
+  #add (line: NewLine, refused: (line: NewLine) => Buffer): 'ordered' | 'waiting' | 'failed' | 'skipped' {
     const { failure, identity } = line
+    if (line.isBlank === true) {
+      this.#insert(line, false)
+      return 'skipped'
+    }
     const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as Called | undefined })
     const named = line.refersTo.filter(target => target !== identity).map(find)
     const missing = new Set(named.filter(({ found }) => found === undefined).map(({ target }) => target))
@@ -98,8 +102,8 @@ export class IndexFile extends IndexQueries {
     return 'failed'
   }
 
-  #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine, isOrdered: boolean): boolean {
-    const state = failure === undefined ? states.waiting : states.failed
+  #insert ({ line, at, bytes, type, identity, seal, failure, isBlank }: NewLine, isOrdered: boolean): boolean {
+    const state = isBlank === true ? states.skipped : failure === undefined ? states.waiting : states.failed
     const position = isOrdered ? line : null
     return this.sql.add.run({
       line,

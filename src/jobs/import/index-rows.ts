@@ -1,7 +1,9 @@
 import type { Identity } from './line-ids.js'
 
-/** The states of a line; `done` and `failed` are final. */
-export const states = { waiting: 0, sent: 1, done: 2, failed: 3 } as const
+/**
+ * The states of a line; those after `sent` are final. A blank line is `skipped`: it keeps its number, without a result.
+ */
+export const states = { waiting: 0, sent: 1, done: 2, failed: 3, skipped: 4 } as const
 
 /** The planned action of a line that was sent to the datastore. */
 export type LineAction = 'created' | 'updated'
@@ -11,7 +13,7 @@ export interface NewLine {
   readonly line: number
   readonly at: number
   readonly bytes: number
-  /** The type of the record; absent if none could be read, as from an empty line, which is not counted. */
+  /** The type of the record; absent if none could be read. */
   readonly type?: string
   /** The key by which lines refer to it, and from which its id is made. */
   readonly identity?: Identity
@@ -23,6 +25,8 @@ export interface NewLine {
   readonly seal?: string
   /** Why it can't be stored, encrypted; absent for a valid line. */
   readonly failure?: Buffer
+  /** Whether it contains only white space. */
+  readonly isBlank?: true
 }
 
 /** A line to write. */
@@ -58,6 +62,7 @@ export interface ResultRow { readonly line: number, readonly type: string | null
 /** A part of the input, with the offset at which it begins. */
 export interface Part { readonly number: number, readonly at: number, readonly type: string | null }
 
+/** `total` includes blank lines, so that a missing line is noticed. */
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
 /**

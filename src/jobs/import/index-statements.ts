@@ -28,7 +28,7 @@ export const statementsOn = (db: Database.Database) => ({ ...queriesOn(db), ...c
 function queriesOn (db: Database.Database) {
   return {
     counts: db.prepare(
-      'SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'
+      'SELECT count(*) AS total, count(*) FILTER (WHERE state IN (2, 3)) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'
     ),
     mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
     last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
@@ -61,7 +61,7 @@ function queriesOn (db: Database.Database) {
     isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
     hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),
     isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
-    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),
+    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? AND state <> 4 ORDER BY line LIMIT ?'),
     failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
   }
 }

@@ -57,14 +57,35 @@ export async function * linesOf (
   if (length > 0) yield [end()]
 }
 
+const blanks = new Set([0x20, 0x09, 0x0D])
+
 /** Counts the lines of chunks, as {@link linesOf} yields them. */
 export class LineCount {
   #ended = 0
   #last = newline
+  #blank = 0
+  /** Whether the line that has no end yet is blank so far. */
+  #isBlank = true
 
   add (chunk: Uint8Array): void {
-    for (let at = -1; (at = chunk.indexOf(newline, at + 1)) >= 0;) this.#ended++
+    let start = 0
+    for (let at = -1; (at = chunk.indexOf(newline, at + 1)) >= 0; start = at + 1) {
+      this.#look(chunk, start, at)
+      this.#ended++
+      if (this.#isBlank) this.#blank++
+      this.#isBlank = true
+    }
+    this.#look(chunk, start, chunk.length)
     this.#last = chunk.at(-1) ?? this.#last
+  }
+
+  #look (chunk: Uint8Array, start: number, end: number): void {
+    for (let at = start; this.#isBlank && at < end; at++) this.#isBlank = blanks.has(chunk[at]!)
+  }
+
+  /** Those of the lines that contain only white space. */
+  get blank (): number {
+    return this.#blank + (!this.isEnded && this.#isBlank ? 1 : 0)
   }
 
   /** Whether the last line ends with a newline. */
@@ -76,8 +97,6 @@ export class LineCount {
     return this.#ended + (this.isEnded ? 0 : 1)
   }
 }
-
-const blanks = new Set([0x20, 0x09, 0x0D])
 
 /** Whether a line contains only white space. */
 export const isBlank = (content: Buffer): boolean => content.every(byte => blanks.has(byte))

@@ -19,7 +19,7 @@ import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
 import type { CachedRecord } from './kept-records.js'
 import { maxBytes, maxLines, maxReferences } from './pace.js'
-import { createdContent, readRecord, type LineRecord } from './record.js'
+import { CarrierLine, createdContent, readRecord, type LineRecord } from './record.js'
 import { hasCanonicalIds, referredBy } from './references.js'
 import { failed } from './result.js'
 
@@ -89,6 +89,10 @@ class Part {
 
   add ({ line, at, bytes, content }: RawLine): void {
     this.#bytes += bytes
+    if (content !== undefined && isBlank(content)) {
+      this.#lines.push({ line, at, bytes, refersTo: [], isBlank: true })
+      return
+    }
     let record: LineRecord | undefined
     let identity: Identity | undefined
     try {
@@ -152,7 +156,6 @@ class Part {
     if (content === undefined) {
       throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
     }
-    if (isBlank(content)) throw new EmptyLine()
     return readRecord(withoutBom(line, content), { type: typeOfLine(this.#context, at), fhirBase })
   }
 
@@ -199,7 +202,7 @@ class Part {
     }
     let reservation: QuotaReservation | undefined
     try {
-      if (!(error instanceof EmptyLine) && !request.dryRun) reservation = quota.take()
+      if (!(error instanceof CarrierLine) && !request.dryRun) reservation = quota.take()
     } catch (exceeded) {
       failure = exceededIn(exceeded)
     }
@@ -207,13 +210,6 @@ class Part {
       this.#uses.push({ reservation, type: type ?? 'other', interaction: 'create', status: failure.status })
     }
     return seal.close(line, failed(failure))
-  }
-}
-
-/** An empty line, which has a result so that there is one per line, but is no record. */
-class EmptyLine extends Failure {
-  constructor () {
-    super('INVALID_JSON', { message: 'The line is empty. Remove it.' })
   }
 }
 

@@ -1,5 +1,6 @@
 import { parseBody } from '../../envelope/body.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { isOfRequests } from '../../files/line-files.js'
 import { isSubsetted, type FhirElement, type FhirResource } from '../../mappings/fhir.js'
 import type { CreateContext } from '../../mappings/core/element.js'
 import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
@@ -33,6 +34,7 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   const body = parseBody(content)
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
   const own = body.resourceType === undefined ? type : ownType(body.resourceType)
+  if (isOfRequests(body)) throw new CarrierLine()
   if (own === undefined) throw invalid('resourceType', 'is required, either on the line or for the whole import')
   if (!isTenantType(own)) {
     throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')
@@ -63,6 +65,20 @@ export function createdContent (
   if (mapping === undefined) return { resource: body as FhirResource, fields: {} }
   const fields = validateCreate(mapping, body, createContext)
   return { resource: buildResource(mapping, fields), fields }
+}
+
+/** A Bundle of other records; it has a result, but is not counted as a record. */
+export class CarrierLine extends Failure {
+  constructor () {
+    super('VALIDATION_ERROR', {
+      issues: [
+        fieldIssue(
+          'resourceType',
+          "the line is a Bundle of other records; send its resources, one on each line, as jq -c '.entry[].resource' prints them"
+        )
+      ]
+    })
+  }
 }
 
 function ownType (type: unknown): string {

@@ -11,7 +11,8 @@ import type { Job } from '../model/job.js'
 import { fileFor, ndjsonTypes, requireLocalFile, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
 import { indexFile } from './import-job.js'
-import type { ResultRow } from './index-rows.js'
+import { checkpointOf } from './checkpoint.js'
+import { states, type ResultRow } from './index-rows.js'
 import { ResultCipher } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
@@ -61,10 +62,12 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
   return reply.send(isZipped ? pipeline(file, createGzip(), () => {}) : file)
 }
 
-/** One result per line of the input, as far as the number of lines is known. */
+interface StateRow extends ResultRow { readonly state: number }
+
+/** One result per line of the input that is not blank, as far as the number of lines is known. */
 async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
   const read = yield * linesRead(job, path)
-  const { total = 0 } = job.progress
+  const total = checkpointOf(job).input?.lines ?? 0
   for (let last = read; last < total; last += together) {
     const rows = Array.from({ length: Math.min(together, total - last) }, (_, at) => ({
       line: last + at + 1,
@@ -86,13 +89,14 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
   try {
     const seal = new ResultCipher(fileKey)
     const sql = await unlocked(() =>
-      db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?')
+      db.prepare('SELECT line, type, result, state FROM lines WHERE line > ? ORDER BY line LIMIT ?')
     )
     for (let last = 0; ;) {
-      const rows = await unlocked(() => sql.all(last, together) as ResultRow[])
+      const rows = await unlocked(() => sql.all(last, together) as StateRow[])
       if (rows.length === 0) return last
       last = rows.at(-1)!.line
-      yield Buffer.from(rows.map(row => `${printed(row, seal)}\n`).join(''))
+      const lines = rows.filter(({ state }) => state !== states.skipped)
+      yield Buffer.from(lines.map(row => `${printed(row, seal)}\n`).join(''))
       // A fast client would otherwise read all lines without a pause for other requests.
       await breathe()
     }

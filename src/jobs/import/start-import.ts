@@ -1,4 +1,5 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { requireLines } from '../../files/line-files.js'
 import { mappings } from '../../mappings/registry.js'
 import { ownerOf, type ImportRequest, type Job, type Jobs } from '../model/job.js'
 import type { Caller } from '../../keys/caller.js'
@@ -9,7 +10,7 @@ import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
 import { inputFile } from './import-context.js'
 import { SourceError, sourceUrl, type SourceRules } from './fetch-source.js'
 import { sourcesFile, type Source } from './fetch-sources.js'
-import type { ImportCheckpoint } from './checkpoint.js'
+import { recordsIn, type ImportCheckpoint } from './checkpoint.js'
 import { LineCount } from './lines.js'
 
 /** The parts of the gateway needed to start imports. */
@@ -46,7 +47,7 @@ export async function startImport (
     return await jobs.create({
       ...made,
       checkpoint,
-      progress: { ...(checkpoint.input && { total: checkpoint.input.lines }), processed: 0, failed: 0 },
+      progress: { ...(checkpoint.input && { total: recordsIn(checkpoint.input) }), processed: 0, failed: 0 },
       owner: ownerOf(caller),
       request: { kind: 'import', ...options, url }
     })
@@ -62,16 +63,17 @@ async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> 
   const count = new LineCount()
   try {
     await fill(writer, isList ? JSON.stringify(input) : input as Exclude<Input, readonly Source[]>, count)
-    if (writer.bytes === 0) throw new Failure('BAD_REQUEST', { message: 'Send at least one line.' })
+    if (count.lines === count.blank) throw new Failure('BAD_REQUEST', { message: 'Send at least one line.' })
   } finally {
     await writer.close()
   }
   const state = stateOf(writer)
-  return isList ? { sources: state } : { input: { ...state, lines: count.lines } }
+  return isList ? { sources: state } : { input: { ...state, lines: count.lines, blank: count.blank } }
 }
 
 async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string, count: LineCount): Promise<void> {
-  for await (const chunk of typeof input === 'string' ? [Buffer.from(input)] : input) {
+  const refuse = (reason: string): Failure => new Failure('BAD_REQUEST', { message: `No lines were read: ${reason}.` })
+  for await (const chunk of requireLines(typeof input === 'string' ? [Buffer.from(input)] : input, { refuse })) {
     count.add(chunk)
     await writer.write(chunk)
   }

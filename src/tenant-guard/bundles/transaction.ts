@@ -11,9 +11,7 @@ import {
   failureCause,
   jsonOf,
   notFound,
-  verifyAndRememberOwned,
   ownershipScope,
-  reportIncident,
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
@@ -22,12 +20,10 @@ import type { BundleEntry, Transaction } from '../fhir-interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { filterOwned } from '../fetch-owned.js'
 import { authorize } from '../policy.js'
-import { rewriteUrls } from '../public-urls.js'
 import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
 import { resolveReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
-import { warnAboutDifferences } from '../writes/stored-differences.js'
-import { parseLocation } from '../writes/stored-resource.js'
+import { outcomesOf } from './write-outcomes.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /**
@@ -248,56 +244,4 @@ function entriesIn (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry = [] } = (value ?? {}) as Record<string, unknown>
   const isResponse = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
   return isResponse ? entry as readonly StoredEntry[] : []
-}
-
-interface SentWrite { readonly write: Write, readonly stored: StoredEntry | undefined }
-
-/** The outcome of each write, with warnings of what was stored differently. */
-function outcomesOf (context: TenantContext, sent: readonly SentWrite[]): readonly FhirResponse[] {
-  const outcomes = sent.map(({ write, stored }) => writtenIn(context, stored, write))
-  const placeholders = new Map<string, string>()
-  for (const [index, { write: { placeholder } }] of sent.entries()) {
-    const { record } = outcomes[index]!
-    if (placeholder !== undefined && record !== undefined) placeholders.set(placeholder, toReference(record))
-  }
-  return outcomes.map((outcome, index) =>
-    isAsWritten(outcome, sent[index]!)
-      ? {
-          ...outcome,
-          warnings: warnAboutDifferences(context, sent[index]!.write.resource!, { record: outcome.record!, placeholders })
-        }
-      : outcome
-  )
-}
-
-/** Whether a response has the version that a write produced, not a record that its criteria found or a later version. */
-function isAsWritten (
-  { status, record }: FhirResponse,
-  { write: { resource, request }, stored }: SentWrite
-): boolean {
-  if (record === undefined || resource === undefined) return false
-  if (request?.ifNoneExist !== undefined && status === 200) return false
-  return (
-    stored?.isFetched !== true ||
-    parseLocation(stored.response?.location, { type: record.resourceType })?.version === record.meta.versionId
-  )
-}
-
-/** The outcome of a write. It is done, whatever the response holds. */
-function writtenIn (
-  context: TenantContext,
-  stored: StoredEntry | undefined,
-  { type, id, request }: Write
-): FhirResponse {
-  const status = Number.parseInt(String(stored?.response?.status), 10)
-  if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
-  const record = verifyAndRememberOwned(context, stored?.resource, { type, ...(id !== undefined && { id }) })
-  if (record === undefined || (status !== 200 && status !== 201)) {
-    reportIncident(context, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
-    throw new Failure('INTERNAL_ERROR', {
-      message: uncertainOutcomeMessage,
-      cause: { reason: "the answer to a transaction is not the tenant's record" }
-    })
-  }
-  return { status, record, body: rewriteUrls(context, printJson(record)) }
 }

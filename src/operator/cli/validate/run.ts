@@ -1,8 +1,10 @@
 import { pipeline } from 'node:stream/promises'
+import { Failure } from '../../../envelope/failures.js'
+import { requireLines } from '../../../files/line-files.js'
 import type { CreateContext } from '../../../mappings/core/element.js'
 import type { Mapping } from '../../../mappings/core/mapping.js'
 import type { Streams } from '../context.js'
-import { faultOf } from './check.js'
+import { faultOf, type LineError } from './check.js'
 import { valuesOf } from './input.js'
 import { progressOn, type Progress } from './progress.js'
 import { asJson, formatError, summary, type Totals } from './report.js'
@@ -44,6 +46,9 @@ export async function validate ({ chunks, size }: Input, validation: Validation)
   return count.faulty > 0 || count.values === 0
 }
 
+/** Nothing of the file is counted as a record. */
+const refuseFile = (reason: string): Failure => new Failure('BAD_REQUEST', { message: `No records were read: ${reason}.` })
+
 /** The totals so far. */
 type Count = { bytes: number } & { -readonly [K in keyof Totals]: Totals[K] }
 
@@ -59,13 +64,22 @@ async function * reportOf (
   chunks: Input['chunks'],
   { mapping, createContext, count, progress, ...how }: Validation & { count: Count; progress: Progress }
 ): AsyncGenerator<string> {
-  for await (const value of valuesOf(chunks, how)) {
-    count.values++
-    const fault = faultOf(mapping, value, createContext)
-    if (fault === undefined) continue
-    count.faulty++
+  const report = (fault: LineError): string => {
     if (how.streams.stdout.isTTY === true) progress.stepAside()
-    yield how.isJson ? asJson(fault) : formatError(fault)
+    return how.isJson ? asJson(fault) : formatError(fault)
+  }
+  try {
+    for await (const value of valuesOf(requireLines(chunks, { takesDocument: true, refuse: refuseFile }), how)) {
+      count.values++
+      const fault = faultOf(mapping, value, createContext)
+      if (fault === undefined) continue
+      count.faulty++
+      yield report(fault)
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const { code, title, message } = error
+    yield report({ line: 1, code, error: title, message, issues: [] })
   }
   progress.end()
   if (!how.isJson) yield summary(count)
