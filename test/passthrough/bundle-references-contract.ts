@@ -271,6 +271,16 @@ async function placeholders (t: Test, { fhir: join }: World): Promise<void> {
   })
   t.match(shown.text.div, new RegExp(`href="Patient/${id}"`))
   t.match(shown.text.div, new RegExp(`src="Patient/${id}" alt="${urn(1)}"`))
+  const entities = await send(
+    fhir,
+    entry('POST', 'Patient', patient(), { fullUrl: 'urn:oid:1.2?a&b' }),
+    entry('POST', 'Observation', observation('urn:oid:1.2?a&b', { text: narrative('&#117;rn:oid:1.2?a&amp;b') }))
+  )
+  t.equal(entities.status, 200, entities.text)
+  t.match(
+    (await read(fhir, `Observation/${made(entities, 1)}`)).text.div,
+    new RegExp(`href="Patient/${made(entities, 0)}".*src="Patient/${made(entities, 0)}"`)
+  )
   const conditional = await send(
     fhir,
     entry('POST', 'Patient', patient(mrn('n')), { fullUrl: urn(1), ifNoneExist: 'identifier=http://mrn|n' }),

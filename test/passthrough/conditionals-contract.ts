@@ -89,7 +89,12 @@ async function updates (t: Test, { fhir: join }: World): Promise<void> {
   const update = (resource: object, headers: Readonly<Record<string, string>> = {}) =>
     fhir.send('PUT', `/Patient?${criteria('1')}`, resource, headers)
   isRefused(t, await update(patient(mrn('1')), { 'if-match': 'W/"1"' }), 412, 'no version is there')
-  isRefused(t, await update(patient({ ...mrn('1'), id: 'chosen' })), 404, 'no record gets a client\'s id')
+  isRefused(
+    t,
+    await update(patient({ ...mrn('1'), id: 'chosen' })),
+    { status: 404, diagnostics: /Leave out the id/ },
+    'no record gets a client\'s id'
+  )
   t.equal(await total(fhir), 0)
   const made = await update(patient(mrn('1')))
   const { id } = made.resource

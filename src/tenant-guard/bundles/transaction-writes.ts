@@ -2,6 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
+import { noMatchForId, otherId } from '../writes/conditional.js'
 import { requireValidVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'
 import { tenantCriteria } from '../restrict.js'
@@ -111,13 +112,13 @@ async function toUpdateOrCreate (
   const found = await findSingleMutableMatch(context, criteria)
   if (found !== undefined) {
     if (resource.id !== undefined && resource.id !== found.id) {
-      throw new Failure('BAD_REQUEST', { message: 'id: leave out the id, or send that of the matching record.' })
+      throw new Failure('BAD_REQUEST', { message: otherId })
     }
     if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
     return toUpdate(context, { type, id: found.id, resource, version })
   }
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
-  if (resource.id !== undefined) throw notFound()
+  if (resource.id !== undefined) throw noMatchForId()
   return { ...toCreate(context, type, resource, criteria), isUpdate: true }
 }
 

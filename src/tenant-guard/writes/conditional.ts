@@ -140,7 +140,7 @@ async function updateOf (
   found: StoredResource
 ): Promise<FhirResponse> {
   if (resource.id !== undefined && resource.id !== found.id) {
-    throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id' })
+    throw new Failure('BAD_REQUEST', { message: otherId })
   }
   return await fhirUpdate(context, {
     kind: 'update',
@@ -161,7 +161,7 @@ async function updateOfNone (
   { type, resource, criteria, version }: ConditionalUpdate
 ): Promise<FhirResponse | undefined> {
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
-  if (resource.id !== undefined) throw notFound()
+  if (resource.id !== undefined) throw noMatchForId()
   const made = await makeOrFind(context, { type, resource, criteria })
   const { record, isMade } = made
   if (isMade) return shownWrite(context, made, 201)
@@ -179,6 +179,15 @@ async function updateOfNone (
     throw error
   }
 }
+
+/** For an update whose resource has another id than the record that its criteria lead to. */
+export const otherId = 'id: leave out the id, or send that of the matching record.'
+
+/** For an update whose resource has an id while nothing meets its criteria. */
+export const noMatchForId = (): Failure =>
+  new Failure('NOT_FOUND', {
+    message: 'id: no record matches the criteria, and a new one gets its id from the datastore. Leave out the id.'
+  })
 
 /** A patch of the one record that meets the criteria. */
 export async function conditionalPatch (
