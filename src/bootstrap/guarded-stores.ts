@@ -21,7 +21,7 @@ interface RequestContext {
 }
 
 /** Receives warnings for a client. */
-export type Warn = (warnings: readonly Issue[]) => void
+type Warn = (warnings: readonly Issue[]) => void
 
 /** The parts of a context; `onIncident` and `onDifferences` receive what is logged, too. */
 interface TenantContextParts {

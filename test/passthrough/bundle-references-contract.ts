@@ -390,7 +390,12 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
     type: 'collection',
     entry: [{ fullUrl: 'resource:0', resource: patient() }, { resource: observation('resource:0') }]
   }
-  isRefused(t, await fhir.send('POST', '/Bundle', altered), 422, 'a form of reference that HAPI would alter')
+  isRefused(
+    t,
+    await fhir.send('POST', '/Bundle', altered),
+    { status: 422, diagnostics: /In a stored Bundle, use urn:uuid:/ },
+    'a form of reference that HAPI would alter'
+  )
 }
 
 async function texts (t: Test, { fhir: join }: World): Promise<void> {

@@ -25,6 +25,8 @@ const reasons = {
     'A urn: reference can lead only to another entry of the same Bundle, by its fullUrl. No such entry is there.',
   absolute:
     'An absolute URL can lead only to another entry of the same Bundle, by its fullUrl. Refer to a record of this server as Type/id; for a record elsewhere, use identifier or display.',
+  form:
+    'A reference of this form can lead only to another entry of a transaction, by its fullUrl. In a stored Bundle, use urn:uuid: instead, since datastores alter other forms.',
   criteria: 'Criteria in place of an id can be used only in a transaction, as Type?parameter=value.',
   ambiguous:
     'Another entry of the Bundle may be meant, but this reference does not lead to its fullUrl. Refer to the entry by its fullUrl.',
@@ -70,7 +72,7 @@ export class ReferenceFailure extends Failure {
 
 function reasonOf (reference: string): ReferenceReason {
   if (/^urn:/i.test(reference)) return 'placeholder'
-  if (isAbsolute(reference)) return 'absolute'
+  if (isAbsolute(reference)) return /^https?:/i.test(reference) ? 'absolute' : 'form'
   return /^[A-Za-z]+\?/.test(reference) ? 'criteria' : 'unknown'
 }
 
