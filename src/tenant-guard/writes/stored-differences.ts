@@ -26,7 +26,10 @@ export function warnAboutDifferences (
   const { baseUrl, name } = backend
   const paths = findStoredDifferences(sent, record, { baseUrl, ...(placeholders !== undefined && { placeholders }) })
   if (paths.length === 0) return []
-  const warnings = paths.map(path => ({ ...fieldIssue(path, storedDifferently, 'informational'), severity: 'warning' as const }))
+  const warnings = paths.map(path => ({
+    ...fieldIssue(path, storedDifferently, 'informational'),
+    severity: 'warning' as const
+  }))
   onDifferences?.({ datastore: name, type: record.resourceType, paths, warnings })
   return warnings
 }
@@ -98,7 +101,8 @@ const isObject = (value: unknown): value is FhirElement =>
 function compareObjects (sent: FhirElement, stored: FhirElement, walk: Walk): void {
   for (const name in sent) compareMember(name, [sent, stored], walk)
   for (const name in stored) {
-    if (!Object.hasOwn(sent, name) && !isAddedByServer(name, stored[name], walk)) compareMember(name, [sent, stored], walk)
+    if (Object.hasOwn(sent, name) || isAddedByServer(name, stored[name], walk)) continue
+    compareMember(name, [sent, stored], walk)
   }
 }
 
