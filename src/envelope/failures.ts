@@ -155,7 +155,7 @@ export const catalog = {
     status: 501,
     issueType: 'not-supported',
     title: 'Not implemented',
-    remedy: 'This gateway does not offer this operation yet.'
+    remedy: 'This gateway, or the FHIR server behind it, does not offer this operation. A retry does not help.'
   },
   BACKEND_ERROR: {
     status: 502,

@@ -22,6 +22,7 @@ export const commonFailures: readonly FailureCode[] = [
   'RATE_LIMITED',
   'MONTHLY_QUOTA_EXCEEDED',
   'SANDBOX_QUOTA_EXCEEDED',
+  'NOT_IMPLEMENTED',
   'BACKEND_ERROR',
   'BACKEND_UNAVAILABLE',
   'BACKEND_TIMEOUT'

@@ -103,7 +103,8 @@ type Reader = (reading: Reading) => Interaction
 
 const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
 const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
-  const isComplete = isStrict === true || sandbox.manners.unknownParameters === 'refused'
+  const { unknownParameters } = sandbox.manners
+  const isComplete = unknownParameters === 'refused' || (isStrict === true && unknownParameters === 'passed over')
   return { kind: 'search', type, query: isComplete ? query : supportedParameters(sandbox, type, query) }
 }
 const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })

@@ -11,8 +11,11 @@ export interface ServerBehaviour {
   readonly totals: 'on pages' | 'counted apart' | 'never'
   /** Whether `Prefer: return=…` is obeyed; otherwise a write is answered without the record. */
   readonly writesShow: 'as preferred' | 'nothing'
-  /** Whether a search parameter that is unknown is refused, or passed over unless `Prefer: handling=strict` is sent. */
-  readonly unknownParameters: 'refused' | 'passed over'
+  /**
+   * Whether a search parameter that is unknown is refused, or passed over unless `Prefer: handling=strict` is sent, or
+   * whatever is sent.
+   */
+  readonly unknownParameters: 'refused' | 'passed over' | 'always passed over'
   /** Whether a reference must lead to a record, for as long as it stands. */
   readonly references: 'checked' | 'as given'
   /** Whether a delete is answered with words or with 204. */

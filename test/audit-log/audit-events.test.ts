@@ -98,6 +98,18 @@ test('while a datastore takes no AuditEvents requests are served as ever, and wh
   t.equal(lines().length, 5, 'the log itself has every access')
 })
 
+test('while a datastore rejects AuditEvents for good, requests are served and /health is degraded', async t => {
+  const sandbox = await startTestSandbox(t, { readOnlyTypes: ['AuditEvent'] })
+  const { gateway } = await startEventful(t, { fhirUrl: sandbox.url })
+  const client = await clientOf(gateway)
+  t.equal((await client.send('GET', 'patients/nobody')).status, 404)
+  const health = async () => (await gateway.inject({ url: '/health' })).json().data
+  await until(async () => (await health()).checks.auditEvents?.status === 'degraded')
+  const { status, checks: { auditEvents } } = await health()
+  t.match({ status, auditEvents }, { status: 'degraded', auditEvents: { reason: /AuditEvent/ } })
+  t.equal((await client.send('POST', 'patients', { lastName: 'Byron' })).status, 201)
+})
+
 test('AuditEvents that a datastore refuses one by one are told of, and the others are stored', async t => {
   const server = await startFaultyServer()
   t.teardown(() => server.close())

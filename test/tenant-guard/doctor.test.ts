@@ -87,6 +87,30 @@ t.test('on a server unlike HAPI what is less is told, with what the gateway does
   t.strictSame(await countsOf(server), [0, 0, 0])
 })
 
+const lacking: ReadonlyArray<
+  readonly [what: string, manners: Partial<ServerBehaviour>, name: string, detail: RegExp]
+> = [
+  ['ignores _sort', { ignoredParameters: ['_sort'] }, 'order', /not in that order/],
+  ['ignores _lastUpdated', { ignoredParameters: ['_lastUpdated'] }, 'time-limits', /outside the limits/],
+  ['ignores _elements', { ignoredParameters: ['_elements'] }, 'elements', /other elements/],
+  ['ignores handling=strict', { unknownParameters: 'always passed over' }, 'unknown-parameters', /ignored/],
+  ['ignores Prefer: return', { writesShow: 'nothing' }, 'write-shows-record', /does not contain the record/],
+  ['leaves a type out of its statement', { unstatedTypes: ['Basic'] }, 'stated-types', /not listed: Basic/],
+  ['does not take writes of a type', { readOnlyTypes: ['Claim'] }, 'written-types', /: Claim$/],
+  ['lacks a search parameter', { missingParameters: ['Claim.use'] }, 'stated-filters', /claims\?use/]
+]
+
+for (const [what, manners, name, detail] of lacking) {
+  t.test(`a server that ${what} is told so, works with less, and is left clean`, async t => {
+    const { server, examined } = await ward(t, manners)
+    const { findings, left } = await examined()
+    const { state, gateway, change, ...found } = findings.find(finding => finding.name === name)!
+    t.match([state, found.detail, gateway, change], ['degraded', detail, /\w/, /\w/])
+    t.notOk(findings.some(({ state }) => state === 'blocks'))
+    t.strictSame([left, await countsOf(server)], [[], [0, 0, 0]])
+  })
+}
+
 const without = (header: string): Between => send => request => {
   const { [header]: _, ...headers } = request.headers ?? {}
   return send({ ...request, headers })

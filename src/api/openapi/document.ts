@@ -61,12 +61,8 @@ In a \`PATCH\` by merge, a field with its current value is not a change, so a re
 
 The machine-readable version of this page is [openapi.json](/openapi.json).`
 
-/**
- * A path that is not in the document fails differently from those that are, and some codes are those of raw FHIR alone.
- */
-const documented = new Set(
-  (Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED' && code !== 'NOT_IMPLEMENTED')
-)
+/** A path that is not in the document fails differently from those that are. */
+const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED'))
 
 function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   const components = new Components()
