@@ -12,6 +12,7 @@ const texts = {
   'fhir-dateTime': '2026-03-14T09:30:00Z',
   'fhir-instant': '2026-03-14T09:30:00Z',
   'fhir-time': '09:30:00',
+  uri: 'http://example.org/a',
   'uri-reference': 'http://example.org/a',
   base64: 'aGVsbG8=',
   npi: '1234567893',

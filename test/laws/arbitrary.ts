@@ -240,6 +240,11 @@ const zone = fc.constantFrom('Z', '+00:00', '-05:00', '+05:30', '+14:00')
 const instant = fc.tuple(day, clock, zone).map(([day, clock, zone]) => `${day}T${clock}${zone}`)
 const date = fc.tuple(day, fc.constantFrom(4, 7, 10)).map(([day, length]) => day.slice(0, length))
 
+const uri = fc.oneof(
+  fc.webUrl(),
+  fc.constantFrom('urn:oid:1.2.3', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')
+)
+
 const texts: Readonly<Record<Format, Arbitrary<string>>> = {
   text: fc.oneof(printing, fc.constantFrom('two\nlines', 'a  b', '<b>&amp;', 'Ünïcode 李 🙂')),
   words: fc
@@ -252,10 +257,8 @@ const texts: Readonly<Record<Format, Arbitrary<string>>> = {
   'fhir-dateTime': fc.oneof(date, instant),
   'fhir-instant': instant,
   'fhir-time': clock,
-  'uri-reference': fc.oneof(
-    fc.webUrl(),
-    fc.constantFrom('urn:oid:1.2.3', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')
-  ),
+  uri,
+  'uri-reference': fc.oneof(uri, fc.constantFrom('#frag', 'a/b')),
   base64: fc.uint8Array({ minLength: 1, maxLength: 30 }).map(bytes => Buffer.from(bytes).toString('base64')),
   npi: fc.stringMatching(/^[12]\d{8}$/).map(withLuhnDigit)
 }

@@ -340,11 +340,11 @@ const errors: ReadonlyArray<
   [{ firstName: null }, 'firstName', /leave it out/],
   [{ middleName: 'x'.repeat(1001) }, 'middleName', /at most 1000 characters/],
   [{ identifiers: [] }, 'identifiers', /at least one item/],
-  [{ identifiers: [{ value: 'a' }, { system: secret }] }, 'identifiers[1].value', /is required here/, 'required'],
+  [{ identifiers: [{ value: 'a' }, { system: `urn:${secret}` }] }, 'identifiers[1].value', /is required here/, 'required'],
   [{ identifiers: [{ value: 'a', usee: secret }] }, 'identifiers[0].usee', /no such field; did you mean use\?/],
   [{ maritalStatus: ' ' }, 'maritalStatus', /expected text, without leading or trailing spaces or line breaks/],
   [{ identifiers: { value: 7 } }, 'identifiers.value', /expected text/],
-  [{ maritalStatus: { system: 'a b', code: 'M' } }, 'maritalStatus.system', /expected a URI/],
+  [{ maritalStatus: { system: 'a b', code: 'M' } }, 'maritalStatus.system', /expected an absolute URI/],
   [{ maritalStatus: 7 }, 'maritalStatus', /expected text, or an object/],
   [
     { managingOrganizationId: `Patient/${secret}` },
@@ -456,6 +456,7 @@ t.test('texts have the forms of R4', async t => {
       bad: ['2026-03-14', '2026-04-31T00:00:00Z', '2026-03-14T09:30:61Z', '2026-03-14T09:30:00+14:30']
     },
     'fhir-time': { good: ['09:30:00', '23:59:59.9'], bad: ['9:30:00', '09:30', '24:00:00', '09:30:00Z'] },
+    uri: { good: ['http://example.org/a?b#c', 'urn:oid:1.2', 'x-y.z:1'], bad: ['', '#frag', 'xxx', 'a/b', ':a', 'a:'] },
     'uri-reference': { good: ['http://example.org/a?b#c', 'urn:oid:1.2'], bad: ['', 'a b', 'http://<x>', 'a\u0001'] },
     base64: { good: ['aGVsbG8=', 'AA==', 'AAAA'], bad: ['A', 'AAA', 'AA=A', 'A A=', '=AAA'] },
     npi: {

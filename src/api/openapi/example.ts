@@ -143,6 +143,7 @@ const samples: Readonly<Record<Exclude<Format, 'text' | 'words'>, string>> = {
   'fhir-dateTime': '2026-03-14T09:30:00Z',
   'fhir-instant': '2026-03-14T09:30:00Z',
   'fhir-time': '09:30:00',
+  uri: 'https://example.org/it',
   'uri-reference': 'https://example.org/it',
   base64: 'SGVsbG8=',
   npi: '1234567893'

@@ -82,6 +82,7 @@ const scalars: Partial<Record<Format, string>> = {
   'fhir-dateTime': 'DateTime',
   'fhir-instant': 'Instant',
   'fhir-time': 'Time',
+  uri: 'AbsoluteUri',
   'uri-reference': 'Uri',
   base64: 'Base64'
 }
@@ -107,7 +108,9 @@ function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
   return { ...description, ...parts[use.form](schema, use) }
 }
 
-const formats: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
+const formats: readonly Format[] = [
+  'date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri', 'uri-reference', 'npi'
+]
 
 /** Whether a reader needs a description of the expected value next to the schema itself. */
 function isDescribed (schema: Schema, form: SchemaVariant): boolean {

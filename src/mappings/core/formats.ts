@@ -26,6 +26,8 @@ const control = new RegExp(`[${controls}]`)
 const plainTextForm = /^[^ \t\r\n\v\f]+(?: [^ \t\r\n\v\f]+)*$/
 const uriForm = new RegExp(`^[^"<>\\\\^\`{|}${spaceOrControl}]+$`)
 
+const absoluteUriForm = new RegExp(`^[A-Za-z][A-Za-z0-9+.-]*:${uriForm.source.slice(1)}`)
+
 export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
   words: text => plainTextForm.test(text) && text === text.trim() && !control.test(text),
@@ -33,6 +35,7 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),
   'fhir-time': text => timeForm.test(text),
+  uri: text => absoluteUriForm.test(text),
   'uri-reference': text => uriForm.test(text),
   base64: isBase64,
   npi: text => /^\d{10}$/.test(text)
@@ -57,6 +60,7 @@ export const patterns: Readonly<Record<Format, string>> = {
   'fhir-dateTime': dateTimeForm.source,
   'fhir-instant': instantForm.source,
   'fhir-time': timeForm.source,
+  uri: absoluteUriForm.source,
   'uri-reference': uriForm.source,
   base64: `^\\s*(?=\\S)(?:${quad})*${lastQuad}?$`,
   npi: '^\\d{10}$'

@@ -2,7 +2,7 @@
 import type { FhirElement } from '../fhir.js'
 import { record } from '../core/structure.js'
 import { code } from './code.js'
-import { openCode, base64, dateTime, text, uri } from './primitives.js'
+import { absoluteUri, base64, dateTime, openCode, text, uri } from './primitives.js'
 
 export const period = record(
   { start: dateTime('start'), end: dateTime('end') },
@@ -46,7 +46,7 @@ export const address = record(
 )
 
 const identifierParts = {
-  system: uri('system'),
+  system: absoluteUri('system'),
   value: text('value', { required: true }),
   use: code(['usual', 'official', 'temp', 'secondary', 'old'])('use')
 }
@@ -68,7 +68,7 @@ const isOwn = (stored: FhirElement, systems: readonly string[]): boolean =>
   typeof stored.system === 'string' && systems.includes(stored.system)
 
 function otherSystem (systems: readonly string[]) {
-  const element = uri('system')
+  const element = absoluteUri('system')
   const escaped = systems.map(system => system.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
   return {
     ...element,

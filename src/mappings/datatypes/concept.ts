@@ -6,7 +6,7 @@ import { isElement, itemsAt, withMember } from '../core/path.js'
 import { record } from '../core/structure.js'
 import { canonicalJson } from '../core/canonical-json.js'
 import { aliasesOf, codeSchema } from './code.js'
-import { openCode, text, textUpTo, uri } from './primitives.js'
+import { absoluteUri, openCode, text, textUpTo } from './primitives.js'
 
 /** A code of a code system: http://hl7.org/fhir/R4/datatypes.html#Coding */
 export interface CodingValue { readonly system?: string, readonly code?: string, readonly display?: string }
@@ -14,7 +14,7 @@ export interface CodingValue { readonly system?: string, readonly code?: string,
 /** A coded thing, or the words for it: http://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
 export type ConceptValue = string | CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
 
-const codingParts = { system: uri('system'), code: openCode('code'), display: text('display') }
+const codingParts = { system: absoluteUri('system'), code: openCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
 export const coding: Datatype<CodingValue> = record(codingParts, {

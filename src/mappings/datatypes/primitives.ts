@@ -31,7 +31,16 @@ export const date = timed('date', 'date')
 export const dateTime = timed('fhir-dateTime', 'date')
 export const instant = timed('fhir-instant', 'date')
 export const time = timed('fhir-time', 'string')
+const absoluteExpects = 'an absolute URI, which begins with a scheme: https://example.org/it or urn:oid:1.2.3'
+
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
+
+/** A URI that R4 wants absolute: the system of a code, an identifier or a unit, and the canonical URL of a definition. */
+export const absoluteUri = formatted('uri', absoluteExpects, 'uri')
+
+/** An absolute URI of at most `max` characters. */
+export const absoluteUriUpTo = (max: number): Datatype<string> =>
+  formatted('uri', `${absoluteExpects}, of at most ${max} characters`, 'uri', { maxLength: max })
 
 /** A URI of at most `max` characters. */
 export const uriUpTo = (max: number): Datatype<string> =>

@@ -2,12 +2,12 @@
 import { datatype } from '../core/datatype.js'
 import { record } from '../core/structure.js'
 import { code } from './code.js'
-import { openCode, decimal, nonNegativeDecimal, text, uri } from './primitives.js'
+import { absoluteUri, decimal, nonNegativeDecimal, openCode, text } from './primitives.js'
 
 const measured = {
   value: decimal('value', { required: true }),
   unit: text('unit'),
-  system: uri('system'),
+  system: absoluteUri('system'),
   code: openCode('code')
 }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const

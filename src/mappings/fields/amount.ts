@@ -1,11 +1,11 @@
 import { code } from '../datatypes/code.js'
-import { openCode, decimal, textUpTo, uri } from '../datatypes/primitives.js'
+import { absoluteUri, decimal, openCode, textUpTo } from '../datatypes/primitives.js'
 import { record } from '../core/structure.js'
 
 const parts = {
   value: decimal('value', { required: true }),
   unit: textUpTo(50)('unit'),
-  system: uri('system'),
+  system: absoluteUri('system'),
   code: openCode('code')
 }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const

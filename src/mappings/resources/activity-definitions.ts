@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
-import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
+import { absoluteUriUpTo, boolean, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { amount } from '../fields/amount.js'
 import { identifiers } from '../fields/identifiers.js'
@@ -41,7 +41,7 @@ export const activityDefinitions = mapping('ActivityDefinition', {
     publisher: textUpTo(500)('publisher'),
     date: dateTime('date', { about: 'When it was last changed.' }),
     version: textUpTo(100)('version'),
-    url: uriUpTo(2000)('url', { about: 'Its canonical identifier, the same wherever it is stored.' }),
+    url: absoluteUriUpTo(2000)('url', { about: 'Its canonical identifier, the same wherever it is stored.' }),
     experimental: boolean('experimental'),
     topic: kind.list('topic', { maxItems: 10, about: 'What it is about, such as treatment or education.' })
   }

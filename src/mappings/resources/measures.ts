@@ -1,6 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
-import { openCode, boolean, dateTime, text, textUpTo, uri } from '../datatypes/primitives.js'
+import { absoluteUri, boolean, dateTime, openCode, text, textUpTo } from '../datatypes/primitives.js'
 import { identifiers } from '../fields/identifiers.js'
 import { byCode, from, until } from '../core/filter.js'
 import { mapping, newUrl, now } from '../core/mapping.js'
@@ -36,7 +36,7 @@ export const measures = mapping('Measure', {
       about: 'Computer-friendly name: a capital letter, then letters, digits and underscores.'
     }),
     title: text('title', { filter: 'title', about: 'Human-friendly name.' }),
-    url: uri('url', {
+    url: absoluteUri('url', {
       default: newUrl,
       filter: 'url',
       about: 'Its canonical identifier, the same wherever it is stored.'

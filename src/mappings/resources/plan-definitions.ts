@@ -1,6 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { conceptOf } from '../datatypes/concept.js'
-import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
+import { absoluteUriUpTo, boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
 import { identifiers } from '../fields/identifiers.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
@@ -25,7 +25,7 @@ export const planDefinitions = mapping('PlanDefinition', {
     publisher: textUpTo(500)('publisher'),
     date: dateTime('date', { about: 'When it was last changed.' }),
     version: textUpTo(100)('version'),
-    url: uriUpTo(2000)('url', { about: 'Its canonical identifier, the same wherever it is stored.' }),
+    url: absoluteUriUpTo(2000)('url', { about: 'Its canonical identifier, the same wherever it is stored.' }),
     experimental: boolean('experimental'),
     topic: kind.list('topic', { maxItems: 10, about: 'What it is about, such as treatment or education.' }),
     goal: backbone({
