@@ -78,6 +78,7 @@ export class HttpBackend implements Backend {
     this.#files = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
     this.#probes = openPool(url.origin, { ...this.#options, connections: 1 })
     this.upstream = {
+      identity: this,
       origin: url.origin,
       basePath: this.#basePath,
       request: (request, upstreamResponse) => {

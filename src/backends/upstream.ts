@@ -7,6 +7,8 @@ export type UpstreamResponse = (error: Error | null, response: Dispatcher.Respon
  * A datastore as a proxy reaches it: its address, and connections that have limits and add the gateway's credential.
  */
 export interface Upstream {
+  /** The same object for every view of this datastore, such as those of different organizations. */
+  readonly identity: object
   /** Scheme, host and port. */
   readonly origin: string
   /** The path of the base URL without a trailing slash; empty for the root. */

@@ -20,7 +20,9 @@ import { openDatastores, type OpenDatastores } from './datastores.js'
 import { ownUrl } from './own-url.js'
 import { tenantContexts, guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
-import { supportedOperations } from './offered-operations.js'
+import { offeredByAll } from './offered.js'
+import type { Mapping } from '../mappings/core/mapping.js'
+import type { Offered } from '../tenant-guard/capabilities.js'
 import { gaugeSources } from './gauges.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
@@ -156,7 +158,7 @@ function gatewayRoutes (
 function documents (
   config: Config,
   { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>
-): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
+): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'offered' | 'document'> {
   const { full, fhir } = capabilityStatements(mappings, {
     version,
     url: ownUrl(config),
@@ -166,9 +168,21 @@ function documents (
   return {
     capabilityStatement: full,
     fhirStatement: fhir,
-    operations: supportedOperations(shared, now),
-    document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' })
+    offered: offeredByAll(shared, now),
+    document: offered => openApiDocument(offeredAmong(mappings, offered), { version, url: config.publicUrl ?? '/' })
   }
+}
+
+/** The resources, with the filters, that the datastores have. */
+function offeredAmong (mappings: readonly Mapping[], { hasType, hasParameter }: Offered): readonly Mapping[] {
+  return mappings
+    .filter(({ type }) => hasType(type))
+    .map(mapping => ({
+      ...mapping,
+      filters: Object.fromEntries(
+        Object.entries(mapping.filters).filter(([, { param }]) => hasParameter(mapping.type, param))
+      )
+    }))
 }
 
 /** Who looks on at each request, as far as anybody does. */

@@ -1,7 +1,8 @@
 import type { Mapping } from '../mappings/core/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
-import { capabilityRest, importOperation, keySecurity, omitEmpty, type HasOperation } from '../api/passthrough/capability-rest.js'
+import type { Offered } from '../tenant-guard/capabilities.js'
+import { capabilityRest, importOperation, keySecurity, omitEmpty } from '../api/passthrough/capability-rest.js'
 
 /** The facts in the statement besides the resources. */
 interface StatementFacts {
@@ -16,24 +17,24 @@ interface StatementFacts {
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
 interface Statements {
   /** Of all routes below `/v1`: the simple resources, then raw FHIR. */
-  readonly full: (hasOperation: HasOperation) => unknown
+  readonly full: (offered: Offered) => unknown
   /** Of raw FHIR alone. */
-  readonly fhir: (hasOperation: HasOperation) => unknown
+  readonly fhir: (offered: Offered) => unknown
 }
 
 export function capabilityStatements (mappings: readonly Mapping[], facts: StatementFacts): Statements {
-  const simple = () => ({
+  const simple = (offered: Offered) => ({
     mode: 'server',
     documentation: 'Simple JSON below /v1, with a route for each resource. See /openapi.json.',
     security: keySecurity,
-    resource: mappings.map(mapping => resourceOf(mapping, mappings))
+    resource: mappings.filter(({ type }) => offered.hasType(type)).map(mapping => resourceOf(mapping, mappings, offered))
   })
   const fhirBase = `${facts.url}/v1/fhir`
-  const raw = (hasOperation: HasOperation) =>
-    capabilityRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
+  const raw = (offered: Offered) =>
+    capabilityRest(offered, facts.fetchesImports ? [importOperation(fhirBase)] : [])
   const about = 'Clinical records of the organization that owns the key'
   return {
-    full: hasOperation => ({
+    full: offered => ({
       ...headOf(facts),
       implementation: {
         description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`,
@@ -41,14 +42,14 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
       },
       format: ['application/json', 'application/fhir+json'],
       patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
-      rest: [simple(), raw(hasOperation)]
+      rest: [simple(offered), raw(offered)]
     }),
-    fhir: hasOperation => ({
+    fhir: offered => ({
       ...headOf(facts),
       implementation: { description: about, url: fhirBase },
       format: ['application/fhir+json', 'json'],
       patchFormat: ['application/json-patch+json'],
-      rest: [raw(hasOperation)]
+      rest: [raw(offered)]
     })
   }
 }
@@ -64,7 +65,7 @@ function headOf ({ version, date }: StatementFacts) {
   }
 }
 
-function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
+function resourceOf (mapping: Mapping, mappings: readonly Mapping[], { hasParameter }: Offered) {
   const { type, about, appendOnly } = mapping
   const interactions = appendOnly
     ? ['create', 'read', 'search-type']
@@ -77,9 +78,11 @@ function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
     updateCreate: false,
     ...omitEmpty({
       // With a read by id; every other reference of R4 that leads here can be followed back as well.
-      searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
+      searchInclude: referenceParameters(type)
+        .filter(parameter => hasParameter(type, parameter))
+        .map(parameter => `${type}:${parameter}`),
       searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) =>
-        parameters.map(parameter => `${from}:${parameter}`)
+        parameters.filter(parameter => hasParameter(from, parameter)).map(parameter => `${from}:${parameter}`)
       )
     })
   }

@@ -7,16 +7,16 @@ import { parseQuery, rawQuery, invalidParameter } from '../envelope/query.js'
 import { sendText } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
 import { withoutFormat } from '../api/passthrough/fhir-request.js'
-import type { HasOperation } from '../api/passthrough/capability-rest.js'
+import type { Offered } from '../tenant-guard/capabilities.js'
 
 /** The sources of the capability statements: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface MetadataOptions {
   /** Of all that is below `/v1`. */
-  readonly capabilityStatement: (hasOperation: HasOperation) => unknown
+  readonly capabilityStatement: (offered: Offered) => unknown
   /** Of raw FHIR alone, where a FHIR client looks for it. */
-  readonly fhirStatement: (hasOperation: HasOperation) => unknown
-  /** The operations that all shared datastores offer at present: the same function until they change. */
-  readonly operations: () => Promise<HasOperation>
+  readonly fhirStatement: (offered: Offered) => unknown
+  /** What all shared datastores offer at present: the same object until it changes. */
+  readonly offered: () => Promise<Offered>
 }
 
 /**
@@ -25,9 +25,9 @@ export interface MetadataOptions {
  */
 export async function metadata (
   scope: FastifyInstance,
-  { capabilityStatement, fhirStatement, operations }: MetadataOptions
+  { capabilityStatement, fhirStatement, offered }: MetadataOptions
 ): Promise<void> {
-  const full = new ServedDocument(capabilityStatement, operations)
+  const full = new ServedDocument(capabilityStatement, offered)
   const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', async (request, reply) => {
     const query = parseQuery(rawQuery(request.raw.url))
@@ -37,13 +37,13 @@ export async function metadata (
     }
     return await sendText(reply.header('vary', vary), await full.text())
   })
-  await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, operations) })
+  await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, offered) })
 }
 
 /** Its methods are all here, since below it everything else needs a key. */
 async function fhirMetadata (
   scope: FastifyInstance,
-  { document }: { readonly document: ServedDocument<HasOperation> }
+  { document }: { readonly document: ServedDocument<Offered> }
 ): Promise<void> {
   const url = '/v1/fhir/metadata'
   scope.setErrorHandler(fhirErrorHandler)

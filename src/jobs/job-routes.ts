@@ -4,6 +4,7 @@ import { parseCount, parseQuery, safeName, rawQuery, invalidParameter, type Page
 import { isJobId, type Job, type JobKind, type Jobs } from './model/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
+import { pollRouteOptions } from '../limits/rate-limit.js'
 import { presentJob } from './present-job.js'
 
 /** The options of the routes. */
@@ -35,7 +36,7 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     const hasMore = found.length > count
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
   })
-  scope.get('/bulk/jobs/:id', quotaExempt, async (request: WithId) => {
+  scope.get('/bulk/jobs/:id', pollRouteOptions, async (request: WithId) => {
     refuseQuery(request)
     return present(await jobOf(jobs, request))
   })

@@ -4,6 +4,7 @@ import type { Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import type {} from './in-flight.js'
 import { limiter, type Limiter } from './limiter.js'
+import { quotaExempt } from './monthly-quota.js'
 import { getPlan } from './plans.js'
 import type { SharedRateLimitStore } from './shared-counts.js'
 import { FixedWindowCounter } from './fixed-windows.js'
@@ -16,13 +17,20 @@ interface PerMinuteOptions {
 }
 
 /**
+ * Options of a route that clients poll until a job has ended: its requests have a minute of their own, of the same
+ * size, so that waiting for a job leaves the minute of other requests untouched.
+ */
+export const pollRouteOptions = { config: { ...quotaExempt.config, isPoll: true } } as const
+
+/**
  * Limits the requests of an organization with all its keys to its plan's number per minute, separately for test and
  * live. Refuses with RATE_LIMITED, and sets the remaining requests on the request.
  */
 export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windowMs = 60_000 }) => {
   const options = {
     // Limiters share one key space in a shared store, so the key has the limiter's name as a prefix.
-    keyGenerator: ({ caller }) => `min:${caller.tenantId}:${caller.mode}`,
+    keyGenerator: ({ caller, routeOptions }) =>
+      `${routeOptions.config.isPoll === true ? 'poll' : 'min'}:${caller.tenantId}:${caller.mode}`,
     max: ({ caller }) => getPlan(plans, caller.plan).requestsPerMinute ?? Infinity,
     timeWindow: windowMs
   } satisfies CreateRateLimitOptions
@@ -69,5 +77,12 @@ function withShared (shared: SharedRateLimitStore, countShared: Limiter, countHe
       shared.failed(error)
       return await countHere(...request)
     }
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether clients poll this route. See {@link pollRouteOptions}. */
+    readonly isPoll?: boolean
   }
 }

@@ -42,9 +42,11 @@ function shown (status: number, version: Version): SandboxResponse {
   return { status, text: version.text, version }
 }
 
-function read ({ store }: Sandbox, { type, id, query }: Of<'read'>): SandboxResponse {
+function read ({ store, manners }: Sandbox, { type, id, query }: Of<'read'>): SandboxResponse {
   const reply = shown(200, living(store.current(type, id)))
-  const { _elements: elements, _summary: summary } = Object.fromEntries(query)
+  const { _elements: elements, _summary: summary } = Object.fromEntries(
+    query.filter(([name]) => !manners.ignoredParameters.includes(name))
+  )
   if (elements === undefined && summary === undefined) return reply
   return {
     ...reply,

@@ -25,6 +25,15 @@ interface ResourceCapabilities {
   readonly searchParameters: ReadonlySet<string>
 }
 
+/** What the datastores behind the gateway offer, as far as it is known. */
+export interface Offered {
+  readonly hasType: (type: string) => boolean
+  /** Whether they have an operation, such as `everything` on the type `Patient`. */
+  readonly hasOperation: (type: string, name: string) => boolean
+  /** Whether they have a search parameter of a type. */
+  readonly hasParameter: (type: string, name: string) => boolean
+}
+
 /** Reads a response; undefined if it is no CapabilityStatement. */
 export function parseCapabilities (response: BackendResponse): Capabilities | undefined {
   if (response.status !== 200) return undefined
@@ -76,7 +85,30 @@ export async function fetchCapabilities (send: Send): Promise<Capabilities> {
   return capabilities
 }
 
-const known = new WeakMap<Backend['upstream'], { readonly requested: Promise<Capabilities>, readonly atMs: number }>()
+/**
+ * Whether a server has a search parameter, by its statement. One that states none for a type is taken to have all, and
+ * so it is with those that begin with `_`, which many servers have and do not state.
+ */
+export function hasSearchParameter ({ resources }: Capabilities, type: string, name: string): boolean {
+  const stated = resources.get(type)?.searchParameters
+  return name.startsWith('_') || stated === undefined || stated.size === 0 || stated.has(name)
+}
+
+/** What is taken for offered while nothing is known. */
+export const offersAll: Offered = { hasType: () => true, hasOperation: () => true, hasParameter: () => true }
+
+interface Known {
+  readonly requested: Promise<Capabilities>
+  readonly atMs: number
+  stated?: Capabilities
+}
+
+const known = new WeakMap<object, Known>()
+
+/** What a datastore stated last; undefined until it is known, and nothing is requested. */
+export function statedCapabilities ({ upstream: { identity } }: Pick<Backend, 'upstream'>): Capabilities | undefined {
+  return known.get(identity)?.stated
+}
 
 /** A change of the server is noticed after this time. */
 const knownForMs = 600_000
@@ -90,14 +122,24 @@ export async function getCapabilities (
   backend: Backend,
   send: Send = request => backend.send(request)
 ): Promise<Capabilities> {
-  const { upstream } = backend
-  const before = known.get(upstream)
+  const { identity } = backend.upstream
+  const before = known.get(identity)
   const nowMs = performance.now()
-  if (before !== undefined && nowMs - before.atMs < knownForMs) return await before.requested
+  if (before !== undefined && nowMs - before.atMs < knownForMs) {
+    const stated = await before.requested.catch(() => undefined)
+    // Another caller's request can fail because that caller was cancelled.
+    if (stated !== undefined) return stated
+  }
   const requested = fetchCapabilities(send)
-  known.set(upstream, { requested, atMs: nowMs })
-  requested.catch(() => {
-    if (known.get(upstream)?.requested === requested) known.delete(upstream)
-  })
+  const entry: Known = { requested, atMs: nowMs, ...before?.stated !== undefined && { stated: before.stated } }
+  known.set(identity, entry)
+  requested.then(
+    stated => {
+      entry.stated = stated
+    },
+    () => {
+      if (known.get(identity) === entry) known.delete(identity)
+    }
+  )
   return await requested
 }

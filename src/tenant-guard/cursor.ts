@@ -21,6 +21,8 @@ export interface CursorContents {
   readonly total?: number
   /** The includes of the search, as its parameters. */
   readonly ways?: readonly SearchParameter[]
+  /** The elements that the search requests of each match, where it does not request whole records. */
+  readonly elements?: string
   /** What the gateway itself leaves out of every page. */
   readonly narrowing?: readonly SearchParameter[]
 }

@@ -9,6 +9,7 @@ import { Failure } from '../../src/envelope/failures.js'
 import { buildGateway, type GatewayOptions } from '../../src/app.js'
 import { logOptions } from '../../src/http/log.js'
 import { Readiness } from '../../src/http/readiness.js'
+import { offersAll } from '../../src/tenant-guard/capabilities.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { FairConcurrencyLimiter } from '../../src/limits/concurrency-limiter.js'
@@ -277,7 +278,7 @@ async function gatewayAround (
     overload: { eventLoopDelayMs: null, heapPercent: null, rssBytes: null },
     capabilityStatement: () => ({}),
     fhirStatement: () => ({}),
-    operations: async () => () => true,
+    offered: async () => offersAll,
     document: () => ({ openapi: '3.1.1' }),
     authenticate: async () => caller,
     failedAttemptsPerMinute: 300,

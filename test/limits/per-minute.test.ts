@@ -47,6 +47,19 @@ t.test('an organization shares one minute over all its keys, test and live apart
   t.equal(refused.json().meta.rateLimitReset, seconds)
 })
 
+t.test('polling a job does not use up the minute, and has a minute of its own', async t => {
+  const { createKey, inject } = await startGateway(t, { plans })
+  const { secret } = await createKey({ plan: 'sandbox' })
+  const get = async (url: string) => (await inject({ url, headers: { 'x-api-key': secret } })).statusCode
+  const polls = ['/v1/bulk/jobs/none', '/v1/fhir/_export/none', '/v1/fhir/_import/none', '/v1/bulk/jobs/none']
+  const polled: number[] = []
+  for (const url of polls) polled.push(await get(url))
+  t.strictSame(polled, [404, 404, 404, 429])
+  const others: number[] = []
+  for (let i = 0; i < 4; i++) others.push(await get('/v1/patients'))
+  t.strictSame(others, [200, 200, 200, 429])
+})
+
 t.test('every authenticated answer says what is left of the minute, refusals too', async t => {
   const { createKey, inject } = await startGateway(t, { plans })
   const { secret } = await createKey({ plan: 'starter', scopes: ['read'] })

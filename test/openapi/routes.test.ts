@@ -5,6 +5,7 @@ import t from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
 import { openApiDocument } from '../../src/api/openapi/document.js'
 import { documentation } from '../../src/api/openapi/routes.js'
+import { offersAll } from '../../src/tenant-guard/capabilities.js'
 import { startGateway } from '../harness/gateway.js'
 
 t.test('the document is made when somebody asks for it, and once', async t => {
@@ -12,7 +13,10 @@ t.test('the document is made when somebody asks for it, and once', async t => {
   const app = fastify()
   t.after(() => app.close())
   await app.register(accepts)
-  await app.register(documentation, { document: () => ({ made: ++made }) })
+  await app.register(documentation, {
+    document: () => ({ made: ++made }),
+    offered: async () => offersAll
+  })
   await app.ready()
   t.equal(made, 0, 'a start does not pay for it')
   await Promise.all(

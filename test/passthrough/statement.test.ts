@@ -110,7 +110,10 @@ t.test(
         ['read', 'vread', 'update', 'patch', 'delete', 'history-instance', 'create', 'search-type'],
         type
       )
-      const answered = parameterNames(type).filter(name => !unanswered.includes(`${type}.${name}`))
+      // The sandbox states no composites, since it has none.
+      const answered = parameterNames(type).filter(
+        name => !unanswered.includes(`${type}.${name}`) && parameterOf(type, name)!.kind !== 'composite'
+      )
       t.strictSame(
         searchParam,
         answered.map(name => ({ name, type: parameterOf(type, name)!.kind })),

@@ -97,7 +97,13 @@ const lacking: ReadonlyArray<
   ['ignores Prefer: return', { writesShow: 'nothing' }, 'write-shows-record', /does not contain the record/],
   ['leaves a type out of its statement', { unstatedTypes: ['Basic'] }, 'stated-types', /not listed: Basic/],
   ['does not take writes of a type', { readOnlyTypes: ['Claim'] }, 'written-types', /: Claim$/],
-  ['lacks a search parameter', { missingParameters: ['Claim.use'] }, 'stated-filters', /claims\?use/]
+  ['lacks a search parameter', { missingParameters: ['Claim.use'] }, 'stated-filters', /claims\?use/],
+  [
+    'lacks the search parameter of a reference',
+    { missingParameters: ['Claim.patient'] },
+    'stated-includes',
+    /not listed: Claim:patient$/
+  ]
 ]
 
 for (const [what, manners, name, detail] of lacking) {

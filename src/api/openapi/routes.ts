@@ -4,19 +4,22 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonSchema } from '../../envelope/openapi-responses.js'
 import { Failure } from '../../envelope/failures.js'
 import { ServedDocument } from '../../envelope/served-document.js'
+import type { Offered } from '../../tenant-guard/capabilities.js'
 import { pageScript, pageStyle, securityPolicy } from './page.js'
 
 export interface DocumentationOptions {
-  /** Requested at most once, when a client reads the documentation. */
-  readonly document: () => JsonSchema
+  /** Requested when a client reads the documentation, and again when the datastores offer something else. */
+  readonly document: (offered: Offered) => JsonSchema
+  /** What all shared datastores offer at present: the same object until it changes. */
+  readonly offered: () => Promise<Offered>
 }
 
 /**
  * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page sends a
  * request to another host.
  */
-export async function documentation (scope: FastifyInstance, { document }: DocumentationOptions): Promise<void> {
-  const served = new ServedDocument(document)
+export async function documentation (scope: FastifyInstance, { document, offered }: DocumentationOptions): Promise<void> {
+  const served = new ServedDocument(document, offered)
   scope.get('/openapi.json', async (request, reply) => await served.send(request, reply))
   // The pages need the plugin that would describe routes; this document comes from the declarations.
   await scope.register(swagger, {
@@ -49,7 +52,7 @@ export async function documentation (scope: FastifyInstance, { document }: Docum
  * The pages' own routes for the document: one is sent like everywhere else; the other would convert it to YAML at every
  * request.
  */
-async function sendInstead (request: FastifyRequest, reply: FastifyReply, served: ServedDocument): Promise<void> {
+async function sendInstead (request: FastifyRequest, reply: FastifyReply, served: ServedDocument<Offered>): Promise<void> {
   const { url } = request.routeOptions
   if (url === '/docs/yaml') throw new Failure('NOT_FOUND')
   if (url === '/docs/json') await served.send(request, reply)

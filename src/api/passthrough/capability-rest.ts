@@ -9,13 +9,11 @@ import {
 } from '../../mappings/r4/search-parameters.js'
 import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
 import { authorize } from '../../tenant-guard/policy.js'
+import type { Offered } from '../../tenant-guard/capabilities.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
 import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
 import { parseInteraction } from './interaction-of.js'
-
-/** Whether the datastores have an operation, such as `everything` on the type `Patient`. */
-export type HasOperation = (type: string, name: string) => boolean
 
 /** A sample request of one kind of interaction, without the caller's own values. */
 interface Sample extends Pick<FhirRequest, 'method' | 'path' | 'body' | 'ifNoneExist'> {
@@ -126,13 +124,14 @@ export const keySecurity = { description: 'A secret key in the x-api-key header,
  * datastores perform is stated where they have it.
  * @param more operations on the system that this gateway is configured for
  */
-export function capabilityRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
+export function capabilityRest (offered: Offered, more: readonly StatedOperation[]): unknown {
   return {
     mode: 'server',
     documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
     security: keySecurity,
     resource: [...resourceTypes]
-      .map(type => resourceOf(type, hasOperation))
+      .filter(offered.hasType)
+      .map(type => resourceOf(type, offered))
       .filter(resource => resource !== undefined),
     ...omitEmpty({
       interaction: offeredAmong(onSystem).map(code => ({ code })),
@@ -156,10 +155,10 @@ export function omitEmpty (lists: Readonly<Record<string, readonly unknown[]>>):
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
 }
 
-function resourceOf (type: string, hasOperation: HasOperation): unknown {
+function resourceOf (type: string, offered: Offered): unknown {
   const interaction = offeredAmong(onType(type))
   // Where a datastore exports nothing itself, the gateway does.
-  const operation = offeredAmong(operations(type)).filter(name => name === 'export' || hasOperation(type, name))
+  const operation = offeredAmong(operations(type)).filter(name => name === 'export' || offered.hasOperation(type, name))
   if (interaction.length + operation.length === 0) return undefined
   return {
     type,
@@ -167,7 +166,7 @@ function resourceOf (type: string, hasOperation: HasOperation): unknown {
     ...(interaction.length > 0 && {
       ...storing(type),
       interaction: interaction.map(code => ({ code })),
-      ...searching(type)
+      ...searching(type, offered)
     }),
     ...(operation.length > 0 && { operation: operation.map(name => ({ name, definition: definitionOf(type, name) })) })
   }
@@ -195,11 +194,14 @@ function storing (type: string) {
   }
 }
 
-function searching (type: string) {
+function searching (type: string, { hasType, hasParameter }: Offered) {
+  const ofType = (names: readonly string[], from = type) => names.filter(name => hasParameter(from, name))
   return omitEmpty({
-    searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
-    searchRevInclude: [...resourceTypes].filter(isTenantType).flatMap(from => leadingTo(type, from)),
-    searchParam: parameterNames(type)
+    searchInclude: ofType(referenceParameters(type)).map(parameter => `${type}:${parameter}`),
+    searchRevInclude: [...resourceTypes]
+      .filter(from => isTenantType(from) && hasType(from))
+      .flatMap(from => ofType(leadingTo(type, from), from).map(name => `${from}:${name}`)),
+    searchParam: ofType(parameterNames(type))
       .filter(name => isSupportedModifier(type, name))
       .map(name => searchParameterOf(type, name))
   })
@@ -213,11 +215,9 @@ function isSupportedModifier (type: string, name: string): boolean {
   return !unsupportedParts.some(kind => parts.includes(kind))
 }
 
-/** The search parameters of a type that may lead to another one, as `_revinclude` has them. */
+/** The search parameters of a type that may lead to another one. */
 function leadingTo (type: string, from: string): string[] {
-  return referenceParameters(from)
-    .filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true)
-    .map(name => `${from}:${name}`)
+  return referenceParameters(from).filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true)
 }
 
 function searchParameterOf (type: string, name: string) {

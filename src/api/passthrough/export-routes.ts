@@ -4,7 +4,8 @@ import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
 import { rawQuery } from '../../envelope/query.js'
 import type { ExportRequest, Job } from '../../jobs/model/job.js'
 import { requireScope } from '../../keys/scopes.js'
-import { cancelRouteOptions, quotaExempt } from '../../limits/monthly-quota.js'
+import { cancelRouteOptions } from '../../limits/monthly-quota.js'
+import { pollRouteOptions } from '../../limits/rate-limit.js'
 import type { Export } from '../../tenant-guard/fhir-interaction.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { parsePrefer } from './preferences.js'
@@ -62,7 +63,7 @@ export async function exportRoutes (
     if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
     return (await exports.find(request, request.params.id)) ?? missing()
   }
-  scope.get('/_export/:id', quotaExempt, async (request: WithId, reply) => {
+  scope.get('/_export/:id', pollRouteOptions, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     if (job.status === 'failed') throw failureOf(job)

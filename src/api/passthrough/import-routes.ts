@@ -6,7 +6,8 @@ import { rawQuery, invalidParameter } from '../../envelope/query.js'
 import { refuseIdempotencyKey } from '../../idempotency/header.js'
 import type { Job } from '../../jobs/model/job.js'
 import { requireScope } from '../../keys/scopes.js'
-import { cancelRouteOptions, quotaExempt } from '../../limits/monthly-quota.js'
+import { cancelRouteOptions } from '../../limits/monthly-quota.js'
+import { pollRouteOptions } from '../../limits/rate-limit.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { parsePrefer } from './preferences.js'
 
@@ -56,7 +57,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     requireNoQuery(request)
     return await imports.find(request, request.params.id) ?? missing()
   }
-  scope.get('/_import/:id', quotaExempt, async (request: WithId, reply) => {
+  scope.get('/_import/:id', pollRouteOptions, async (request: WithId, reply) => {
     const job = await found(request)
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)

@@ -4,6 +4,7 @@ import type { CreateContext } from '../../mappings/core/element.js'
 import { lossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { checkRules } from '../../mappings/core/validate.js'
+import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import type { Trace, SearchParameter } from '../../tenant-guard/interaction.js'
 import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
@@ -48,7 +49,18 @@ export function read ({ mapping, store }: Context, id: string): Promise<StoredRe
 /** One page of a search. */
 export async function search ({ mapping, store }: Context, query: Query) {
   const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
-  return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
+  try {
+    return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
+  } catch (error) {
+    throw error instanceof UnsupportedParameter ? namedAsSent(mapping, query, error) : error
+  }
+}
+
+/** The refusal of a FHIR search parameter, with the filter or the sorting that the client sent. */
+function namedAsSent ({ filters }: Mapping, query: Query, { parameter }: UnsupportedParameter): UnsupportedParameter {
+  const filter = Object.keys(filters).find(name => filters[name]!.param === parameter)
+  const isSent = query.parameters.some(([name]) => name.split(':', 1)[0] === parameter)
+  return new UnsupportedParameter(parameter, isSent ? filter : 'sort')
 }
 
 /** A change that a client requests. */

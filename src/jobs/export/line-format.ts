@@ -3,7 +3,7 @@ import { printJson } from '../../json/json.js'
 import type { FhirElement, StoredResource } from '../../mappings/fhir.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import type { Line } from '../../tenant-guard/export/position.js'
-import { subsetOf } from './subset.js'
+import { subsetOf } from '../../mappings/r4/subset.js'
 
 /** Formats a line of one type. */
 type LineForm = (line: Line) => string

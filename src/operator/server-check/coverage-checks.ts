@@ -1,5 +1,6 @@
+import { referenceParameters } from '../../mappings/r4/search-parameters.js'
 import { mappings } from '../../mappings/registry.js'
-import { parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
+import { hasSearchParameter, parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
 import { isTypeServed } from '../../tenant-guard/served-types.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
 import { restrict } from '../../tenant-guard/restrict.js'
@@ -48,6 +49,14 @@ export const coverageChecks: readonly Check[] = [
     gateway: 'A search by one of these is answered with 400. A group export reads all records of the type instead.',
     remedy: 'Turn these search parameters on in the server, or tell clients that these filters are missing.',
     examine: async trial => missingFilters(await statedBy(trial))
+  },
+  {
+    name: 'stated-includes',
+    title: 'The server has the search parameter of every reference that an include follows',
+    otherwise: 'degraded',
+    gateway: 'A request that follows one of these by include, _include or _revinclude is answered with 400.',
+    remedy: 'Turn these search parameters on in the server, or tell clients that these includes are missing.',
+    examine: async trial => missingIncludes(await statedBy(trial))
   }
 ]
 
@@ -58,6 +67,15 @@ async function statedBy (trial: TestTenant): Promise<Capabilities> {
   const capabilities = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))
   if (capabilities === undefined) throw new Error('the server has no CapabilityStatement')
   return capabilities
+}
+
+function missingIncludes (capabilities: Capabilities): CheckObservation {
+  const missing = typesOfMappings.flatMap(type =>
+    referenceParameters(type)
+      .filter(parameter => !hasSearchParameter(capabilities, type, parameter))
+      .map(parameter => `${type}:${parameter}`)
+  )
+  return observed(missing.length === 0, `not listed: ${enumerate(missing)}`)
 }
 
 function missingFilters ({ resources }: Capabilities): CheckObservation {

@@ -47,7 +47,7 @@ export const orderChecks: readonly Check[] = [
     name: 'elements',
     title: 'A search returns only the elements that are asked for',
     otherwise: 'degraded',
-    gateway: 'Searches with _elements return records whole, and look-ups of owners take longer.',
+    gateway: 'It shortens records itself where _elements is requested, and look-ups of owners take longer.',
     remedy: 'Make the server support _elements.',
     examine: async trial => {
       const { id } = await trial.store(observation())

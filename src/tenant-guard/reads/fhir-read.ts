@@ -4,6 +4,7 @@ import { elementsOfText } from '../../mappings/r4/elements.js'
 import { sendRequest, checkedJsonOf, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { FhirRead, Projection } from '../fhir-interaction.js'
+import { applyElements } from './apply-elements.js'
 import { shapeParameters } from './fhir-search.js'
 import type { VersionRead } from '../interaction.js'
 import { rewriteUrlsInText } from '../public-urls.js'
@@ -13,11 +14,13 @@ import { readRecord } from './read-record.js'
 
 /** One record as stored, or the parts of it that are wanted. */
 export async function fhirRead (context: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
-  const query = encodeParameters(shapeParameters(plainShape(type, shape)))
-  const response = await sendRequest(context, {
+  const plain = plainShape(type, shape)
+  const query = encodeParameters(shapeParameters(plain))
+  const received = await sendRequest(context, {
     method: 'GET',
     path: `${type}/${id}${query === '' ? '' : `?${query}`}`
   })
+  const response = applyElements(received, { type, elements: plain?.elements, of: 'record' })
   return shownRecord(context, response, readRecord(context, response, { type, id }, checkedJsonOf))
 }
 

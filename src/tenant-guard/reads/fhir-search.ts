@@ -14,6 +14,7 @@ import {
 import type { FhirResponse } from '../fhir-answer.js'
 import type { FhirSearch, Projection } from '../fhir-interaction.js'
 import { truncatedIncludes } from './truncated-includes.js'
+import { applyElements } from './apply-elements.js'
 import { includedElements } from './followed-references.js'
 import { parseInclude, formatInclude } from './include-format.js'
 import {
@@ -26,6 +27,7 @@ import {
 import type { Search, SearchParameter } from '../interaction.js'
 import { resolveChains } from './chaining.js'
 import { reportForeign, searchOwn } from './own-matches.js'
+import { requireFollowable } from './require-searchable.js'
 import { searchPaths } from './page-link.js'
 import { isTenantType } from '../resource-types.js'
 import { restrict, strictHandling } from '../restrict.js'
@@ -36,15 +38,17 @@ const defaultCount = 20
 /** A FHIR search: matches and included records, only the tenant's own. */
 export async function fhirSearch (context: TenantContext, request: FhirSearch): Promise<FhirResponse> {
   if (request.cursor !== undefined) {
-    const { response, opened } = await nextPage(
+    const { response: received, opened } = await nextPage(
       context,
       request.cursor,
       cursorBinding(context, { route, type: request.type })
     )
+    const response = applyElements(received, { type: request.type, elements: opened.elements, of: 'matches' })
     const bundle = requireBundle(response)
     reportForeign(context, request.type, matchesIn(bundle))
     return await shownPage(context, request, { ...opened, response, bundle })
   }
+  requireFollowable(context, request.includes)
   const count = request.count ?? defaultCount
   const further = await furtherConditions(context, request)
   if (further === undefined) {
@@ -81,10 +85,12 @@ async function firstPage (
   const shape = [...requested.includes.map(formatInclude), ...shapeParameters(shapeOf(requested))]
   const request = restrict({ type: requested.type, parameters, count, total: requested.total, shape }, context.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
-  const response = await sendRequest(context, {
+  const elements = elementsOf(requested)
+  const received = await sendRequest(context, {
     ...request,
     headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
+  const response = applyElements(received, { type: requested.type, elements, of: 'matches' })
   if ([400, 405, 422].includes(response.status)) throw rejectedSearch(response, parameters)
   const needsCount = requested.total === 'accurate' || count === 0
   const countAll = async () =>
@@ -95,7 +101,8 @@ async function firstPage (
         parameters.filter(([name]) => name !== '_sort')
       )
       : undefined
-  return { response, bundle: requireBundle(response), count, countAll }
+  const bundle = requireBundle(response)
+  return { response, bundle, count, countAll, ...(elements !== undefined && { elements }) }
 }
 
 /**
@@ -133,15 +140,20 @@ async function furtherConditions (context: TenantContext, request: FhirSearch): 
   return joined && [...within, ...joined]
 }
 
-/**
- * Bundles are requested whole, because HAPI would apply `_elements` to its response, which is a Bundle too. The
- * references that are followed are requested as well, so that they can be counted.
- */
-function shapeOf ({ type, shape, includes }: FhirSearch): Projection | undefined {
-  if (shape?.elements === undefined) return shape
-  if (type === 'Bundle') return { ...shape.summary !== undefined && { summary: shape.summary } }
+/** Bundles are requested whole, because HAPI would apply `_elements` to its response, which is a Bundle too. */
+function shapeOf (request: FhirSearch): Projection | undefined {
+  const { type, shape } = request
+  const elements = elementsOf(request)
+  if (elements === undefined) return shape
+  if (type === 'Bundle') return { ...shape?.summary !== undefined && { summary: shape.summary } }
+  return { ...shape, elements }
+}
+
+/** The requested elements, and the references that are followed, so that they can be counted. */
+function elementsOf ({ shape, includes }: FhirSearch): string | undefined {
+  if (shape?.elements === undefined) return undefined
   const followed = includes.flatMap(({ type: from, parameter }) => includedElements(from, parameter))
-  return { ...shape, elements: [...new Set([shape.elements, ...followed])].join(',') }
+  return [...new Set([shape.elements, ...followed])].join(',')
 }
 
 const nothing = { entries: [], total: 0, next: undefined, isCut: false, text: '', isEntryLast: false }
@@ -169,11 +181,17 @@ async function shownPage (
   const counted = isOwn ? bundle.total : undefined
   const total = before.total ?? counted ?? (isAll ? own : isOwn ? await countAll?.() : undefined)
   const ways = before.ways ?? request.includes.map(formatInclude)
+  const { elements } = before
   const links = pageLinks(context, response, selfUrl(context, request), {
     next: bundle.next,
     paths: searchPaths(request.type),
     binding: cursorBinding(context, { route, type: request.type }),
-    contents: { count, ...(total !== undefined && { total }), ...(ways.length > 0 && { ways }) },
+    contents: {
+      count,
+      ...(total !== undefined && { total }),
+      ...(ways.length > 0 && { ways }),
+      ...(elements !== undefined && { elements })
+    },
     url: `${context.fhirBase}/${request.type}`
   })
   return {

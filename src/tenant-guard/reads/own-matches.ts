@@ -10,6 +10,7 @@ import {
 import type { SearchParameter } from '../interaction.js'
 import { identityElements, restrict, strictHandling } from '../restrict.js'
 import { pageLink, searchPaths } from './page-link.js'
+import { requireSearchable } from './require-searchable.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** Pages that are read at most to find the tenant's records among those of others. */
@@ -40,6 +41,7 @@ export async function searchOwn<T> (
   context: TenantContext,
   { type, parameters, run, matchesIn, isComplete }: OwnSearch<T>
 ): Promise<T> {
+  requireSearchable(context, type, parameters)
   const result = await run(parameters)
   if (reportForeign(context, type, matchesIn(result)) === 0 || isComplete(result)) return result
   const ids = await findOwnIds(

@@ -13,6 +13,7 @@ import {
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../resource-types.js'
 import { restrict } from '../restrict.js'
+import { requireFollowable } from './require-searchable.js'
 import { truncatedIncludes } from './truncated-includes.js'
 import { formatInclude } from './include-format.js'
 import { reportForeign } from './own-matches.js'
@@ -31,6 +32,7 @@ const maxIncludes = 60
 /** Reads a record and what is one reference away from it, in one search. */
 export async function readRelated (context: TenantContext, { type, id, includes }: RelatedRead): Promise<Related> {
   requireKnown(type, includes)
+  requireFollowable(context, includes)
   const search = restrict(
     { type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) },
     context.tenant

@@ -19,6 +19,7 @@ import type {
   ConditionalPatch,
   ConditionalUpdate
 } from '../fhir-interaction.js'
+import { requireSearchable } from '../reads/require-searchable.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { fhirUpdate, shownWrite } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
@@ -54,6 +55,7 @@ async function makeOrFind (
   context: TenantContext,
   { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>
 ): Promise<Written & { readonly isMade: boolean }> {
+  requireSearchable(context, type, criteria.parameters)
   const checked = await createRequest(context, { type, resource })
   const headers = { ...preferRepresentation, 'if-none-exist': tenantCriteria(criteria, context.tenant) }
   for (let attempt = 1; ; attempt++) {

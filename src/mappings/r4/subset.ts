@@ -1,5 +1,5 @@
-import { subsetted, type FhirElement } from '../../mappings/fhir.js'
-import { mandatoryElements, resolveAliases } from '../../mappings/r4/elements.js'
+import { subsetted, type FhirElement } from '../fhir.js'
+import { mandatoryElements, resolveAliases } from './elements.js'
 
 /** Members that every record retains. */
 const always = ['resourceType', 'id', 'meta']
