@@ -27,7 +27,9 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
     mode: 'server',
     documentation: 'Simple JSON below /v1, with a route for each resource. See /openapi.json.',
     security: keySecurity,
-    resource: mappings.filter(({ type }) => offered.hasType(type)).map(mapping => resourceOf(mapping, mappings, offered))
+    resource: mappings
+      .filter(({ type }) => offered.hasType(type))
+      .map(mapping => resourceOf(mapping, mappings, offered))
   })
   const fhirBase = `${facts.url}/v1/fhir`
   const raw = (offered: Offered) =>

@@ -18,7 +18,10 @@ export interface DocumentationOptions {
  * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page sends a
  * request to another host.
  */
-export async function documentation (scope: FastifyInstance, { document, offered }: DocumentationOptions): Promise<void> {
+export async function documentation (
+  scope: FastifyInstance,
+  { document, offered }: DocumentationOptions
+): Promise<void> {
   const served = new ServedDocument(document, offered)
   scope.get('/openapi.json', async (request, reply) => await served.send(request, reply))
   // The pages need the plugin that would describe routes; this document comes from the declarations.
@@ -52,7 +55,11 @@ export async function documentation (scope: FastifyInstance, { document, offered
  * The pages' own routes for the document: one is sent like everywhere else; the other would convert it to YAML at every
  * request.
  */
-async function sendInstead (request: FastifyRequest, reply: FastifyReply, served: ServedDocument<Offered>): Promise<void> {
+async function sendInstead (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  served: ServedDocument<Offered>
+): Promise<void> {
   const { url } = request.routeOptions
   if (url === '/docs/yaml') throw new Failure('NOT_FOUND')
   if (url === '/docs/json') await served.send(request, reply)

@@ -35,7 +35,7 @@ const absoluteExpects = 'an absolute URI, which begins with a scheme: https://ex
 
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
 
-/** A URI that R4 wants absolute: the system of a code, an identifier or a unit, and the canonical URL of a definition. */
+/** A URI that R4 wants absolute: the system of a code, identifier or unit, and the canonical URL of a definition. */
 export const absoluteUri = formatted('uri', absoluteExpects, 'uri')
 
 /** An absolute URI of at most `max` characters. */
