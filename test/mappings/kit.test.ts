@@ -354,7 +354,7 @@ const errors: ReadonlyArray<
   [
     { generalPractitionerId: '..' },
     'generalPractitionerId',
-    /expected the id of a Practitioner alone, or Organization\/id/
+    /expected an id alone or Type\/id, where the type is one of Practitioner/
   ],
   [{ photo: { data: 'aGk=' } }, 'photo.contentType', /is required together with data/],
   [{ photo: { contentType: 'image/png', data: '%%' } }, 'photo.data', /expected base64/],

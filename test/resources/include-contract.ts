@@ -176,7 +176,7 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
       for (const query of ['include=encounters', '_revinclude=Encounter:subject', '_include=Patient:organization']) {
         const answers = await Promise.all(
           [foreign, deleted, 'unknown'].map(async id => {
-            const { headers: _, meta: __, ...answer } = await mine.send('GET', `patients/${id}?${query}`)
+            const { headers: _, meta: __, requestId: ___, ...answer } = await mine.send('GET', `patients/${id}?${query}`)
             return JSON.stringify(answer)
           })
         )
