@@ -26,23 +26,24 @@ function patient (id) {
 }
 
 const one = JSON.stringify(patient('p0'))
-const pageAt = base =>
+const pageAt = (base, count) =>
   JSON.stringify({
     resourceType: 'Bundle',
     id: 'a-search',
     type: 'searchset',
-    total: 20,
-    link: [{ relation: 'self', url: `${base}/Patient?_count=20` }],
-    entry: Array.from({ length: 20 }, (_, i) => ({
+    total: count,
+    link: [{ relation: 'self', url: `${base}/Patient?_count=${count}` }],
+    entry: Array.from({ length: count }, (_, i) => ({
       fullUrl: `${base}/Patient/p${i}`,
       resource: patient(`p${i}`),
       search: { mode: 'match' }
     }))
   })
 
-let page
+let pages
 const server = createServer((request, response) => {
-  const body = request.url.includes('?') ? page : one
+  const [, count] = /[?&]_count=(\d+)/.exec(request.url) ?? []
+  const body = request.url.includes('?') ? pages[count] ?? pages[20] : one
   response.writeHead(200, {
     'content-type': 'application/fhir+json;charset=UTF-8',
     etag: 'W/"1"',
@@ -52,7 +53,7 @@ const server = createServer((request, response) => {
 })
 server.listen(0, '127.0.0.1', () => {
   const base = `http://127.0.0.1:${server.address().port}/fhir`
-  page = pageAt(base)
+  pages = { 20: pageAt(base, 20), 100: pageAt(base, 100) }
   console.log(base)
 })
 process.on('SIGTERM', () => process.exit(0))
