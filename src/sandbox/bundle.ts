@@ -4,7 +4,7 @@ import type { FhirResource } from '../mappings/fhir.js'
 import { readUrl, parseInteraction, type Interaction, type Sandbox, type SandboxRequest } from './interaction.js'
 import { invalid, outcome, FhirError } from './outcome.js'
 import { perform, type SandboxResponse } from './perform.js'
-import { replaceTexts } from './references.js'
+import { replaceReferences } from './references.js'
 
 /**
  * Runs a batch, each entry for itself, or a transaction, all entries or none.
@@ -58,7 +58,7 @@ function runTransaction (sandbox: Sandbox, entries: readonly unknown[]): Sandbox
 }
 
 function resolved (interaction: Interaction, ids: ReadonlyMap<string, string>): Interaction {
-  return 'resource' in interaction ? { ...interaction, resource: replaceTexts(interaction.resource, ids) } : interaction
+  return 'resource' in interaction ? { ...interaction, resource: replaceReferences(interaction.resource, ids) } : interaction
 }
 
 /** What each entry's fullUrl stands for from now on: `urn:uuid:…` → `Patient/1`. */

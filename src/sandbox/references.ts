@@ -54,9 +54,11 @@ function isResource (value: unknown): boolean {
 }
 
 /**
- * The same value with every text that is a key of `replacements` replaced: a Bundle's `urn:uuid:` by the id that its
- * entry got.
+ * The same value with every reference that is a key of `replacements` replaced: a Bundle's `urn:uuid:` by the id that
+ * its entry got. As HAPI does, it leaves alone what only has the same text.
  */
-export function replaceTexts<T> (value: T, replacements: ReadonlyMap<string, string>): T {
-  return mapJson(value, item => typeof item === 'string' ? replacements.get(item) ?? item : item)
+export function replaceReferences<T> (value: T, replacements: ReadonlyMap<string, string>): T {
+  return mapJson(value, (item, name) =>
+    name === 'reference' && typeof item === 'string' ? replacements.get(item) ?? item : item
+  )
 }

@@ -25,6 +25,9 @@ export async function bundleReferencesContract (t: Test, world: World): Promise<
   await t.test('a transaction that deletes what another entry refers to does nothing', t => deletions(t, world))
   await t.test('two creates under the same criteria make one record', t => sameCriteria(t, world))
   await t.test('placeholders are replaced in uris and narratives, and in no string', t => placeholders(t, world))
+  await t.test('a record that refers to itself is stored, and a reference to a type that R4 forbids is refused', t =>
+    itself(t, world)
+  )
   await t.test('a fullUrl in criteria stands for its record', t => criteria(t, world))
   await t.test('an entry of a batch cannot refer to another', t => batches(t, world))
   await t.test('a stored Bundle may have fullUrls of any form', t => storedBundles(t, world))
@@ -226,6 +229,36 @@ async function sameCriteria (t: Test, { fhir: join }: World): Promise<void> {
     )
   }
   t.equal(await total(fhir, 'Patient'), 1)
+}
+
+async function itself (t: Test, { fhir: join }: World): Promise<void> {
+  const fhir = await join()
+  const organization = (partOf: string) => ({ resourceType: 'Organization', name: 'O', partOf: { reference: partOf } })
+  for (const fullUrl of [urn(1), `${ehr}/Organization/1`, 'resource:0']) {
+    const answer = await send(fhir, entry('POST', 'Organization', organization(fullUrl), { fullUrl }))
+    t.equal(answer.status, 200, answer.text)
+    t.match(await read(fhir, `Organization/${made(answer, 0)}`), {
+      partOf: { reference: `Organization/${made(answer, 0)}` }
+    })
+  }
+  const once = { fullUrl: urn(1), ifNoneExist: 'identifier=http://mrn|itself' }
+  isRefused(
+    t,
+    await send(fhir, entry('POST', 'Organization', { ...organization(urn(1)), ...mrn('itself') }, once)),
+    { status: 422, diagnostics: /cannot refer to itself/, expression: ['Bundle.entry[0].resource.partOf'] },
+    'its id is not known'
+  )
+  isRefused(
+    t,
+    await send(
+      fhir,
+      entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
+      entry('POST', 'Organization', organization(urn(1)))
+    ),
+    { status: 422, diagnostics: /does not allow/, expression: ['Bundle.entry[1].resource.partOf'] },
+    'a Patient is no part of what an Organization is'
+  )
+  t.equal(await total(fhir, 'Patient'), 0)
 }
 
 async function placeholders (t: Test, { fhir: join }: World): Promise<void> {

@@ -36,6 +36,17 @@ export function elementDefinitions (type: string): ReadonlyMap<string, ElementDe
   return all
 }
 
+/**
+ * The types of records to which R4 lets the reference at a path lead, such as `Observation.performer[0]`; undefined for
+ * any, and where the path leads into another resource.
+ */
+export function targetsAt (path: string): readonly string[] | undefined {
+  const [type = '', ...names] = path.replaceAll(/\[\d+\]/g, '').split('.')
+  let found: Pick<ElementDefinition, 'type' | 'targets'> | undefined = { type }
+  for (const name of names) found = elementDefinitions(found?.type ?? '')?.get(name)
+  return found?.targets
+}
+
 function parseMembers (element: string, form: string): Array<[string, ElementDefinition]> {
   const [, types, list, mandatory] = /^([^*!]+)(\*?)(!?)$/.exec(form)!
   const about = { element, isList: list !== '', isMandatory: mandatory !== '' }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
+import { targetsAt } from '../../mappings/r4/elements.js'
 import { ownershipScope, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, Transaction } from '../fhir-interaction.js'
 import { filterOwned } from '../fetch-owned.js'
@@ -48,7 +49,7 @@ export async function resolveReferences (
   )
   const targets = new Targets(entries, writes, context.backend.baseUrl)
   const plan = links.map(each => ({ ...each, target: targets.find(each, found) }))
-  for (const { isUri, target } of plan) if (isUri === true && typeof target === 'number') targets.chooseId(target)
+  for (const each of plan) targets.chooseIdFor(each)
   for (const [at, write] of writes.entries()) targets.choosePlaceholderIds(write?.resource, at)
   const resolved = targets.resolve(plan)
 
@@ -142,6 +143,13 @@ class Targets {
     return target === 'ambiguous' ? { reason: 'ambiguous' } : target
   }
 
+  /** Chooses the id of the entry of a uri, and of one that refers to itself: there HAPI replaces nothing, or fails. */
+  chooseIdFor ({ isUri, target, at, path, reference }: PlannedLink): void {
+    if (typeof target !== 'number' || (isUri !== true && target !== at)) return
+    const isKnown = this.chooseId(target)
+    if (!isKnown && isUri !== true) this.refused.push({ path: pathInEntry(path, at), reference, reason: 'itself' })
+  }
+
   /** Chooses the ids of entries that placeholders outside of References lead to: in uris and in the narrative. */
   choosePlaceholderIds (resource: FhirResource | undefined, at: number): void {
     if (resource === undefined || resource.resourceType === 'Bundle' || !this.#hasPlaceholders) return
@@ -183,6 +191,9 @@ class Targets {
           : typeof target === 'object' && 'record' in target
             ? target.record
             : undefined
+      if (typeof target === 'number' && targetsAt(path)?.includes(this.#writes[target]?.type ?? '') === false) {
+        this.refused.push({ path: pathInEntry(path, at), reference, reason: 'targetType' })
+      }
       if (text !== undefined) texts[at]!.set(reference, text)
       if (isUri === true && text?.startsWith('urn:') === true) {
         this.refused.push({ path: pathInEntry(path, at), reference, reason: 'conditional' })

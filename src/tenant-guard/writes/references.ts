@@ -33,6 +33,9 @@ const reasons = {
   batch: 'Entries of a batch cannot refer to each other. Send a transaction.',
   conditional:
     'Only a Reference can lead to an entry that is created under criteria, since its id is not known before. Leave out the link, or the criteria.',
+  targetType: 'R4 does not allow a reference to a resource of this type here.',
+  itself:
+    'An entry that is created under criteria cannot refer to itself, since its id is not known before. Leave out the reference, or the criteria.',
   noMatch: 'No record, and no entry of the transaction, meets the criteria of this reference.',
   severalMatch:
     'Several records, or entries of the transaction, meet the criteria of this reference. Narrow them, or use an id or a fullUrl.'
