@@ -23,6 +23,13 @@ export interface CursorContents {
   readonly ways?: readonly SearchParameter[]
   /** The elements that the search requests of each match, where it does not request whole records. */
   readonly elements?: string
+  /** The search whose records the gateway checks itself, and the last one of the page before. */
+  readonly checked?: {
+    readonly parameters: readonly SearchParameter[]
+    readonly conditions: readonly SearchParameter[]
+    readonly last: string
+    readonly position: number
+  }
   /** What the gateway itself leaves out of every page. */
   readonly narrowing?: readonly SearchParameter[]
 }

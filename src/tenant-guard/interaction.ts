@@ -56,6 +56,17 @@ export interface Search {
   readonly cursor?: string
   /** What else the cursor is bound to: the route's name. */
   readonly route: string
+  /** Conditions that R4 has no search parameter for; none by a cursor alone, which carries them. */
+  readonly conditions?: readonly SearchParameter[]
+  /** How the gateway checks such conditions. */
+  readonly checks?: RecordChecks
+}
+
+/** Checks records by conditions that the datastore does not know. */
+export interface RecordChecks {
+  /** The elements at which the conditions look. */
+  elementsOf (conditions: readonly SearchParameter[]): readonly string[]
+  isMet (record: StoredResource, conditions: readonly SearchParameter[]): boolean
 }
 
 export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }

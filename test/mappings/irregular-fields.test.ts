@@ -174,11 +174,16 @@ t.test('a finding is its code, its words or both', async t => {
   const stored = (finding: object): unknown =>
     (assessments.toFhir({ findings: [finding] }).finding as FhirElement[])[0]!.itemCodeableConcept
   t.same(stored({ code, text: 'still high' }), { coding: [code], text: 'still high' })
-  t.same(stored({ text: 'still high' }), { text: 'still high' })
-  t.same(stored({ code: 'high', text: 'still high' }), { coding: [{ display: 'high' }], text: 'still high' })
+  const ofText = (code: string) => ({ system: 'urn:clinigate:text', code })
+  t.same(stored({ text: 'still high' }), { text: 'still high', coding: [ofText('still high')] })
+  t.same(stored({ code: 'high' }), { coding: [{ code: 'high' }] })
+  t.same(stored({ code: 'high', text: 'still high' }), { coding: [{ code: 'high' }], text: 'still high' })
+  t.same(stored({ code: 'very  high' }), { coding: [{ display: 'very  high' }, ofText('very high')] })
   for (const findings of [
     [{ code, text: 'still high', basis: '160/100' }],
     [{ code }],
+    [{ code: { code: 'high' } }],
+    [{ code: { display: 'very  high' }, text: 'high' }],
     [{ text: 'still high', conditionId: '1' }]
   ]) {
     t.same(assessments.toSimple(assessments.toFhir({ findings })).findings, findings)

@@ -24,7 +24,7 @@ export const createContext = {
 }
 
 /** The value with each of its leaves changed, as the schema tells what it is. */
-function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
+export function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
   const inner = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
   if (schema.$ref !== undefined) return inner(defs[schema.$ref.replace('#/$defs/', '')]!, value)
   if (schema.type === undefined && schema.anyOf !== undefined) {
@@ -59,7 +59,7 @@ const leadsToRecord = ({ pattern, 'x-references': types }: Schema): boolean =>
   (pattern !== undefined && new RegExp(pattern, 'u').test('Substance/1') && !new RegExp(pattern, 'u').test('some text'))
 
 /** Whether a text of this schema is the URL of a definition, or the id of one. */
-const isCanonical = ({ pattern, 'x-references': types }: Schema): boolean =>
+export const isCanonical = ({ pattern, 'x-references': types }: Schema): boolean =>
   types === undefined &&
   pattern !== undefined &&
   ['1', 'https://example.org/x|2'].every(text => new RegExp(pattern, 'u').test(text))

@@ -15,6 +15,10 @@ export async function pagingContract (t: Test, gateway: TestGateway): Promise<vo
   await t.test('a person is found by the words of the name together, in any order, page by page', t =>
     fullNames(t, gateway))
   await t.test('sort=date sorts every resource by its time', t => sortedByDate(t, gateway))
+  await t.test('plain text is found exactly, with totals, page by page, and as it is after a change', t =>
+    textByFilter(t, gateway))
+  await t.test('filters that R4 has no parameter for are exact, with totals, page by page', t =>
+    checkedFilters(t, gateway))
   await t.test('a cursor serves its own search and nothing else', t => boundCursors(t, gateway))
   await t.test('what is not understood in a query is refused, and never passed over', t => strictQueries(t, gateway))
 }
@@ -138,6 +142,104 @@ async function sortedByDate (t: Test, gateway: TestGateway): Promise<void> {
     (await client.send('GET', `encounters?sort=${sort}`)).data.data.map(({ period }: any) => period.start)
   t.strictSame(await starts('date'), times.toSorted())
   t.strictSame(await starts('-date'), times.toSorted().reverse())
+}
+
+/** The ids on all pages of a search; each page has to have the same total. */
+async function allIds (t: Test, client: Client, path: string, query: Readonly<Record<string, string>>): Promise<string[]> {
+  const seen: string[] = []
+  const totals = new Set<number>()
+  let next: Readonly<Record<string, string>> | undefined = query
+  while (next !== undefined) {
+    const { status, data, text } = await client.send('GET', `${path}?${new URLSearchParams(next)}`)
+    if (status !== 200) throw new Error(text)
+    seen.push(...data.data.map(({ id }: { id: string }) => id))
+    totals.add(data.total)
+    next = data.hasMore ? { cursor: data.cursor } : undefined
+  }
+  t.strictSame([...totals], [seen.length], new URLSearchParams(query).toString())
+  return seen.toSorted()
+}
+
+async function textByFilter (t: Test, gateway: TestGateway): Promise<void> {
+  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const make = async (who: Client, type: unknown): Promise<string> =>
+    (await who.send('POST', 'organizations', { name: 'Clinic', type })).data.id
+  const ids = [await make(client, ['prov']), await make(client, 'prov'), await make(client, ['a, b', 'prov'])]
+  const coded = await make(client, { system: 'https://example.org/types', code: 'prov' })
+  await make(client, ['provider'])
+  await make(other, ['prov'])
+  t.strictSame(await allIds(t, client, 'organizations', { type: 'prov', count: '1' }), [...ids, coded].toSorted())
+  t.strictSame(await allIds(t, client, 'organizations', { type: 'a\\, b' }), [ids[2]])
+  const { data } = await client.send('GET', `organizations/${ids[0]}`)
+  t.strictSame(data.type, ['prov'], 'as it was sent')
+  const { secret } = await gateway.createKey({ tenantId: client.tenantId })
+  const raw = async () => (await gateway.inject({
+    url: `/v1/fhir/Organization/${ids[0]}`,
+    headers: { 'x-api-key': secret }
+  })).json().type
+  t.strictSame(await raw(), [{ text: 'prov', coding: [{ system: 'urn:clinigate:text', code: 'prov' }] }])
+  await client.send('PATCH', `organizations/${ids[0]}`, { type: ['pay'] })
+  t.strictSame(await raw(), [{ text: 'pay', coding: [{ system: 'urn:clinigate:text', code: 'pay' }] }])
+  t.strictSame(await allIds(t, client, 'organizations', { type: 'pay' }), [ids[0]])
+  t.strictSame(await allIds(t, client, 'organizations', { type: 'prov' }), [...ids.slice(1), coded].toSorted())
+  await client.send('PATCH', `organizations/${ids[0]}`, { type: [{ system: 'https://example.org/types', code: 'x' }] })
+  t.strictSame(await raw(), [{ coding: [{ system: 'https://example.org/types', code: 'x' }] }], 'a code needs no other')
+}
+
+async function checkedFilters (t: Test, gateway: TestGateway): Promise<void> {
+  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const make = async (who: Client, path: string, body: object): Promise<string> => {
+    const { status, data, text } = await who.send('POST', path, body)
+    if (status !== 201) throw new Error(text)
+    return data.id
+  }
+  const patientId = (await createPatients(client, 1))[0]!
+  const charge = (status: string) => make(client, 'charge-items', { patientId, code: 'visit', status })
+  const billable: string[] = []
+  for (const status of ['billable', 'billed', 'billable', 'planned', 'billable']) {
+    const id = await charge(status)
+    if (status === 'billable') billable.push(id)
+  }
+  const theirs = (await createPatients(other, 1))[0]!
+  await make(other, 'charge-items', { patientId: theirs, code: 'visit', status: 'billable' })
+  const pages: Array<Record<string, string>> =
+    [{}, { count: '1' }, { count: '2', sort: '-updatedSince' }, { count: '3', patientId }]
+  for (const more of pages) {
+    t.strictSame(await allIds(t, client, 'charge-items', { status: 'billable', ...more }), billable.toSorted())
+  }
+  t.equal((await allIds(t, client, 'charge-items', { status: 'billable,billed', code: 'visit', count: '3' })).length, 4)
+  await client.send('PATCH', `charge-items/${billable[0]}`, { status: 'billed' })
+  t.strictSame(await allIds(t, client, 'charge-items', { status: 'billable' }), billable.slice(1).toSorted())
+  const { data: { cursor } } = await client.send('GET', 'charge-items?status=billable&count=1')
+  for (const [who, query] of [
+    [client, 'status=billed&'],
+    [client, 'status=billable&code=visit&'],
+    [other, ''],
+    [other, 'status=billable&']
+  ] as const) {
+    t.match((await who.send('GET', `charge-items?${query}cursor=${cursor}`)).body, { code: 'INVALID_CURSOR' })
+  }
+  t.match((await client.send('GET', 'charge-items?sort=status')).body, { code: 'BAD_REQUEST' })
+  t.match((await client.send('GET', 'charge-items?status=x')).body, { code: 'BAD_REQUEST', message: /billable/ })
+
+  const doctor = await make(client, 'practitioners', {
+    lastName: 'Hopper',
+    qualifications: [{ name: 'Cardiology' }, { name: { system: 'https://example.org', code: 'card' } }]
+  })
+  for (const specialty of ['Cardiology', 'card', 'https://example.org|card']) {
+    t.strictSame(await allIds(t, client, 'practitioners', { specialty }), [doctor], specialty)
+  }
+  const plan = await make(client, 'care-plans', { patientId, status: 'active', intent: 'plan', authorId: doctor })
+  for (const authorId of [doctor, `Practitioner/${doctor}`]) {
+    t.strictSame(await allIds(t, client, 'care-plans', { authorId }), [plan])
+  }
+  t.strictSame(await allIds(t, client, 'care-plans', { authorId: `Patient/${doctor}` }), [])
+  const known = await make(client, 'medication-knowledge', { code: 'ASA', manufacturer: 'Bäyer AG' })
+  t.strictSame(await allIds(t, client, 'medication-knowledge', { manufacturer: 'bay' }), [known])
+  const study = await make(client, 'imaging-studies', { patientId, status: 'available', modality: ['CT'] })
+  t.strictSame(await allIds(t, client, 'imaging-studies', { modality: 'CT' }), [study])
+  const person = await make(client, 'persons', { lastName: 'Noel', active: false })
+  t.strictSame(await allIds(t, client, 'persons', { active: 'false' }), [person])
 }
 
 async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {

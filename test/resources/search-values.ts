@@ -7,7 +7,9 @@ import { parametersOf } from '../../src/sandbox/search-parameters.js'
 
 /** Values of a filter that find the resource; none when it has nothing that the filter looks at. */
 export function valuesFinding (resource: FhirResource, filter: Filter): string[] {
-  return elementsOf(resource, filter).flatMap(element => writings[filter.kind](element, filter)).filter(isPlain)
+  return elementsOf(resource, filter)
+    .flatMap(element => writings[filter.kind](element, filter))
+    .filter(value => filter.hasText || isPlain(value))
 }
 
 /** Words by which `<filter>:text` finds the resource. */
@@ -42,13 +44,20 @@ export function valueFindingNothing ({ kind, types = [], canonicalOf, codes }: F
   }[kind]
 }
 
-const elementsOf = (resource: FhirResource, { param }: Filter): readonly unknown[] =>
-  parametersOf(resource.resourceType).get(param)?.values(plainNumbers(resource)) ?? []
+const elementsOf = (resource: FhirResource, { param, paths }: Filter): readonly unknown[] =>
+  paths?.flatMap(path => elementsAt(plainNumbers(resource), path.split('.'))) ?? parametersOf(resource.resourceType).get(param)?.values(plainNumbers(resource)) ?? []
+
+function elementsAt (value: unknown, names: readonly string[]): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap(item => elementsAt(item, names))
+  const [name, ...others] = names
+  if (name === undefined) return value === undefined ? [] : [value]
+  return isElement(value) ? elementsAt(value[name], others) : []
+}
 
 type Writing = (element: unknown, filter: Filter) => string[]
 
 const moment: Writing = element => {
-  if (typeof element === 'string') return [element]
+  if (typeof element === 'string') return /^\d{4}/.test(element) ? [element] : []
   return isElement(element)
     ? ([element.start, ...listOf(element.event)].filter(time => typeof time === 'string') as string[])
     : []
@@ -78,14 +87,24 @@ const writings: Readonly<Record<Filter['kind'], Writing>> = {
   uri: element => typeof element === 'string' ? [element] : []
 }
 
+/** The system of the codings that stand for text. */
+const ofText = 'urn:clinigate:text'
+
 interface Code { readonly system?: unknown, readonly code: string }
 
 /** Of a code, Coding, CodeableConcept, Identifier or ContactPoint. */
 function codesIn (element: unknown): Code[] {
   if (typeof element === 'string' || typeof element === 'boolean') return [{ code: String(element) }]
   if (!isElement(element)) return []
-  if (element.coding !== undefined || element.text !== undefined) return listOf(element.coding).flatMap(codesIn)
-  const code = element.code ?? element.value
+  if (element.coding !== undefined || element.text !== undefined) {
+    const codings = listOf(element.coding).filter(({ system }) => system !== ofText)
+    const codes = codings.filter(({ code }) => code !== undefined).flatMap(codesIn)
+    const words = [element.text, ...codings.map(({ display }) => display)].filter(text => typeof text === 'string')
+    return codes.length > 0 ? codes : words.map(code => ({ code }))
+  }
+  // A coding that has only words is found by them.
+  if (element.system === ofText) return [{ code: String(element.display) }]
+  const code = element.code ?? element.value ?? (element.system === undefined ? element.display : undefined)
   // The system of a ContactPoint is no URI, and no part of its token.
   return typeof code === 'string'
     ? [{ system: /:/.test(String(element.system)) ? element.system : undefined, code }]
@@ -93,13 +112,13 @@ function codesIn (element: unknown): Code[] {
 }
 
 const textsIn = (element: FhirElement): string[] => Object.entries(element)
-  .filter(([name]) => ['family', 'given', 'text', 'line', 'city', 'state', 'postalCode', 'country'].includes(name))
+  .filter(([name]) => ['family', 'given', 'text', 'display', 'line', 'city', 'state', 'postalCode', 'country'].includes(name))
   .flatMap(([, value]) => listOf(value ?? []).filter(text => typeof text === 'string') as unknown as string[])
 
 const listOf = (value: unknown): readonly FhirElement[] => (value === undefined ? [] : [value].flat()) as FhirElement[]
 
-const escapeCommas = (code: string): string => code.replaceAll(',', '\\,')
+export const escapeCommas = (code: string): string => code.replaceAll(',', '\\,')
 
 /** HAPI finds no text with a backslash, and none that its index cuts off or reads as nothing. */
-const isPlain = (text: string): boolean =>
+export const isPlain = (text: string): boolean =>
   /^[\x20-\x7e]{1,150}$/.test(text) && !/\\(?!,)/.test(text) && /\w/.test(text) && text === text.trim()

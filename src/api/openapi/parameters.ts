@@ -1,6 +1,6 @@
 import { idPattern, typePattern } from '../../fhir/names.js'
 import { idempotencyKey } from '../../idempotency/header.js'
-import { conflictingFilters, singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
+import { conflictingFilters, noParameter, singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
 import { patterns } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { incompleteLists } from '../../mappings/relations.js'
@@ -126,6 +126,7 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
     in: 'query',
     description: [
       filter.byWords ? 'Starts of names, in any order, case-insensitive.' : meanings[filter.kind],
+      ...(filter.paths ? [checkedByGateway] : []),
       ...(codes.length > 0 ? [`Known codes: ${codes.join(', ')}.`] : []),
       ...(rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : [])
     ].join(' '),
@@ -168,9 +169,10 @@ const meanings: Readonly<Record<Filter['kind'], string>> = {
   uri: 'The complete URI.'
 }
 
-function schemaOf ({ kind, types = [], canonicalOf, codes, aliases = {} }: Filter): JsonSchema {
+function schemaOf ({ kind, types = [], canonicalOf, codes, aliases = {}, paths }: Filter): JsonSchema {
   if (codes !== undefined) {
-    return listOf({ type: 'string', pattern: `^(?:${[...codes, ...Object.keys(aliases)].join('|')}|${ofSystem})$` })
+    const forms = [...codes, ...Object.keys(aliases), ...paths === undefined ? [ofSystem] : []]
+    return listOf({ type: 'string', pattern: `^(?:${forms.join('|')})$` })
   }
   if (kind === 'reference') return referencesTo(types, canonicalOf !== undefined)
   return schemas[kind]
@@ -205,10 +207,14 @@ function codesOf ({ fields }: Mapping, name: string): readonly string[] {
   return codes.length <= maxCodes ? codes : []
 }
 
+const checkedByGateway =
+  'FHIR has no such search, so the gateway looks through the records itself; where more than 10,000 meet the other filters, it asks for another one with 400.'
+
 const maxCodes = 16
 
 function sortOf ({ filters }: Mapping): JsonSchema {
-  const names = [...new Set([...Object.keys(filters), 'date', 'id', 'updatedSince'])]
+  const sorting = Object.keys(filters).filter(name => filters[name]!.param !== noParameter)
+  const names = [...new Set([...sorting, 'date', 'id', 'updatedSince'])]
   return {
     name: 'sort',
     in: 'query',

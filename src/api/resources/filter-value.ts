@@ -2,7 +2,10 @@ import { isValidId, typePattern, withArticle } from '../../fhir/names.js'
 import { singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
 import { formats } from '../../mappings/core/formats.js'
 import { beginsWithSpace, spaceError } from '../../envelope/query.js'
-import { isElement } from '../../mappings/core/path.js'
+import { textCode, textSystem } from '../../mappings/datatypes/concept.js'
+import { localReference } from '../../mappings/datatypes/reference.js'
+import type { FhirElement } from '../../mappings/fhir.js'
+import { isElement, itemsAt } from '../../mappings/core/path.js'
 import { escaped } from '../../fhir/search-escaping.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 
@@ -49,8 +52,8 @@ function dateError (value: string): string {
  * Whether there can be a record with this code: where R4's binding is required, it allows no other. A value with a code
  * system is left to the datastore.
  */
-function mayBeStored ({ codes, aliases = {} }: Filter, part: string): boolean {
-  return codes === undefined || part.includes('|') || codes.includes(part) || Object.hasOwn(aliases, part)
+function mayBeStored ({ codes, aliases = {}, paths }: Filter, part: string): boolean {
+  return codes === undefined || (paths === undefined && part.includes('|')) || codes.includes(part) || Object.hasOwn(aliases, part)
 }
 
 /**
@@ -91,13 +94,26 @@ function written (filter: Filter, part: string): string {
   }
 }
 
-/** `code` or `system|code`: the first bar separates them, any other belongs to the code. */
+/**
+ * `code` or `system|code`: the first bar separates them, any other belongs to the code. A bar behind what is no URI may
+ * belong to the code too, and text may have a code of its own.
+ */
 function token (filter: Filter, part: string): string {
   if (filter.prefix !== undefined) return filter.prefix + escaped(part)
   const code = unaliased(filter, part)
   const bar = code.indexOf('|')
-  return bar < 0 ? escaped(code) : `${escaped(code.slice(0, bar))}|${escaped(code.slice(bar + 1))}`
+  const sent = bar < 0 ? escaped(code) : `${escaped(code.slice(0, bar))}|${escaped(code.slice(bar + 1))}`
+  if (filter.codes !== undefined || ofSystem.test(part)) return sent
+  const ofText = textCode(part)
+  const others = [
+    ...bar < 0 ? [] : [escaped(part)],
+    ...ofText === part ? [] : [`${escaped(textSystem)}|${escaped(ofText)}`]
+  ]
+  return [sent, ...others].join(',')
 }
+
+/** A code with its system, which is a URI. */
+const ofSystem = /^[A-Za-z][A-Za-z\d+.-]*:[^\s|]*\|/
 
 /** The code that another spelling, or a word for a coding, stands for. */
 function unaliased ({ aliases = {} }: Filter, part: string): string {
@@ -107,6 +123,35 @@ function unaliased ({ aliases = {} }: Filter, part: string): string {
 
 /** A value in which bars keep their meaning: before the unit of a quantity, before the version of a canonical. */
 export const escapedParts = (text: string): string => text.split('|').map(escaped).join('|')
+
+/** Whether a record meets a filter that R4 has no search parameter for. */
+export function isMet (filter: Filter, value: string, record: FhirElement): boolean {
+  const elements = (filter.paths ?? []).flatMap(path => valuesAt(record, path.split('.')))
+  return values(filter, value).some(part => elements.some(element => matches(filter, part, element)))
+}
+
+function valuesAt (value: unknown, names: readonly string[]): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(item => valuesAt(item, names))
+  const [name, ...others] = names
+  if (name === undefined) return [value]
+  return isElement(value) && value[name] !== undefined ? valuesAt(value[name], others) : []
+}
+
+function matches (filter: Filter, part: string, element: unknown): boolean {
+  if (!isElement(element)) return typeof element !== 'object' && String(element) === unaliased(filter, part)
+  if (filter.kind === 'reference') {
+    return withType(filter, part).split(',').includes(localReference(element.reference) ?? '')
+  }
+  if (filter.kind === 'string') return folded(String(element.display ?? '')).startsWith(folded(part))
+  const codings = element.coding === undefined ? [element] : itemsAt(element, 'coding').filter(isElement)
+  const code = unaliased(filter, part)
+  if (codings.some(coding => coding.code === code || `${coding.system}|${coding.code}` === code)) return true
+  const words = [element.text, ...codings.map(({ display }) => display)].filter(text => typeof text === 'string')
+  return codings.every(coding => coding.code === undefined) && words.some(text => textCode(text) === textCode(part))
+}
+
+/** A text without case and accents, as servers compare texts. */
+const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().trim()
 
 /** The values of a list. A comma inside a code is sent as `\,`, the one escape that the simple form has. */
 function values ({ kind }: Filter, value: string): string[] {

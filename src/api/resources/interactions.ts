@@ -6,7 +6,7 @@ import type { Mapping } from '../../mappings/core/mapping.js'
 import { checkRules } from '../../mappings/core/validate.js'
 import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
-import type { Trace, SearchParameter } from '../../tenant-guard/interaction.js'
+import type { RecordChecks, Trace, SearchParameter } from '../../tenant-guard/interaction.js'
 import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
 import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
 import { changedFields } from '../../record-input/changed-record.js'
@@ -14,7 +14,7 @@ import { throwIfIssues, validateCreate, buildResource } from '../../record-input
 import { resolveCanonicals, urlOf, writeResolved } from '../../record-input/references.js'
 import type { Query } from './query.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
-import { escapedParts } from './filter-value.js'
+import { escapedParts, isMet } from './filter-value.js'
 
 /** The context of every interaction: the resource group, and the datastore as its caller may see it. */
 export interface Context {
@@ -49,8 +49,10 @@ export function read ({ mapping, store }: Context, id: string): Promise<StoredRe
 /** One page of a search. */
 export async function search ({ mapping, store }: Context, query: Query) {
   const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
+  const checks = query.conditions.length > 0 || query.cursor !== undefined ? { checks: checksOf(mapping) } : {}
+  const { path: route, type } = mapping
   try {
-    return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
+    return await store.search({ kind: 'search', type, route, ...query, parameters, ...checks })
   } catch (error) {
     throw error instanceof UnsupportedParameter ? namedAsSent(mapping, query, error) : error
   }
@@ -61,6 +63,15 @@ function namedAsSent ({ filters }: Mapping, query: Query, { parameter }: Unsuppo
   const filter = Object.keys(filters).find(name => filters[name]!.param === parameter)
   const isSent = query.parameters.some(([name]) => name.split(':', 1)[0] === parameter)
   return new UnsupportedParameter(parameter, isSent ? filter : 'sort')
+}
+
+/** How records are checked by the filters that R4 has no search parameter for. */
+function checksOf ({ filters }: Mapping): RecordChecks {
+  return {
+    elementsOf: conditions =>
+      conditions.flatMap(([name]) => filters[name]!.paths!.map(path => path.split('.', 1)[0]!)),
+    isMet: (record, conditions) => conditions.every(([name, value]) => isMet(filters[name]!, value, record))
+  }
 }
 
 /** A change that a client requests. */

@@ -1,7 +1,7 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { maxIds, maxValueLength, parseCount, parseQuery, safeName, invalidParameter, type PageSize } from '../../envelope/query.js'
-import { conflictingFilters, dateParameter, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
+import { conflictingFilters, dateParameter, noParameter, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { maxCursor } from '../../tenant-guard/cursor.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
@@ -10,6 +10,8 @@ import { parametersOf, validateFilterValue } from './filter-value.js'
 /** A search as a client requested it, ready for the guard. */
 export interface Query {
   readonly parameters: readonly SearchParameter[]
+  /** Filters that the gateway checks, with their values. */
+  readonly conditions: readonly SearchParameter[]
   /** Absent: the guard's own, or that of the page before. */
   readonly count?: number
   readonly cursor?: string
@@ -38,12 +40,16 @@ export function readSearch (mapping: Mapping, search: string): Query {
     takesIds: name => filterNamed(mapping, name)?.kind === 'reference'
   })
   const filters = [...query].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
-  const parameters = filters.flatMap(([name, value]) => readFilter(mapping, name, value))
+  const isChecked = ([name]: readonly [string, string]): boolean => filterNamed(mapping, name)?.paths !== undefined
+  const conditions = filters.filter(isChecked)
+  for (const [name, value] of conditions) readFilter(mapping, name, value)
+  const parameters = filters.filter(pair => !isChecked(pair)).flatMap(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, query)
   const sort = query.get('sort')
   const cursor = query.get('cursor')
   const count = query.get('count')
   return {
+    conditions,
     parameters: sort === undefined ? parameters : [...parameters, readSort(mapping, sort)],
     ...count !== undefined && parseCount(count),
     ...cursor !== undefined && { cursor }
@@ -131,7 +137,7 @@ function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
     const param = name === 'date' ? dateParameter(mapping.filters) : filterNamed(mapping, name)?.param
-    if (param === undefined) {
+    if (param === undefined || param === noParameter) {
       throw invalidParameter('sort', 'expected date or the name of a filter, with the prefix - for descending order')
     }
     return key.startsWith('-') ? `-${param}` : param

@@ -21,6 +21,8 @@ export interface Codec<T> {
   read (stored: unknown): T | undefined
   /** Takes every form that `accept` takes. */
   write (value: T, before: unknown): unknown
+  /** The same with what a filter finds the value by, for the elements at which a filter looks. */
+  readonly searched?: Codec<T>
   /** What stays in the place when the value is removed; nothing when absent. */
   without? (before: unknown): unknown
 }

@@ -1,5 +1,6 @@
 import type { Codec } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
+import { noParameter } from './filter.js'
 import { first, list, one, type ListOptions } from './cardinality.js'
 
 /**
@@ -18,11 +19,14 @@ export interface Datatype<T> {
 /** Makes a datatype, which can be declared at any path, from its codec. */
 export function datatype<T> (codec: Codec<T>): Datatype<T> {
   const none = {} as never
+  const codecFor = ({ filter, searched }: ElementOptions): Codec<T> =>
+    ((filter ?? noParameter) === noParameter && searched !== true ? undefined : codec.searched) ?? codec
   return Object.assign(
-    <const O extends ElementOptions>(path: string, options: O = none) => one(codec, path, options),
+    <const O extends ElementOptions>(path: string, options: O = none) => one(codecFor(options), path, options),
     {
-      first: <const O extends ElementOptions>(path: string, options: O = none) => first(codec, path, options),
-      list: <const O extends ListOptions>(path: string, options: O = none) => list(codec, path, options),
+      first: <const O extends ElementOptions>(path: string, options: O = none) =>
+        first(codecFor(options), path, options),
+      list: <const O extends ListOptions>(path: string, options: O = none) => list(codecFor(options), path, options),
       codec
     }
   )

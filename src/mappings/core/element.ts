@@ -26,10 +26,12 @@ export interface ElementOptions {
   readonly readOnly?: boolean
   /** Filled in on create when the field is absent. */
   readonly default?: unknown
-  /** The R4 search parameter behind the filter of the same name. */
+  /** The R4 search parameter behind the filter of the same name; `noParameter` where R4 has none. */
   readonly filter?: string
   /** The filter's name where it is not the field's. */
   readonly filterName?: string
+  /** Inside a structure: whether a filter of the resource looks at this element. */
+  readonly searched?: boolean
   /** The R4 choice element (`value` for `value[x]`) of which at most one may be sent and is stored. */
   readonly choice?: string
   /** The field whose time this one's must not be before: that of the start, for an end. */

@@ -18,7 +18,12 @@ export interface Filter {
   readonly hasText?: boolean
   /** Whether the words of a value may stand in several elements, in any order, as those of a person's name do. */
   readonly byWords?: true
+  /** The elements that the gateway itself looks at, where R4 has no search parameter: `param` is {@link noParameter}. */
+  readonly paths?: readonly string[]
 }
+
+/** In place of a search parameter that R4 does not have: the gateway looks at the records itself. */
+export const noParameter = ''
 
 /**
  * The kinds that take one value, since HAPI takes no list of dates. The others take several, separated by commas, any

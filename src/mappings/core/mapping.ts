@@ -7,7 +7,7 @@ import {
   type CreateContext,
   type InferFields
 } from './element.js'
-import type { Filter, Filters } from './filter.js'
+import { noParameter, type Filter, type Filters } from './filter.js'
 import { orderRules } from './date-order.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
@@ -166,7 +166,7 @@ function fieldFilters (fields: Elements): Filters {
     .map(([name, element]) => [element.options.filterName ?? name, filterOf(element)]))
 }
 
-function filterOf ({ kind, schema, options }: Element): Filter {
+function filterOf ({ kind, path, schema, options }: Element): Filter {
   const { filter, canonicalOf } = options
   const types =
     canonicalOf === undefined ? (schema['x-references'] ?? schema.anyOf?.[1]?.['x-references']) : [canonicalOf]
@@ -179,7 +179,7 @@ function filterOf ({ kind, schema, options }: Element): Filter {
     ...(aliases && { aliases }),
     ...(codes && { codes }),
     ...(canonicalOf && { canonicalOf }),
-    hasText: [schema, ...(schema.anyOf ?? [])].some(isConcept)
+    ...(filter === noParameter ? { paths: [path] } : { hasText: [schema, ...(schema.anyOf ?? [])].some(isConcept) })
   }
 }
 

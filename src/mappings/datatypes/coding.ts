@@ -1,3 +1,4 @@
+import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { coding, type CodingValue, type KnownCodes } from './concept.js'
 import { text } from './primitives.js'
@@ -9,10 +10,10 @@ type CodingOrText = string | CodingValue
 export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
   const codes = Object.keys(known)
   const accept = (value: CodingOrText): CodingOrText => {
-    if (typeof value !== 'string') return asText(value)
+    if (typeof value !== 'string') return asText(coding.codec.accept!(value))
     return Object.hasOwn(known, value) ? known[value]! : value
   }
-  return datatype<CodingOrText>({
+  const codec: Codec<CodingOrText> = {
     schema: {
       anyOf: [text.codec.schema, coding.codec.schema],
       'x-expects': `text, or an object with system, code and display${codes.length > 0 ? `; known words: ${codes.join(', ')}` : ''}`,
@@ -29,7 +30,12 @@ export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
       const full = accept(value)
       return coding.codec.write(typeof full === 'string' ? { display: full } : full, before)
     }
-  })
+  }
+  const write: Codec<CodingOrText>['write'] = (value, before) => {
+    const full = accept(value)
+    return coding.codec.searched!.write(typeof full === 'string' ? { display: full } : full, before)
+  }
+  return datatype<CodingOrText>({ ...codec, searched: { ...codec, write } })
 }
 
 const asText = (value: CodingValue): CodingOrText => Object.keys(value).join() === 'display' ? value.display! : value

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { FhirElement } from '../fhir.js'
 import { putList, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
@@ -14,14 +15,56 @@ export interface CodingValue { readonly system?: string, readonly code?: string,
 /** A coded thing, or the words for it: http://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
 export type ConceptValue = string | CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
 
+/**
+ * The system of the coding that stands for plain text where a filter looks: FHIR's token parameters look at codings
+ * alone. The simple form shows the text in its place.
+ */
+export const textSystem = 'urn:clinigate:text'
+
+const maxTextCode = 100
+
+/** The code of a text in {@link textSystem}: the text, or a digest of one that is no code or that servers cut off. */
+export function textCode (text: string): string {
+  const words = text.trim().replace(/\s+/g, ' ')
+  if (words.length <= maxTextCode && !/[\\|$]/.test(words)) return words
+  return `sha256-${createHash('sha256').update(words).digest('base64url')}`
+}
+
 const codingParts = { system: absoluteUri('system'), code: openCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
-export const coding: Datatype<CodingValue> = record(codingParts, {
+const codingCodec = record(codingParts, {
   schema: { title: 'Coding', ...codeOrDisplay },
   meaning: ['system', 'code'],
   expects: 'an object with system, code and display'
+}).codec
+
+const plainCoding: Codec<CodingValue> = {
+  ...codingCodec,
+  accept: value => withoutTextCode(codingCodec.accept!(value)),
+  read (stored) {
+    const shown = codingCodec.read(stored)
+    return shown && withoutTextCode(shown)
+  }
+}
+
+export const coding: Datatype<CodingValue> = datatype<CodingValue>({
+  ...plainCoding,
+  searched: { ...plainCoding, write: (value, before) => codingCodec.write(withTextCode(value), before) }
 })
+
+/** A coding without the code that stands for its display. */
+function withoutTextCode (value: CodingValue): CodingValue {
+  const { system, code, display } = value
+  const isText = system === textSystem && display !== undefined && code === textCode(display)
+  return isText ? { display } : value
+}
+
+/** A coding that has no code with one by which a filter finds its display. */
+function withTextCode (value: CodingValue): CodingValue {
+  const code = value.code === undefined && value.system === undefined ? textCode(value.display ?? '') : ''
+  return code === '' ? value : { system: textSystem, code, ...value }
+}
 
 /** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
 export type KnownCodes = Readonly<Record<string, CodingValue>>
@@ -50,8 +93,10 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   )
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
   const accept = (value: ConceptValue): ConceptValue =>
-    typeof value !== 'string' ? object.codec.accept!(value) : Object.hasOwn(known, value) ? known[value]! : value
-  return datatype<ConceptValue>({
+    typeof value === 'string'
+      ? Object.hasOwn(known, value) ? known[value]! : value
+      : withoutTextCoding(object.codec.accept!(value))
+  const codec: Codec<ConceptValue> = {
     schema: {
       ...(Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }),
       anyOf: [plainText.codec.schema, object.codec.schema],
@@ -65,7 +110,9 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
       isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: readConcept,
     write: (value, before) => writeConcept(typeof value === 'string' ? accept(value) : value, before)
-  })
+  }
+  const write: Codec<ConceptValue>['write'] = (value, before) => withTextCoding(codec.write(value, before) as FhirElement)
+  return datatype<ConceptValue>({ ...codec, searched: { ...codec, write } })
 }
 
 export const concept = conceptOf()
@@ -127,7 +174,7 @@ const known = (displays: object, code: unknown): boolean => typeof code === 'str
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined
   const plainText = text.codec.read(stored.text)
-  const [head, ...others] = itemsAt(stored, 'coding')
+  const [head, ...others] = shownCodings(stored)
     .map(item => coding.codec.read(item))
     .filter(item => item !== undefined)
   if (head === undefined) return plainText
@@ -139,14 +186,48 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
   const { text: plainText, codings = [], ...head } = value
   const stored = isElement(before) ? before : {}
   const items = [head, ...[codings].flat()]
-  const known = itemsAt(stored, 'coding')
+  const known = shownCodings(stored)
   const isUnchanged =
     known.length === 0
       ? plainText !== undefined && stored.text === plainText
       : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
   const base = isUnchanged ? stored : {}
-  return withPrimitive({ ...base, coding: putList(coding.codec, items, itemsAt(base, 'coding')).items }, 'text', plainText)
+  return withPrimitive({ ...base, coding: putList(coding.codec, items, shownCodings(base)).items }, 'text', plainText)
 }
 
 const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>
   item.system === old.system && item.code === old.code && (item.code !== undefined || item.display === old.display)
+
+/** The codings of a stored concept without the one that stands for its text. */
+function shownCodings (concept: FhirElement): readonly unknown[] {
+  const codings = itemsAt(concept, 'coding')
+  if (!codings.some(isTextCoding)) return codings
+  const codes = textCodes(concept.text, codings)
+  return codings.filter(item => !isTextCoding(item) || !codes.has(item.code as string))
+}
+
+const isTextCoding = (item: unknown): item is FhirElement =>
+  isElement(item) && item.system === textSystem && Object.keys(item).length === 2 && item.code !== undefined
+
+/** The codes of the words of a concept: its text, and the displays of codings that have no code. */
+function textCodes (plainText: unknown, codings: readonly unknown[]): ReadonlySet<string> {
+  const displays = codings.map(item => isElement(item) && item.code === undefined ? item.display : undefined)
+  const words = [plainText, ...displays].filter(words => typeof words === 'string')
+  return new Set(words.map(textCode).filter(code => code !== ''))
+}
+
+/** A concept that has words and no code, with a coding by which a filter finds it. */
+function withTextCoding (concept: FhirElement): FhirElement {
+  const codings = itemsAt(concept, 'coding')
+  if (codings.some(item => isElement(item) && item.code !== undefined)) return concept
+  const codes = [...textCodes(concept.text, codings)]
+  return codes.length === 0
+    ? concept
+    : { ...concept, coding: [...codings, ...codes.map(code => ({ system: textSystem, code }))] }
+}
+
+/** A value in which a client sent the coding of its text back, as it is shown. */
+function withoutTextCoding (value: ConceptValue): ConceptValue {
+  const isSent = typeof value !== 'string' && [value, ...value.codings ?? []].some(item => item.system === textSystem)
+  return isSent ? readConcept(writeConcept(value, undefined))! : value
+}

@@ -1,4 +1,4 @@
-import { concept, type ConceptValue } from '../datatypes/concept.js'
+import { concept, textCode, type ConceptValue } from '../datatypes/concept.js'
 import { text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import type { Codec } from '../core/codec.js'
@@ -15,7 +15,7 @@ interface Finding {
 }
 
 const { codec } = backbone({
-  item: concept('itemCodeableConcept'),
+  item: concept('itemCodeableConcept', { searched: true }),
   conditionId: reference(['Condition', 'Observation', 'Media'])('itemReference'),
   basis: text('basis')
 })
@@ -23,13 +23,14 @@ const { codec } = backbone({
 type Stored = NonNullable<ReturnType<typeof codec.read>>
 
 /**
- * The code and the words are one CodeableConcept; a code sent as words next to other words is a coding that has only a
- * display.
+ * The code and the words are one CodeableConcept. A code that is sent as text is a code without a system; what R4 allows
+ * in no code is a coding that has only a display.
  */
 function joined ({ code, text, ...rest }: Finding): Stored {
   if (code === undefined) return { ...rest, ...text !== undefined && { item: text } }
   if (typeof code !== 'string') return { ...rest, item: { ...code, ...text !== undefined && { text } } }
-  return { ...rest, item: text === undefined ? code : { display: code, text } }
+  const item = textCode(code) === code ? { code } : { display: code }
+  return { ...rest, item: { ...item, ...text !== undefined && { text } } }
 }
 
 function parted ({ item, ...rest }: Stored): Finding {
@@ -43,9 +44,7 @@ const [plainText, { title: __, ...object }] = anyOf as [Schema, Schema]
 const { text: ___, ...codingProperties } = object.properties!
 const { item: ____, ...others } = codec.schema.properties!
 
-/**
- * ClinicalImpression.finding. A code that is sent as words alone is read back as the text, which is what R4 has it as.
- */
+/** ClinicalImpression.finding. */
 export const finding = datatype<Finding>({
   ...(codec as unknown as Codec<Finding>),
   schema: {

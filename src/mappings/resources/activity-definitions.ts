@@ -5,6 +5,7 @@ import { absoluteUriUpTo, boolean, dateTime, textUpTo } from '../datatypes/primi
 import { reference } from '../datatypes/reference.js'
 import { amount } from '../fields/amount.js'
 import { identifiers } from '../fields/identifiers.js'
+import { noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { publicationStatus, requestIntent, requestPriority, requestTypes } from '../value-sets.js'
@@ -24,8 +25,8 @@ export const activityDefinitions = mapping('ActivityDefinition', {
     description: textUpTo(5000)('description'),
     purpose: textUpTo(5000)('purpose'),
     usage: textUpTo(5000)('usage'),
-    kind: code(requestTypes)('kind', { about: 'The type of the requests.' }),
-    code: kind('code', { about: 'What is to be done.' }),
+    kind: code(requestTypes)('kind', { filter: noParameter, about: 'The type of the requests.' }),
+    code: kind('code', { filter: noParameter, about: 'What is to be done.' }),
     intent: code(requestIntent)('intent'),
     priority: code(requestPriority)('priority'),
     doNotPerform: boolean('doNotPerform', { about: 'True when it must not be done.' }),

@@ -73,7 +73,7 @@ export const allergies = mapping('AllergyIntolerance', {
     lastOccurrence: dateTime('lastOccurrence'),
     note: note('note', { max: 5000 }),
     reaction: backbone({
-      substance: finding('substance'),
+      substance: finding('substance', { searched: true }),
       manifestation: finding.list('manifestation', { required: true, maxItems: 20 }),
       description: textUpTo(2000)('description'),
       onset: dateTime('onset'),

@@ -5,6 +5,7 @@ import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
+import { noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { requestStatus } from '../value-sets.js'
@@ -97,7 +98,7 @@ export const carePlans = mapping('CarePlan', {
     category: conceptOf({ max: 200 }).list('category', { maxItems: 10, filter: 'category' }),
     period: period('period'),
     created: dateTime('created'),
-    authorId: reference(authors)('author', { about: 'Who is responsible for the plan.' }),
+    authorId: reference(authors)('author', { filter: noParameter, about: 'Who is responsible for the plan.' }),
     contributorIds: reference(authors).list('contributor', { maxItems: 20, about: 'Who else wrote it.' }),
     careTeamIds: reference('CareTeam').list('careTeam', { maxItems: 20, about: 'Who carries it out.' }),
     addressesIds: reference('Condition').list('addresses', { maxItems: 20, about: 'The conditions that it is about.' }),

@@ -7,7 +7,7 @@ import { reference } from '../datatypes/reference.js'
 import { quantityWithComparator } from '../fields/amount.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
-import { from, until } from '../core/filter.js'
+import { from, noParameter, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 
@@ -30,7 +30,7 @@ export const chargeItems = mapping('ChargeItem', {
     identifiers: identifiers(),
     status: code(['planned', 'billable', 'not-billable', 'aborted', 'billed', 'entered-in-error', 'unknown'])(
       'status',
-      { required: true }
+      { required: true, filter: noParameter }
     ),
     code: concept('code', { required: true, filter: 'code' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),

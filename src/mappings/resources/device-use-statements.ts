@@ -5,6 +5,7 @@ import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
+import { noParameter } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 
 /** http://hl7.org/fhir/R4/deviceusestatement.html */
@@ -16,7 +17,8 @@ export const deviceUseStatements = mapping('DeviceUseStatement', {
     identifiers: identifiers(),
     status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold'])('status', {
       required: true,
-      default: 'active'
+      default: 'active',
+      filter: noParameter
     }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     deviceId: reference('Device')('device', { required: true, filter: 'device' }),

@@ -2,6 +2,7 @@ import { code } from '../datatypes/code.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
+import { noParameter } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
@@ -20,7 +21,7 @@ export const enrollmentRequests = mapping('EnrollmentRequest', {
     }),
     status: code(financialStatus)('status', { default: 'active', filter: 'status' }),
     created: dateTime('created', { default: now }),
-    insurerId: reference('Organization')('insurer'),
+    insurerId: reference('Organization')('insurer', { filter: noParameter }),
     providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', {
       about: 'Who asks for it.'
     }),

@@ -2,6 +2,7 @@ import { code } from '../datatypes/code.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
+import { noParameter } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { financialStatus, remittanceOutcome } from '../value-sets.js'
 
@@ -14,7 +15,7 @@ export const enrollmentResponses = mapping('EnrollmentResponse', {
     identifiers: identifiers(),
     requestId: reference('EnrollmentRequest')('request', { filter: 'request' }),
     status: code(financialStatus)('status', { default: 'active', filter: 'status' }),
-    outcome: code(remittanceOutcome)('outcome'),
+    outcome: code(remittanceOutcome)('outcome', { filter: noParameter }),
     disposition: text('disposition', { about: 'The outcome in words.' }),
     created: dateTime('created', { default: now }),
     organizationId: reference('Organization')('organization', { about: 'Who answers.' }),

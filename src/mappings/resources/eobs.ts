@@ -7,6 +7,7 @@ import { reference } from '../datatypes/reference.js'
 import { adjudication, adjudicationTotal, processNote } from '../fields/adjudication.js'
 import { billedItem } from '../fields/billed-item.js'
 import { identifiers } from '../fields/identifiers.js'
+import { noParameter } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { claimUse, financialStatus, remittanceOutcome } from '../value-sets.js'
@@ -22,12 +23,12 @@ export const eobs = mapping('ExplanationOfBenefit', {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, filter: 'status' }),
     type: kind('type', { required: true }),
-    use: code(claimUse)('use', { required: true }),
+    use: code(claimUse)('use', { required: true, filter: noParameter }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
     created: dateTime('created', { required: true, default: now }),
     insurerId: reference('Organization')('insurer', { required: true }),
     providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', { required: true }),
-    outcome: code(remittanceOutcome)('outcome', { required: true }),
+    outcome: code(remittanceOutcome)('outcome', { required: true, filter: noParameter }),
     disposition: textUpTo(2000)('disposition'),
     claimId: reference('Claim')('claim', { filter: 'claim' }),
     claimResponseId: reference('ClaimResponse')('claimResponse'),

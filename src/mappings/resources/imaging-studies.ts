@@ -6,7 +6,7 @@ import { reference } from '../datatypes/reference.js'
 import { dicomSystem, dicomUid, oidPrefix, studyUid } from '../fields/dicom-uid.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
-import { byReference, byToken, from, until } from '../core/filter.js'
+import { byReference, byToken, from, noParameter, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { dicomCodes } from '../value-sets.js'
@@ -52,8 +52,8 @@ export const imagingStudies = mapping('ImagingStudy', {
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     studyUid: studyUid({ about: 'The Study Instance UID of DICOM.', example: '1.2.840.113619.2.55.3.604688119' }),
     modality: modality.list('modality', {
-      filter: 'modality',
-      about: 'All kinds of equipment. In R4, searches find a study only by the kinds in its series.'
+      filter: noParameter,
+      about: 'All kinds of equipment.'
     }),
     started: dateTime('started'),
     description: text('description'),
@@ -71,7 +71,7 @@ export const imagingStudies = mapping('ImagingStudy', {
       number: unsignedInteger('number'),
       description: text('description'),
       numberOfInstances: unsignedInteger('numberOfInstances'),
-      bodySite: coding('bodySite'),
+      bodySite: coding('bodySite', { searched: true }),
       laterality: coding('laterality'),
       started: dateTime('started'),
       instance: backbone({
@@ -86,6 +86,8 @@ export const imagingStudies = mapping('ImagingStudy', {
     note: note('note')
   },
   filters: {
+    // R4's own parameter looks at the series alone.
+    modality: { param: noParameter, kind: 'token', aliases: modalities, paths: ['modality', 'series.modality'] },
     studyUid: { param: 'identifier', kind: 'token', prefix: `${dicomSystem}|${oidPrefix}` },
     interpreterId: byReference('interpreter', ...radiologists),
     bodySite: byToken('bodysite'),

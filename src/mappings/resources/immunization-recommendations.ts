@@ -27,9 +27,9 @@ const forecastStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immuniza
 })
 
 const recommendation = backbone({
-  forecastStatus: conceptOf({ known: forecastStatus })('forecastStatus', { required: true }),
-  vaccineCode: concept.list('vaccineCode'),
-  targetDisease: concept('targetDisease'),
+  forecastStatus: conceptOf({ known: forecastStatus })('forecastStatus', { required: true, searched: true }),
+  vaccineCode: concept.list('vaccineCode', { searched: true }),
+  targetDisease: concept('targetDisease', { searched: true }),
   contraindicatedVaccineCode: concept.list('contraindicatedVaccineCode'),
   forecastReason: concept.list('forecastReason'),
   dateCriterion: backbone({

@@ -65,7 +65,7 @@ export const immunizations = mapping('Immunization', {
       doseNumber: intOrString('doseNumber', { required: true }),
       seriesDoses: intOrString('seriesDoses'),
       series: text('series'),
-      targetDisease: concept.list('targetDisease'),
+      targetDisease: concept.list('targetDisease', { searched: true }),
       authorityId: reference('Organization')('authority')
     }).list('protocolApplied', { about: 'Which dose of which series it is.' }),
     reasonCode: concept.list('reasonCode'),

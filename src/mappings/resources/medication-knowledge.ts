@@ -4,7 +4,7 @@ import { boolean, text } from '../datatypes/primitives.js'
 import { money, ratio, simpleQuantity } from '../datatypes/quantities.js'
 import { display, reference } from '../datatypes/reference.js'
 import { exactlyOne } from '../fields/exclusive.js'
-import { byToken } from '../core/filter.js'
+import { byToken, noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 
@@ -18,12 +18,12 @@ export const medicationKnowledge = mapping('MedicationKnowledge', {
     status: code(['active', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
     doseForm: concept('doseForm', { filter: 'doseform', about: 'Such as tablet or powder.' }),
     manufacturerId: reference('Organization', { named: true })('manufacturer', { filter: 'manufacturer' }),
-    manufacturer: display(200)('manufacturer', { about: 'The manufacturer by name, with or without manufacturerId.' }),
+    manufacturer: display(200)('manufacturer', { filter: noParameter, about: 'The manufacturer by name, with or without manufacturerId.' }),
     amount: simpleQuantity('amount', { about: 'How much of it is in a package.' }),
     synonym: text.list('synonym'),
     productType: concept.list('productType', { about: 'Such as branded or generic.' }),
     ingredient: backbone({
-      item: concept('itemCodeableConcept', { choice: 'item' }),
+      item: concept('itemCodeableConcept', { choice: 'item', searched: true }),
       substanceId: reference('Substance')('itemReference', { choice: 'item' }),
       isActive: boolean('isActive'),
       strength: ratio('strength')
@@ -37,7 +37,7 @@ export const medicationKnowledge = mapping('MedicationKnowledge', {
     }).list('cost'),
     medicineClassification: backbone({
       type: concept('type', { required: true }),
-      classification: concept.list('classification')
+      classification: concept.list('classification', { searched: true })
     }).list('medicineClassification', { about: 'Its places in classifications, such as therapeutic ones.' }),
     packaging: backbone({ type: concept('type'), quantity: simpleQuantity('quantity') })('packaging'),
     relatedMedicationIds: reference('Medication').list('associatedMedication')

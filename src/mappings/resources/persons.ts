@@ -5,7 +5,7 @@ import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, nameRules } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { emailAddress, phone } from '../fields/telecom.js'
-import { byWords } from '../core/filter.js'
+import { byWords, noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { administrativeGender } from '../value-sets.js'
@@ -26,7 +26,7 @@ export const persons = mapping('Person', {
     address: address.first('address'),
     photo: attachment('photo'),
     managingOrganizationId: reference('Organization')('managingOrganization'),
-    active: boolean('active'),
+    active: boolean('active', { filter: noParameter }),
     link: backbone({
       targetId: reference(['Patient', 'Practitioner', 'RelatedPerson', 'Person'])('target', { required: true }),
       assurance: code(['level1', 'level2', 'level3', 'level4'])('assurance', {

@@ -8,7 +8,7 @@ import { identifiers } from '../fields/identifiers.js'
 import { fromFirstItem } from '../fields/in-item.js'
 import { npi, npiCheckDigit, npiSystem } from '../fields/npi.js'
 import { email, phone } from '../fields/telecom.js'
-import { byWords } from '../core/filter.js'
+import { byWords, noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { firstItemRule } from '../invariants/first-item.js'
@@ -45,7 +45,7 @@ export const practitioners = mapping('Practitioner', {
     photo: attachment.first('photo'),
     specialty: fromFirstItem(
       'qualification',
-      concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' })
+      concept('code', { shortcutOf: 'qualifications', filter: noParameter, about: 'The first qualification.' })
     )
   },
   filters: { name: byWords('name') },

@@ -4,6 +4,7 @@ import { dateTime, decimal, decimalWithin, textUpTo } from '../datatypes/primiti
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
+import { noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { observationStatus } from '../value-sets.js'
@@ -34,7 +35,7 @@ export const riskAssessments = mapping('RiskAssessment', {
   about: 'How likely it is that something happens to a patient.',
   fields: {
     identifiers: identifiers(),
-    status: code(observationStatus)('status', { required: true }),
+    status: code(observationStatus)('status', { required: true, filter: noParameter }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     encounterId: reference('Encounter')('encounter'),
     method: kind('method', { filter: 'method', about: 'How the risk was found.' }),

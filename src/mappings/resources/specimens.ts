@@ -38,7 +38,7 @@ export const specimens = mapping('Specimen', {
         collectedPeriod: period('collectedPeriod', { choice: 'collected' }),
         quantity: simpleQuantity('quantity'),
         method: concept('method'),
-        bodySite: concept('bodySite'),
+        bodySite: concept('bodySite', { searched: true }),
         fastingStatus: concept('fastingStatusCodeableConcept', { choice: 'fastingStatus' })
       },
       { schema: atMostOne('collectedDateTime', 'collectedPeriod') }

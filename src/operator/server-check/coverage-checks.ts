@@ -1,3 +1,4 @@
+import { noParameter } from '../../mappings/core/filter.js'
 import { referenceParameters } from '../../mappings/r4/search-parameters.js'
 import { mappings } from '../../mappings/registry.js'
 import { hasSearchParameter, parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
@@ -82,7 +83,7 @@ function missingFilters ({ resources }: Capabilities): CheckObservation {
   const missing = mappings.flatMap(({ path: name, type, filters }) => {
     const stated = resources.get(type)?.searchParameters
     return Object.entries(filters)
-      .filter(([, { param }]) => !param.startsWith('_') && stated?.has(param) !== true)
+      .filter(([, { param }]) => param !== noParameter && !param.startsWith('_') && stated?.has(param) !== true)
       .map(([filter]) => `${name}?${filter}`)
   })
   return missing.length === 0

@@ -1,6 +1,8 @@
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
   sendRequest,
+  failureCause,
   jsonOf,
   verifyAndRememberOwned,
   reportIncident,
@@ -18,6 +20,13 @@ const maxPages = 50
 const matchesPerPage = 1_000
 /** An id that no record has. */
 const noRecord = 'clinigate-none'
+
+/** The failure for a filter that the datastore refuses. */
+export const rejectedFilter = (response: BackendResponse): Failure =>
+  new Failure('BAD_REQUEST', {
+    message: 'The datastore rejected a filter or its value.',
+    cause: failureCause(response)
+  })
 
 /** A search and how it is sent. */
 interface OwnSearch<T> {
@@ -89,11 +98,13 @@ async function findOwnIds (
   }
 }
 
-async function fetchPage (context: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
+/** One page of a search whose result the caller checks. */
+export async function fetchPage (context: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
   const response = await sendRequest(context, {
     ...request,
     headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
+  if (response.status === 400 || response.status === 422) throw rejectedFilter(response)
   const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
   if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
   return found

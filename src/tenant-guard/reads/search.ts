@@ -1,10 +1,8 @@
 import type { BackendResponse } from '../../backends/backend.js'
-import { Failure } from '../../envelope/failures.js'
 import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
 import { countMatches } from './count-matches.js'
 import {
   sendRequest,
-  failureCause,
   cursorBinding,
   jsonOf,
   verifyAndRememberOwned,
@@ -15,7 +13,8 @@ import type { Search } from '../interaction.js'
 import type { Page } from './page.js'
 import { pageLink, searchPaths } from './page-link.js'
 import { restrict, strictHandling } from '../restrict.js'
-import { reportForeign, searchOwn } from './own-matches.js'
+import { searchChecked } from './checked-search.js'
+import { rejectedFilter, reportForeign, searchOwn } from './own-matches.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 const defaultCount = 20
@@ -24,7 +23,8 @@ const defaultCount = 20
 export async function search (context: TenantContext, request: Search): Promise<Page> {
   if (request.cursor !== undefined) return continued(context, request, request.cursor)
   const count = request.count ?? defaultCount
-  const { type, parameters } = request
+  const { type, parameters, conditions = [] } = request
+  if (conditions.length > 0) return await searchChecked(context, request, { parameters, conditions, count })
   return await pageOf(
     context,
     request,
@@ -48,12 +48,7 @@ async function firstPage (
     ...request,
     headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
-  if ([400, 405, 422].includes(response.status)) {
-    throw new Failure('BAD_REQUEST', {
-      message: 'The datastore rejected a filter or its value.',
-      cause: failureCause(response)
-    })
-  }
+  if ([400, 405, 422].includes(response.status)) throw rejectedFilter(response)
   return {
     response,
     found: foundIn(response),
@@ -76,6 +71,8 @@ function foundIn (response: BackendResponse): Searchset {
 async function continued (context: TenantContext, request: Search, cursor: string): Promise<Page> {
   const opened = context.cursors.open(cursor, cursorBinding(context, request))
   if (contradicts(request, opened)) throw invalidCursor()
+  const { checked, count, total } = opened
+  if (checked !== undefined) return await searchChecked(context, request, { ...checked, count, total, after: checked })
   const response = await sendRequest(context, { method: 'GET', path: opened.link })
   // The datastore stores a search for a time of its own.
   if (response.status === 404 || response.status === 410) throw invalidCursor()
@@ -84,9 +81,10 @@ async function continued (context: TenantContext, request: Search, cursor: strin
   return await pageOf(context, request, { ...opened, response, found })
 }
 
-function contradicts ({ parameters, count }: Search, opened: CursorContents): boolean {
+function contradicts ({ parameters, conditions = [], count }: Search, opened: CursorContents): boolean {
+  const requested = [...parameters, ...conditions]
   return (
-    (parameters.length > 0 && filtersHash(parameters) !== opened.filters) ||
+    (requested.length > 0 && filtersHash(requested) !== opened.filters) ||
     (count !== undefined && count !== opened.count)
   )
 }
