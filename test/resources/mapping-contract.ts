@@ -147,7 +147,9 @@ async function found (t: Test, mapping: Mapping, place: Place): Promise<void> {
         ? records.flatMap(({ id, stored }) => wordsFinding(stored, filter).map(value => ({ id, value })))
         : []
       if (known.length + worded.length === 0) t.fail('no record has anything that this filter looks at')
-      for (const { id, value } of known.slice(0, 1)) await finds(t, { [name]: value, ...isSorted && { sort: name } }, id)
+      for (const { id, value } of known.slice(0, 1)) {
+        await finds(t, { [name]: value, ...isSorted && { sort: name } }, id)
+      }
       for (const { id, value } of worded.slice(0, 1)) await finds(t, { [`${name}:text`]: value, sort: `-${name}` }, id)
       const nothing = valueFindingNothing(filter)
       const unmatched = records.filter(({ stored }) => !isOpenEnded(stored, filter)).map(({ id }) => id)

@@ -145,7 +145,12 @@ async function sortedByDate (t: Test, gateway: TestGateway): Promise<void> {
 }
 
 /** The ids on all pages of a search; each page has to have the same total. */
-async function allIds (t: Test, client: Client, path: string, query: Readonly<Record<string, string>>): Promise<string[]> {
+async function allIds (
+  t: Test,
+  client: Client,
+  path: string,
+  query: Readonly<Record<string, string>>
+): Promise<string[]> {
   const seen: string[] = []
   const totals = new Set<number>()
   let next: Readonly<Record<string, string>> | undefined = query

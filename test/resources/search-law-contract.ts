@@ -67,7 +67,7 @@ const ownField = ({ fields }: Mapping, filterName: string): string | undefined =
     return filter !== undefined && (other ?? name) === filterName
   })
 
-/** The values of a filter by which a body must be found: of its own field as it was sent, and what R4's parameter sees. */
+/** The values by which a filter must find a body: of its own field as it was sent, and what R4's parameter sees. */
 function valuesSent (
   mapping: Mapping,
   name: string,
@@ -151,7 +151,10 @@ function formsOf (
 }
 
 /** Which of its filters look at a value that a field adds, and at what. */
-function newValues (filter: Filter, { mapping, body, minimal }: Record<'body' | 'minimal', Body> & { mapping: Mapping }): string[] {
+function newValues (
+  filter: Filter,
+  { mapping, body, minimal }: Record<'body' | 'minimal', Body> & { mapping: Mapping }
+): string[] {
   const find = (sent: Body) => valuesFinding(mapping.toFhir(mapping.withDefaults(sent, createContext)), filter)
   const before = new Set(find(minimal))
   return find(body).some(value => !before.has(value)) ? [`${filter.param} ${filter.types?.join()}`] : []

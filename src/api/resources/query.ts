@@ -43,7 +43,9 @@ export function readSearch (mapping: Mapping, search: string): Query {
   const isChecked = ([name]: readonly [string, string]): boolean => filterNamed(mapping, name)?.paths !== undefined
   const conditions = filters.filter(isChecked)
   for (const [name, value] of conditions) readFilter(mapping, name, value)
-  const parameters = filters.filter(pair => !isChecked(pair)).flatMap(([name, value]) => readFilter(mapping, name, value))
+  const parameters = filters
+    .filter(pair => !isChecked(pair))
+    .flatMap(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, query)
   const sort = query.get('sort')
   const cursor = query.get('cursor')

@@ -18,7 +18,7 @@ export interface Filter {
   readonly hasText?: boolean
   /** Whether the words of a value may stand in several elements, in any order, as those of a person's name do. */
   readonly byWords?: true
-  /** The elements that the gateway itself looks at, where R4 has no search parameter: `param` is {@link noParameter}. */
+  /** The elements that the gateway itself looks at, where R4 has no search parameter and `param` is `noParameter`. */
   readonly paths?: readonly string[]
 }
 

@@ -23,8 +23,8 @@ const { codec } = backbone({
 type Stored = NonNullable<ReturnType<typeof codec.read>>
 
 /**
- * The code and the words are one CodeableConcept. A code that is sent as text is a code without a system; what R4 allows
- * in no code is a coding that has only a display.
+ * The code and the words are one CodeableConcept. A code that is sent as text is a code without a system; where R4
+ * allows no such code, it is a coding that has only a display.
  */
 function joined ({ code, text, ...rest }: Finding): Stored {
   if (code === undefined) return { ...rest, ...text !== undefined && { item: text } }
