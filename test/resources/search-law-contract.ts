@@ -123,7 +123,7 @@ function lawBodies (mapping: Mapping, world: World): Body[] {
   return made
 }
 
-/** Values of the fields at which filters look, one for each form that differs in its members or in what it looks like. */
+/** Values of the fields at which filters look, one for each form that differs in its members or its characters. */
 function formsOf (
   mapping: Mapping,
   bodies: Bodies,
