@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { singleValueKinds } from '../../src/mappings/core/filter.js'
+import { noParameter, singleValueKinds } from '../../src/mappings/core/filter.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import type { Schema } from '../../src/mappings/core/schema.js'
 import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
@@ -222,7 +222,8 @@ function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>>
     .filter(name => !singleValueKinds.has(mapping.filters[name]!.kind))
     .map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
-  const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
+  const sorting = names.filter(name => mapping.filters[name]!.param !== noParameter)
+  const orders = [...sorting, 'date', 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
   return [
     exampleSearch(mapping),
     ...filters,

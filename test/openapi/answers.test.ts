@@ -17,7 +17,7 @@ t.test('what fails is answered as the documentation says', async t => {
     'no JSON': (await client({ method: 'POST', path, body: '{' })).status,
     'unknown filter': (await client({ method: 'GET', path, query: { colour: 'red' } })).status,
     'bad cursor': (await client({ method: 'GET', path, query: { cursor: 'x' } })).status,
-    'count too large': (await client({ method: 'GET', path, query: { count: 101 } })).status,
+    'count too small': (await client({ method: 'GET', path, query: { count: 0 } })).status,
     'another method meant': (await client({ method: 'POST', path, body: {}, headers: { 'x-http-method': 'DELETE' } }))
       .status,
     'no key': (await (await documentedClient(url, undefined))({ method: 'GET', path })).status,
@@ -38,7 +38,7 @@ t.test('what fails is answered as the documentation says', async t => {
     'no JSON': 400,
     'unknown filter': 400,
     'bad cursor': 400,
-    'count too large': 400,
+    'count too small': 400,
     'another method meant': 400,
     'no key': 401,
     'no such key': 401,

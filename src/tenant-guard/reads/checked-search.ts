@@ -7,6 +7,7 @@ import { cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantC
 import { fetchPage, reportForeign } from './own-matches.js'
 import type { Page } from './page.js'
 import { pageLink, searchPaths } from './page-link.js'
+import { requireSearchable } from './require-searchable.js'
 
 const recordsPerPage = 1_000
 /** Records that one request looks through at most. */
@@ -32,6 +33,7 @@ export async function searchChecked (
   request: Search,
   { parameters, conditions, count, total, after }: CheckedPage
 ): Promise<Page> {
+  requireSearchable(context, request.type, parameters)
   const ids = await findMeeting(context, request, { parameters, conditions })
   const previous = after === undefined ? -1 : ids.indexOf(after.last)
   const start = after === undefined ? 0 : previous < 0 ? after.position : previous + 1
