@@ -23,6 +23,19 @@ export interface StoredResource extends FhirResource {
 }
 
 /**
+ * The system of the tag that holds, as its code, when a changed record was created: a datastore reports the time of the
+ * latest version alone.
+ */
+export const createdSystem = 'urn:clinigate:created'
+
+/** When a record was created, as far as it says so: the time of its first version, or its tag. */
+export function creationTimeOf ({ meta }: Pick<FhirResource, 'meta'>): string | undefined {
+  if (meta?.versionId === '1') return meta.lastUpdated
+  const tags: unknown = meta?.tag
+  return Array.isArray(tags) ? tags.find(tag => tag?.system === createdSystem)?.code : undefined
+}
+
+/**
  * The tag of a record that is not shown whole, so that nobody writes it back:
  * http://hl7.org/fhir/R4/search.html#elements
  */

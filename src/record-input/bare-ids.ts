@@ -21,6 +21,8 @@ export interface BareId {
   readonly others: readonly string[]
   /** Such as `participant[1].memberId`. */
   readonly path: string
+  /** Whether any other text there is a name. */
+  readonly isName: boolean
 }
 
 /** The fields with each bare id replaced by a reference; undefined leaves one unchanged. */
@@ -29,23 +31,40 @@ function mapBareIds (
   fields: Fields,
   replace: (bareId: BareId) => string | undefined
 ): Fields {
-  const changed = Object.entries(fields).flatMap(([name, value]) => {
-    const schema = mapping.fields[name]?.schema
-    if (schema === undefined || !mayHoldBareIds(schema)) return []
-    const after = mapAt(value, [schema], { root: schema, path: name, replace })
-    return after === value ? [] : [[name, after] as const]
+  const schemaOf = (name: string): Schema | undefined => mapping.fields[name]?.schema
+  return mapMembers(fields, name => {
+    const schema = schemaOf(name)
+    if (schema === undefined || !mayHoldBareIds(schema)) return undefined
+    return { schemas: [schema], siblings: schemaOf, position: { root: schema, path: name, replace } }
   })
-  return changed.length === 0 ? fields : { ...fields, ...Object.fromEntries(changed) }
 }
 
-/** Every bare id in the fields. */
+/** Every bare id in the fields that is written as a reference. */
 export function bareIdsIn (mapping: Mapping, fields: Fields): readonly BareId[] {
+  return allBareIds(mapping, fields).filter(({ isName }) => !isName)
+}
+
+function allBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
   const found: BareId[] = []
   mapBareIds(mapping, fields, bareId => {
     found.push(bareId)
     return undefined
   })
   return found
+}
+
+/**
+ * The fields with each id of a record that was sent in a field for names as a reference. A text that is no record's id
+ * stays a name. Costs one call, and only where such a text has the form of an id.
+ * @throws {Failure} VALIDATION_ERROR for an id that records of several types have
+ */
+export async function resolveNames (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
+  const names = allBareIds(mapping, fields).filter(({ isName }) => isName)
+  if (names.length === 0) return fields
+  const owned = await store.ownedAmong(names.flatMap(({ others }) => others))
+  return applyFound(mapping, fields, ({ isName, others }) =>
+    isName ? others.filter(other => owned.has(other)) : []
+  ) ?? fields
 }
 
 /**
@@ -109,19 +128,67 @@ function mapAt (value: unknown, schemas: readonly Schema[], position: Position):
     return after.some((item, at) => item !== value[at]) ? after : value
   }
   if (!isElement(value)) return value
-  const changed = Object.entries(value).flatMap(([name, member]) => {
-    const members = forms.flatMap(({ properties }) => properties?.[name] ?? [])
-    const after = members.length === 0 ? member : mapAt(member, members, { ...position, path: `${path}.${name}` })
-    return after === member ? [] : [[name, after] as const]
+  const siblings = (name: string): Schema | undefined =>
+    forms.map(({ properties }) => properties?.[name]).find(schema => schema !== undefined)
+  return mapMembers(value, name => {
+    const schemas = forms.flatMap(({ properties }) => properties?.[name] ?? [])
+    return schemas.length === 0 ? undefined : { schemas, siblings, position: { ...position, path: `${path}.${name}` } }
   })
-  return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) }
 }
 
-function mapText (text: string, forms: readonly Schema[], { path, replace }: Position): string {
+interface Member {
+  readonly schemas: readonly Schema[]
+  /** The schema of another member of the same object. */
+  readonly siblings: (name: string) => Schema | undefined
+  readonly position: Position
+}
+
+/** The object with its members mapped; an id in the place of a name goes where ids stand. */
+function mapMembers (object: Fields, memberOf: (name: string) => Member | undefined): Fields {
+  const after: Record<string, unknown> = { ...object }
+  let isChanged = false
+  for (const [name, value] of Object.entries(object)) {
+    const member = memberOf(name)
+    if (member === undefined) continue
+    const target = member.schemas[0]?.['x-display-of']
+    if (target !== undefined) {
+      const reference = toReference(value, target, member)
+      if (reference === undefined) continue
+      delete after[name]
+      after[target] ??= reference
+      isChanged = true
+      continue
+    }
+    const mapped = mapAt(value, member.schemas, member.position)
+    if (mapped === value) continue
+    isChanged = true
+    after[name] = mapped
+  }
+  return isChanged ? after : object
+}
+
+/** The reference to a record whose id was sent as its name, for the member that holds ids. */
+function toReference (value: unknown, target: string, { siblings, position }: Member): string | undefined {
+  const schema = siblings(target)
+  const types = schema?.['x-references'] ?? schema?.anyOf?.[1]?.['x-references']
+  return typeof value === 'string' && types !== undefined ? referenceFor(value, types, position) : undefined
+}
+
+/** The reference to the record whose id, with or without its type, stands in the place of a name. */
+function referenceFor (text: string, types: readonly string[], { path, replace }: Position): string | undefined {
+  const isTyped = types.some(type => text.startsWith(`${type}/`) && isValidId(text.slice(type.length + 1)))
+  const others = isValidId(text) ? types.map(type => `${type}/${text}`) : isTyped ? [text] : []
+  return others.length === 0 ? undefined : replace({ reference: '', others, path, isName: true })
+}
+
+function mapText (text: string, forms: readonly Schema[], position: Position): string {
+  const { path, replace } = position
+  const names = forms.map(schema => schema['x-names']).find(types => types !== undefined)
+  if (names !== undefined) return isValidId(text) ? referenceFor(text, names, position) ?? text : text
   const types = forms.map(schema => schema['x-references']).find(types => types !== undefined)
   if (types === undefined || types.length < 2 || text.includes('/') || !isValidId(text)) return text
   const [main, ...rest] = types.includes('any') ? [types[0], ...allTypes.filter(type => type !== types[0])] : types
-  return replace({ reference: `${main}/${text}`, others: rest.map(type => `${type}/${text}`), path }) ?? text
+  return replace({ reference: `${main}/${text}`, others: rest.map(type => `${type}/${text}`), path, isName: false }) ?? text
 }
 
 /** The types of the simple form, which a reference to any record is looked for among. */
@@ -144,7 +211,9 @@ function mayHoldBareIds (schema: Schema): boolean {
   return found
 }
 
-function hasSeveralTypes ({ 'x-references': types = [], items, properties, anyOf = [], $defs }: Schema): boolean {
+function hasSeveralTypes (schema: Schema): boolean {
+  const { 'x-references': types = [], items, properties, anyOf = [], $defs } = schema
+  if (schema['x-names'] !== undefined || schema['x-display-of'] !== undefined) return true
   const inner = [...anyOf, ...(items ? [items] : []), ...Object.values({ ...properties, ...$defs })]
   return types.length > 1 || inner.some(hasSeveralTypes)
 }

@@ -1,7 +1,7 @@
 /**
  * Checks a new record before any request to a datastore; the gateway and the command `validate` use the same checks.
  */
-import { Failure, type Issue } from '../envelope/failures.js'
+import { Failure, fieldIssue, type Issue } from '../envelope/failures.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import type { CreateContext } from '../mappings/core/element.js'
 import type { Mapping } from '../mappings/core/mapping.js'
@@ -26,6 +26,16 @@ export function buildResource (mapping: Mapping, fields: Fields): FhirResource {
   const resource = mapping.toFhir(fields)
   throwIfIssues(checkRules(mapping, resource))
   return resource
+}
+
+/** Warnings about sent values whose meaning the gateway completed: a day in a field for a time. */
+export function completedValues ({ fields }: Mapping, sent: Fields): Issue[] {
+  return Object.entries(sent).flatMap(([name, value]) => {
+    const isDay = fields[name]?.schema.format === 'instant-or-day' && typeof value === 'string' && !value.includes('T')
+    if (!isDay) return []
+    const text = 'a day without a time is stored as its start in UTC; send a time with its zone to say when'
+    return [{ ...fieldIssue(name, text, 'informational'), severity: 'warning' as const }]
+  })
 }
 
 /** @throws {Failure} VALIDATION_ERROR when there is any issue */

@@ -5,7 +5,7 @@ import type { Mapping } from '../mappings/core/mapping.js'
 import { isElement, withMember } from '../mappings/core/path.js'
 import type { TenantStore } from '../tenant-guard/guard.js'
 import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
-import { resolveBareIds } from './bare-ids.js'
+import { resolveBareIds, resolveNames } from './bare-ids.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -20,6 +20,11 @@ export async function resolveCanonicals (mapping: Mapping, store: TenantStore, f
     return [name, await urlOf(store, canonicalOf, value) ?? value] as const
   }))
   return Object.fromEntries(found)
+}
+
+/** The fields with ids in the place of URLs of definitions, and of names, replaced by what they lead to. */
+export async function resolveIds (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
+  return await resolveNames(mapping, store, await resolveCanonicals(mapping, store, fields))
 }
 
 /**

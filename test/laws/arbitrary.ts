@@ -257,6 +257,8 @@ const texts: Readonly<Record<Format, Arbitrary<string>>> = {
   'fhir-dateTime': fc.oneof(date, instant),
   'fhir-instant': instant,
   'fhir-time': clock,
+  'time-of-day': fc.oneof(clock, clock.map(time => time.slice(0, 5))),
+  'instant-or-day': fc.oneof(instant, instant.map(time => time.slice(0, 10))),
   uri,
   'uri-reference': fc.oneof(uri, fc.constantFrom('#frag', 'a/b')),
   base64: fc.uint8Array({ minLength: 1, maxLength: 30 }).map(bytes => Buffer.from(bytes).toString('base64')),

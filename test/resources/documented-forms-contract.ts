@@ -109,6 +109,77 @@ export async function documentedFormsContract (t: Test, fhirUrl: string): Promis
     t.equal((await send('POST', 'practitioners', { ...practitioner, npi: '123456789' })).status, 422)
   })
 
+  await t.test('a time of day without seconds, and the day of a note, are completed with a warning', async t => {
+    const { data: { id: practitionerId } } = await read('practitioners', { firstName: 'Joan', lastName: 'Clarke' })
+    const availableTime = [{ daysOfWeek: ['mon'], availableStartTime: '09:00', availableEndTime: '17:30:00' }]
+    const { data: role } = await read('practitioner-roles', { practitionerId, role: 'doctor', availableTime })
+    t.match(role.availableTime[0], { availableStartTime: '09:00:00', availableEndTime: '17:30:00' })
+    const { data, warnings } = await read('notes', { patientId, title: 'Note', content: 'Text', date: '2025-01-15' })
+    t.match(data.date, /^2025-01-15T00:00:00(?:\.000)?(?:Z|\+00:00)$/)
+    t.match(warnings, [{ severity: 'warning', expression: ['date'] }])
+    const start = { start: '2025-01-15', end: '2025-01-16', status: 'booked' }
+    t.equal((await send('POST', 'appointments', start)).status, 422, 'an appointment has no day alone')
+  })
+
+  await t.test('a record shows when it was created after changes too', async t => {
+    const { data: created } = await read('patients', { firstName: 'Ada', lastName: 'King' })
+    for (const lastName of ['Byron', 'Lovelace']) {
+      const { data } = await send('PATCH', `patients/${created.id}`, { lastName })
+      t.equal(data.createdAt, created.createdAt)
+    }
+    const { data } = await send('GET', `patients/${created.id}`)
+    t.equal(data.createdAt, created.createdAt)
+    t.not(data.updatedAt, created.updatedAt)
+  })
+
+  await t.test('an id of an own record in a field for names becomes a reference, and the filter finds it', async t => {
+    const { data: { id } } = await read('organizations', { name: 'Lab' })
+    const { data: lab } = await read('labs', { code: 'CBC', patientId, performer: id, resultsInterpreter: 'Smith' })
+    t.match(lab, { performerId: `Organization/${id}`, resultsInterpreter: 'Smith' })
+    t.notOk('performer' in lab)
+    t.same((await send('GET', `labs?performerId=${id}`)).data.data.map(({ id }: { id: string }) => id), [lab.id])
+    const { data: event } = await read('audit-events', {
+      type: 'rest',
+      agent: [{ who: id, requestor: true }, { who: 'Dr. Smith', requestor: false }]
+    })
+    t.same(event.agent.map(({ who }: { who: string }) => who), [`Organization/${id}`, 'Dr. Smith'])
+    t.equal((await send('GET', `audit-events?agentId=${id}`)).data.data.length, 1)
+    const { data: report } = await read('labs', { code: 'CBC', patientId, performer: `Organization/${id}` })
+    t.equal(report.performerId, `Organization/${id}`)
+  })
+
+  await t.test('words, and other names of a field, are taken where the documentation has them', async t => {
+    const content = { contentType: 'image/png', url: 'http://example.org/a.png' }
+    const { data: media } = await read('media', { content, patientId, status: 'completed' })
+    const { data: lab } = await read('labs', { code: 'CBC', patientId, media: [{ linkId: media.id }] })
+    t.same(lab.media, [{ mediaId: media.id }])
+    const prognosis = [{ text: 'Good' }]
+    const { data: assessment } = await read('assessments', { patientId, status: 'completed', prognosis })
+    t.same(assessment.prognosis, ['Good'])
+    const { data: doctor } = await read('practitioners', {
+      lastName: 'Curie',
+      qualifications: [{ name: 'MD', issuer: 'Sorbonne', identifier: 'MD-1' }]
+    })
+    t.same(doctor.qualifications, [{ name: 'MD', issuer: 'Sorbonne', identifier: { value: 'MD-1' } }])
+    const { data: { id: coverageId } } = await read('coverages', { patientId, payorIds: [`Patient/${patientId}`] })
+    const { data: claim } = await read('claims', {
+      patientId,
+      status: 'active',
+      type: 'professional',
+      use: 'claim',
+      priority: 'normal',
+      providerId: doctor.id,
+      insurance: [{ sequence: 1, focal: true, coverageId }],
+      note: 'Please hurry.'
+    })
+    t.equal(claim.note, 'Please hurry.')
+    for (const measureId of ['http://example.org/m|1.0', 'urn:oid:1.2.3', 'urn:uuid:0b0c9b1e-6c5c-4f3e-8a55-5f5f6cf4a9a1']) {
+      const period = { start: '2026-01-01', end: '2026-03-31' }
+      const { data } = await read('measure-reports', { type: 'summary', period, measureId })
+      t.equal(data.measureId, measureId)
+    }
+  })
+
   await t.test('an organization\'s contact has an address, and knowledge of a medicine needs no code', async t => {
     const address = { line: ['1 High St'], city: 'Leeds' }
     const { data } = await read('organizations', { name: 'Clinic', contact: [{ lastName: 'Hopper', address }] })

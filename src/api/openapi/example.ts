@@ -144,6 +144,8 @@ const samples: Readonly<Record<Exclude<Format, 'text' | 'words'>, string>> = {
   'fhir-instant': '2026-03-14T09:30:00Z',
   'fhir-time': '09:30:00',
   uri: 'https://example.org/it',
+  'time-of-day': '09:30:00',
+  'instant-or-day': '2026-03-14T09:30:00Z',
   'uri-reference': 'https://example.org/it',
   base64: 'SGVsbG8=',
   npi: '1234567893'

@@ -80,7 +80,7 @@ const identity: Readonly<Record<Identity, JsonSchema>> = {
     type: 'string',
     format: 'date-time',
     description:
-      'Only present if the record was never changed, because the datastore does not report the creation time of a changed record.'
+      'Absent where the datastore does not report it: for records that raw FHIR or another system replaced.'
   },
   updatedAt: { type: 'string', format: 'date-time', description: 'When this version was stored.' }
 }

@@ -83,6 +83,8 @@ const scalars: Partial<Record<Format, string>> = {
   'fhir-instant': 'Instant',
   'fhir-time': 'Time',
   uri: 'AbsoluteUri',
+  'instant-or-day': 'InstantOrDay',
+  'time-of-day': 'Time',
   'uri-reference': 'Uri',
   base64: 'Base64'
 }
@@ -109,7 +111,8 @@ function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
 }
 
 const formats: readonly Format[] = [
-  'date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri', 'uri-reference', 'npi'
+  'date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri', 'uri-reference', 'npi',
+  'instant-or-day', 'time-of-day'
 ]
 
 /** Whether a reader needs a description of the expected value next to the schema itself. */
@@ -159,6 +162,8 @@ function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
     'x-references': ____,
     'x-shown': _____,
     'x-bound': ______,
+    'x-names': _______,
+    'x-display-of': ________,
     format,
     pattern,
     items,

@@ -10,8 +10,8 @@ import type { RecordChecks, Trace, SearchParameter } from '../../tenant-guard/in
 import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
 import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
 import { changedFields } from '../../record-input/changed-record.js'
-import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
-import { resolveCanonicals, urlOf, writeResolved } from '../../record-input/references.js'
+import { throwIfIssues, validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
+import { resolveIds, urlOf, writeResolved } from '../../record-input/references.js'
 import type { Query } from './query.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
 import { escapedParts, isMet } from './filter-value.js'
@@ -33,12 +33,16 @@ export function create (context: Context, body: unknown): Promise<StoredResource
 
 /** The same with another way to store the checked resource. */
 export async function prepareAndSave<T> (
-  { mapping, store, createContext }: Context,
+  { mapping, store, createContext, warnings }: Context,
   body: unknown,
   save: (resource: FhirResource) => Promise<T>
 ): Promise<T> {
-  const complete = await resolveCanonicals(mapping, store, validateCreate(mapping, body, createContext))
-  return await writeResolved({ mapping, store }, complete, async fields => await save(buildResource(mapping, fields)))
+  const complete = await resolveIds(mapping, store, validateCreate(mapping, body, createContext))
+  const saved = await writeResolved({ mapping, store }, complete, async fields =>
+    await save(buildResource(mapping, fields))
+  )
+  warnings.unshift(...completedValues(mapping, complete))
+  return saved
 }
 
 /** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
@@ -120,7 +124,7 @@ async function updateFrom (
 ): Promise<StoredResource> {
   const shown = mapping.present(before)
   const { changed, stored } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
-  const complete = await resolveCanonicals(mapping, store, changed)
+  const complete = await resolveIds(mapping, store, changed)
   return await writeResolved({ mapping, store }, complete, async fields => {
     const resource: FhirResource = mapping.patch(before, { ...stored, ...fields })
     if (resource === before) return before
@@ -130,7 +134,7 @@ async function updateFrom (
     const write = (): Promise<StoredResource> =>
       store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
     const written = await trace.leave(resource, version, write)
-    warnings.unshift(...lossWarnings(mapping, before, resource))
+    warnings.unshift(...completedValues(mapping, changed), ...lossWarnings(mapping, before, resource))
     return written
   })
 }

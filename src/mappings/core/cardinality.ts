@@ -147,11 +147,12 @@ function arrayOf (items: Schema, { maxItems = defaultMaxItems, minItems = 1 }: L
   return { type: 'array', items, minItems, maxItems }
 }
 
-function described (schema: Schema, { about, example, readOnly }: ElementOptions): Schema {
+function described (schema: Schema, { about, example, readOnly, displayOf }: ElementOptions): Schema {
   return {
     ...schema,
     ...(about && { description: about }),
     ...(example !== undefined && { examples: [example] }),
-    ...(readOnly && { readOnly })
+    ...(readOnly && { readOnly }),
+    ...(displayOf !== undefined && { 'x-display-of': displayOf })
   }
 }

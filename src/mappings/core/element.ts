@@ -42,6 +42,8 @@ export interface ElementOptions {
   readonly partOfItem?: boolean
   /** For a canonical: the type of the records whose id may be sent in place of their `url`. */
   readonly canonicalOf?: string
+  /** For a field of names: the field next to it that has the id of the same record. */
+  readonly displayOf?: string
   /** Another name under which the field may be sent; it is shown under its own alone. */
   readonly alias?: string
   /** For the documentation: one sentence. */

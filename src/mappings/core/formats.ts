@@ -14,6 +14,8 @@ const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
 const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zone})?)?)?$`)
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
+const shortTimeForm = new RegExp(`^(?:${clock}|(?:[01]\\d|2[0-3]):[0-5]\\d)$`)
+const instantOrDayForm = new RegExp(`^${year}-${month}-${day}(?:T${clock}${zone})?$`)
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/
 // Base64 in lines, as mail and PEM have it.
 const quad = '(?:[A-Za-z0-9+/]\\s*){4}'
@@ -36,6 +38,8 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),
   'fhir-time': text => timeForm.test(text),
   uri: text => absoluteUriForm.test(text),
+  'time-of-day': text => shortTimeForm.test(text),
+  'instant-or-day': text => instantOrDayForm.test(text) && onCalendar(text),
   'uri-reference': text => uriForm.test(text),
   base64: isBase64,
   npi: text => /^\d{10}$/.test(text)
@@ -46,7 +50,9 @@ export const formatDescriptions = {
   date: 'a date such as 1990-03-14, 1990-03 or 1990',
   'fhir-dateTime': 'a time with a time zone such as 2026-03-14T09:30:00Z, or a date',
   'fhir-instant': 'a time with seconds and a time zone, such as 2026-03-14T09:30:00Z',
-  'fhir-time': 'a time of day such as 09:30:00'
+  'fhir-time': 'a time of day such as 09:30:00',
+  'time-of-day': 'a time of day such as 09:30:00 or 09:30',
+  'instant-or-day': 'a time with seconds and a time zone, such as 2026-03-14T09:30:00Z, or a day, whose start in UTC is meant'
 } satisfies Partial<Record<Format, string>>
 
 /**
@@ -61,6 +67,8 @@ export const patterns: Readonly<Record<Format, string>> = {
   'fhir-instant': instantForm.source,
   'fhir-time': timeForm.source,
   uri: absoluteUriForm.source,
+  'time-of-day': shortTimeForm.source,
+  'instant-or-day': instantOrDayForm.source,
   'uri-reference': uriForm.source,
   base64: `^\\s*(?=\\S)(?:${quad})*${lastQuad}?$`,
   npi: '^\\d{10}$'

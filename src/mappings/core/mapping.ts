@@ -1,4 +1,4 @@
-import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
+import { creationTimeOf, type FhirElement, type FhirResource, type StoredResource } from '../fhir.js'
 import {
   deepEqual,
   type Element,
@@ -186,9 +186,9 @@ function filterOf ({ kind, path, schema, options }: Element): Filter {
 /** Whether values are CodeableConcepts, which have words to search by. */
 const isConcept = ({ anyOf }: Schema): boolean => anyOf?.[1]?.properties?.codings !== undefined
 
-function identity ({ resourceType, id, meta: { versionId, lastUpdated } }: StoredResource): Identity {
-  // Only of a first version is the time of creation known without a second call.
-  const createdAt = versionId === '1' ? lastUpdated : undefined
+function identity (stored: StoredResource): Identity {
+  const { resourceType, id, meta: { versionId, lastUpdated } } = stored
+  const createdAt = creationTimeOf(stored)
   const known = { id, resourceType, versionId, createdAt, updatedAt: lastUpdated }
   return Object.values(known).includes(undefined) ? withoutUndefined(known) : known
 }

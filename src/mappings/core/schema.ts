@@ -33,6 +33,10 @@ export interface Schema {
   readonly 'x-expects'?: string
   /** The FHIR types that the id may name; a bare id means the first. */
   readonly 'x-references'?: readonly string[]
+  /** The types of the records whose id becomes a reference where else a name stands. */
+  readonly 'x-names'?: readonly string[]
+  /** The member next to this one that takes the id of a record sent in place of its name. */
+  readonly 'x-display-of'?: string
   /** Other spellings accepted on input, and what each stands for. */
   readonly 'x-aliases'?: Readonly<Record<string, unknown>>
   /** The form in which the value is read back, where more is accepted or shown than that. */
@@ -46,7 +50,7 @@ export interface Schema {
 /** Text forms that a pattern cannot say or that a reader should know by name; `formats.ts` checks them. */
 export type Format =
   | 'text' | 'date' | 'fhir-dateTime' | 'fhir-instant' | 'fhir-time' | 'uri' | 'uri-reference' | 'base64' | 'npi'
-  | 'words'
+  | 'words' | 'instant-or-day' | 'time-of-day'
 
 /** The kinds of search parameter: http://hl7.org/fhir/R4/search.html#ptypes, and the two ends of a range of dates. */
 export type FilterKind =

@@ -32,6 +32,7 @@ export function textCode (text: string): string {
 
 const codingParts = { system: absoluteUri('system'), code: openCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
+const codeOrWords = { anyOf: [...codeOrDisplay.anyOf, { required: ['text'] }] } as const
 
 const codingCodec = record(codingParts, {
   schema: { title: 'Coding', ...codeOrDisplay },
@@ -89,13 +90,13 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   const plainText = max === undefined ? text : textUpTo(max)
   const object = record(
     { ...codingParts, text: plainText('text'), codings: coding.list('codings') },
-    { schema: { title: `CodeableConcept${max ?? ''}`, ...codeOrDisplay } }
+    { schema: { title: `CodeableConcept${max ?? ''}`, ...codeOrWords } }
   )
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
-  const accept = (value: ConceptValue): ConceptValue =>
-    typeof value === 'string'
-      ? Object.hasOwn(known, value) ? known[value]! : value
-      : withoutTextCoding(object.codec.accept!(value))
+  const accept = (value: ConceptValue): ConceptValue => {
+    if (typeof value === 'string') return Object.hasOwn(known, value) ? known[value]! : value
+    return isTextAlone(value) ? value.text! : withoutTextCoding(object.codec.accept!(value))
+  }
   const codec: Codec<ConceptValue> = {
     schema: {
       ...(Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }),
@@ -109,7 +110,8 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     identityOf: value =>
       isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: readConcept,
-    write: (value, before) => writeConcept(typeof value === 'string' ? accept(value) : value, before)
+    write: (value, before) =>
+      writeConcept(typeof value === 'string' || isTextAlone(value) ? accept(value) : value, before)
   }
   const write: Codec<ConceptValue>['write'] = (value, before) => withTextCoding(codec.write(value, before) as FhirElement)
   return datatype<ConceptValue>({ ...codec, searched: { ...codec, write } })
@@ -170,6 +172,10 @@ function codeIn<C extends string> (
 }
 
 const known = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)
+
+/** Whether an object holds words and no coding, which is the same as the words. */
+const isTextAlone = ({ text, ...codings }: Exclude<ConceptValue, string>): boolean =>
+  text !== undefined && Object.keys(codings).length === 0
 
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined

@@ -30,7 +30,16 @@ export const openCode = formatted('words', 'a code, without leading, trailing or
 export const date = timed('date', 'date')
 export const dateTime = timed('fhir-dateTime', 'date')
 export const instant = timed('fhir-instant', 'date')
-export const time = timed('fhir-time', 'string')
+/** An instant that may be sent as a day, when something was noted or published: its start in UTC. */
+export const instantOrDay = withLooseForm(instant, {
+  format: 'instant-or-day',
+  complete: text => /^[\d-]{10}$/.test(text) ? `${text}T00:00:00Z` : text
+})
+/** A time of day; seconds that are left out are zero. */
+export const time = withLooseForm(timed('fhir-time', 'string'), {
+  format: 'time-of-day',
+  complete: text => /^\d\d:\d\d$/.test(text) ? `${text}:00` : text
+})
 const absoluteExpects = 'an absolute URI, which begins with a scheme: https://example.org/it or urn:oid:1.2.3'
 
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
@@ -80,6 +89,23 @@ const int32 = 2 ** 31 - 1
 export const integer = integerNumber(-int32 - 1)
 export const unsignedInteger = integerNumber(0)
 export const positiveInteger = integerNumber(1)
+
+interface LooseForm {
+  readonly format: keyof typeof formatDescriptions
+  /** The form of R4 of a text in the looser form. */
+  readonly complete: (text: string) => string
+}
+
+/** The same datatype, of which clients may send a looser form; R4's is shown. */
+function withLooseForm ({ codec }: Datatype<string>, { format, complete }: LooseForm): Datatype<string> {
+  const { schema } = codec
+  return datatype<string>({
+    ...codec,
+    schema: { ...schema, format, 'x-expects': formatDescriptions[format], 'x-shown': schema },
+    accept: complete,
+    write: complete
+  })
+}
 
 function timed (format: keyof typeof formatDescriptions, kind: FilterKind): Datatype<string> {
   return formatted(format, formatDescriptions[format], kind)

@@ -20,7 +20,7 @@ export const anyResourceReference: Datatype<string> = datatype<string>({
 export function referenceOrDisplay (types: readonly string[]): Datatype<string> {
   const isRecord = (value: string): boolean => localReference(value) === value && types.includes(value.split('/')[0]!)
   return datatype<string>({
-    schema: { ...text.codec.schema, 'x-expects': `Type/id, where the type is one of ${types.join(', ')}, or a name` },
+    schema: { ...text.codec.schema, 'x-names': types, 'x-expects': `Type/id, where the type is one of ${types.join(', ')}, the id alone, or a name` },
     kind: 'reference',
     read (stored) {
       if (!isElement(stored)) return undefined

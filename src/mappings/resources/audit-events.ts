@@ -2,7 +2,7 @@ import { code } from '../datatypes/code.js'
 import { codingOf } from '../datatypes/coding.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
-import { base64, boolean, instant, text } from '../datatypes/primitives.js'
+import { base64, boolean, instantOrDay, text } from '../datatypes/primitives.js'
 import { anyResourceReference, referenceOrDisplay } from '../fields/reference-or-display.js'
 import type { DefaultContext } from '../core/element.js'
 import { byCode, byReference, byText, from, until } from '../core/filter.js'
@@ -47,7 +47,7 @@ export const auditEvents = mapping('AuditEvent', {
       filter: 'action',
       about: 'Create, read, update, delete or execute.'
     }),
-    recorded: instant('recorded', { required: true, default: now }),
+    recorded: instantOrDay('recorded', { required: true, default: now }),
     outcome: code(['0', '4', '8', '12'])('outcome', {
       default: '0',
       filter: 'outcome',

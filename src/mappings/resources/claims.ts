@@ -1,11 +1,13 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
-import { boolean, dateTime, positiveInteger } from '../datatypes/primitives.js'
+import { boolean, dateTime, positiveInteger, text } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { billedItem } from '../fields/billed-item.js'
 import { identifiers } from '../fields/identifiers.js'
+import { inMatchingItem } from '../fields/in-item.js'
+import { canonicalJson } from '../core/canonical-json.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
@@ -13,6 +15,11 @@ import { claimUse, financialStatus } from '../value-sets.js'
 
 const sequence = positiveInteger('sequence', { required: true })
 const clinical = conceptOf({ max: 500 })
+
+/** R4's Claim has no note: what the insurer should know is information of this category. */
+const noteCategory = {
+  coding: [{ system: 'http://terminology.hl7.org/CodeSystem/claiminformationcategory', code: 'info' }]
+}
 
 /** http://hl7.org/fhir/R4/claim.html */
 export const claims = mapping('Claim', {
@@ -57,7 +64,15 @@ export const claims = mapping('Claim', {
       coverageId: reference('Coverage')('coverage', { required: true })
     }).list('insurance', { required: true, maxItems: 10 }),
     item: backbone(billedItem).list('item', { maxItems: 50, about: 'The lines of the bill.' }),
-    total: money('total')
+    total: money('total'),
+    note: inMatchingItem(
+      'supportingInfo',
+      {
+        find: info => info.valueString !== undefined && canonicalJson(info.category) === canonicalJson(noteCategory),
+        create: { sequence: 1, category: noteCategory }
+      },
+      text('valueString', { about: 'What the insurer should know as well, in words.' })
+    )
   },
   filters: { dateFrom: from('created'), dateTo: until('created') }
 })

@@ -65,16 +65,23 @@ export const encounters = mapping('Encounter', {
     locationId: inFirst('location', reference('Location', { named: true })('location', { filter: 'location' })),
     location: inFirst(
       'location',
-      locationName('location', { about: 'The location by name, with or without locationId.' })
+      locationName('location', {
+        displayOf: 'locationId',
+        about: 'The location by name, with or without locationId.'
+      })
     ),
     serviceProviderId: reference('Organization', { named: true })('serviceProvider', { filter: 'service-provider' }),
     serviceProvider: display(200)('serviceProvider', {
+      displayOf: 'serviceProviderId',
       about: 'The provider by name, with or without serviceProviderId.'
     }),
     appointmentId: reference('Appointment').first('appointment', { filter: 'appointment' }),
     diagnosis: backbone({
       conditionId: reference(['Condition', 'Procedure'], { named: true })('condition'),
-      condition: display()('condition', { about: 'The condition in words, with or without conditionId.' }),
+      condition: display()('condition', {
+        displayOf: 'conditionId',
+        about: 'The condition in words, with or without conditionId.'
+      }),
       use: concept('use'),
       rank: positiveInteger('rank')
     }, {

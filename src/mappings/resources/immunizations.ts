@@ -53,7 +53,10 @@ export const immunizations = mapping('Immunization', {
     lotNumber: text('lotNumber', { filter: 'lot-number' }),
     expirationDate: date('expirationDate'),
     manufacturerId: reference('Organization', { named: true })('manufacturer'),
-    manufacturer: display(500)('manufacturer', { about: 'The manufacturer by name, with or without manufacturerId.' }),
+    manufacturer: display(500)('manufacturer', {
+      displayOf: 'manufacturerId',
+      about: 'The manufacturer by name, with or without manufacturerId.'
+    }),
     site: concept('site'),
     route: concept('route'),
     doseQuantity: nonNegativeQuantity('doseQuantity'),

@@ -1,10 +1,11 @@
 import { code } from '../datatypes/code.js'
 import { attachment, period } from '../datatypes/complex.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
-import { dateTime, instant, text } from '../datatypes/primitives.js'
+import { dateTime, instantOrDay, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { firstDisplay } from '../fields/first-display.js'
 import { identifiers } from '../fields/identifiers.js'
+import { withOtherName } from '../fields/other-forms.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
@@ -43,16 +44,18 @@ export const labs = mapping('DiagnosticReport', {
       about: 'The clinically relevant time of the results.'
     }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
-    issued: instant('issued'),
+    issued: instantOrDay('issued'),
     resultIds: reference('Observation').list('result'),
     conclusion: text('conclusion'),
     conclusionCodes: concept.list('conclusionCode'),
     performerId: reporter.first('performer', { filter: 'performer' }),
     performer: firstDisplay('performer', {
+      displayOf: 'performerId',
       about: 'Who is responsible for the report, by name, with or without performerId.'
     }),
     resultsInterpreterId: reporter.first('resultsInterpreter'),
     resultsInterpreter: firstDisplay('resultsInterpreter', {
+      displayOf: 'resultsInterpreterId',
       about: 'Who interpreted the results, by name, with or without resultsInterpreterId.'
     }),
     specimenIds: reference('Specimen').list('specimen'),
@@ -65,10 +68,10 @@ export const labs = mapping('DiagnosticReport', {
       'ImmunizationRecommendation'
     ]).list('basedOn'),
     presentedForm: attachment.list('presentedForm', { about: 'The whole report as it was issued.' }),
-    media: backbone({ comment: text('comment'), mediaId: reference('Media')('link', { required: true }) }).list(
-      'media',
-      { about: 'Key images.' }
-    )
+    media: withOtherName(
+      backbone({ comment: text('comment'), mediaId: reference('Media')('link', { required: true }) }),
+      { member: 'mediaId', otherName: 'linkId' }
+    ).list('media', { about: 'Key images; mediaId may be sent as linkId.' })
   },
   filters: {
     resultId: byReference('result', 'Observation'),

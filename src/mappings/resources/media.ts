@@ -1,18 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
-import {
-  openCode,
-  base64,
-  dateTime,
-  decimal,
-  instant,
-  positiveInteger,
-  text,
-  textUpTo,
-  unsignedInteger,
-  uri
-} from '../datatypes/primitives.js'
+import { base64, dateTime, decimal, instantOrDay, openCode, positiveInteger, text, textUpTo, unsignedInteger, uri } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
@@ -59,7 +48,7 @@ export const media = mapping('Media', {
     patientId: reference(subjects)('subject', { about: 'Whom or what it shows.' }),
     createdDateTime: dateTime('createdDateTime', { choice: 'created', about: 'When it was made.' }),
     createdPeriod: period('createdPeriod', { choice: 'created' }),
-    issued: instant('issued'),
+    issued: instantOrDay('issued'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
     operatorId: reference(operators)('operator', { filter: 'operator', about: 'Who made it.' }),
     modality: concept('modality', { filter: 'modality' }),

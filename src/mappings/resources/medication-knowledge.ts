@@ -18,7 +18,11 @@ export const medicationKnowledge = mapping('MedicationKnowledge', {
     status: code(['active', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
     doseForm: concept('doseForm', { filter: 'doseform', about: 'Such as tablet or powder.' }),
     manufacturerId: reference('Organization', { named: true })('manufacturer', { filter: 'manufacturer' }),
-    manufacturer: display(200)('manufacturer', { filter: noParameter, about: 'The manufacturer by name, with or without manufacturerId.' }),
+    manufacturer: display(200)('manufacturer', {
+      filter: noParameter,
+      displayOf: 'manufacturerId',
+      about: 'The manufacturer by name, with or without manufacturerId.'
+    }),
     amount: simpleQuantity('amount', { about: 'How much of it is in a package.' }),
     synonym: text.list('synonym'),
     productType: concept.list('productType', { about: 'Such as branded or generic.' }),

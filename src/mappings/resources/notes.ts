@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
-import { instant } from '../datatypes/primitives.js'
+import { instantOrDay } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { noteContent, noteContentType, noteTitle } from '../fields/note-content.js'
@@ -48,7 +48,7 @@ export const notes = mapping('DocumentReference', {
     docStatus: code(compositionStatus)('docStatus', { default: 'final', about: 'The status of the document itself.' }),
     type: conceptOf({ known: noteTypes })('type', { filter: 'type' }),
     category: conceptOf({ known: noteCategories }).list('category', { filter: 'category' }),
-    date: instant('date', { default: now, filter: 'date' }),
+    date: instantOrDay('date', { default: now, filter: 'date' }),
     authorId: reference([
       'Practitioner',
       'PractitionerRole',

@@ -1,7 +1,7 @@
 import { period } from '../datatypes/complex.js'
 import { code } from '../datatypes/code.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
-import { boolean, dateTime, instant, integer, text, textUpTo } from '../datatypes/primitives.js'
+import { boolean, dateTime, instantOrDay, integer, text, textUpTo } from '../datatypes/primitives.js'
 import { quantity, range, ratio, simpleQuantity } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { component } from '../fields/component.js'
@@ -30,7 +30,7 @@ export const observations = mapping('Observation', {
       about: 'The clinically relevant time of the observation.'
     }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
-    issued: instant('issued'),
+    issued: instantOrDay('issued'),
     interpretation: conceptOf({ known: interpretations }).list('interpretation'),
     referenceRange: backbone({ low: simpleQuantity('low'), high: simpleQuantity('high'), text: text('text') }).list(
       'referenceRange'

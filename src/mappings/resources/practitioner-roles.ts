@@ -28,12 +28,14 @@ export const practitionerRoles = mapping('PractitionerRole', {
     practitionerId: reference('Practitioner')('practitioner', { required: true, filter: 'practitioner' }),
     organizationId: reference('Organization', { named: true })('organization', { filter: 'organization' }),
     organizationName: display(200)('organization', {
+      displayOf: 'organizationId',
       about: 'The organization by name, with or without organizationId.'
     }),
     role: concept.list('code', { required: true, filter: 'role' }),
     specialty: concept.list('specialty', { filter: 'specialty' }),
     locationIds: reference('Location').list('location'),
     locationName: firstDisplay('location', {
+      displayOf: 'locationIds',
       max: 200,
       about: 'The first location by name, with or without locationIds.'
     }),

@@ -2,11 +2,12 @@ import { address, attachment, identifier, period } from '../datatypes/complex.js
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, date } from '../datatypes/primitives.js'
-import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, nameRules, namePrefixes, nameSuffixes } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { fromFirstItem } from '../fields/in-item.js'
 import { npi, npiCheckDigit, npiSystem } from '../fields/npi.js'
+import { orText } from '../fields/other-forms.js'
+import { referenceOrDisplay } from '../fields/reference-or-display.js'
 import { email, phone } from '../fields/telecom.js'
 import { byWords, noParameter } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
@@ -37,9 +38,9 @@ export const practitioners = mapping('Practitioner', {
     active: boolean('active', { default: true, filter: 'active' }),
     qualifications: backbone({
       name: concept('code', { required: true }),
-      issuer: reference('Organization')('issuer'),
+      issuer: referenceOrDisplay(['Organization'])('issuer'),
       period: period('period'),
-      identifier: identifier.first('identifier')
+      identifier: orText(identifier, 'value').first('identifier')
     }).list('qualification'),
     languages: concept.list('communication'),
     photo: attachment.first('photo'),

@@ -1,6 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json/json.js'
-import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
+import { createdSystem, creationTimeOf, type FhirElement, type FhirResource, type Meta } from '../../mappings/fhir.js'
 import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
 import { isTenantSystem, type Tenant } from '../tenant.js'
 import { requireStorableBundle } from './stored-bundle.js'
@@ -19,7 +19,7 @@ export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: F
   const stamped = {
     resourceType,
     ...(id !== undefined && { id }),
-    meta: stampedMeta(meta, tenant),
+    meta: withCreationTag(stampedMeta(meta, tenant), before),
     ...withoutTag(elements, tenant)
   }
   const { faults, hasLongExtras } = checkStructure(stamped)
@@ -49,6 +49,14 @@ function stampedMeta (received: unknown, tenant: Tenant): Meta {
     ...(labels.length > 0 && { security: labels }),
     tag: [...tags, { system: tenant.system, code: tenant.id }]
   }
+}
+
+/** The meta of a change with the time of creation as a tag, where the stored record says it. */
+function withCreationTag (meta: Meta, before: FhirResource | undefined): Meta {
+  const code = before && creationTimeOf(before)
+  if (code === undefined) return meta
+  const others = (meta.tag ?? []).filter(({ system }) => system !== createdSystem)
+  return { ...meta, tag: [{ system: createdSystem, code }, ...others] }
 }
 
 /** HAPI treats a coding without a system as any that it knows with the same code, which may be another tenant's tag. */
