@@ -138,7 +138,9 @@ const understood = new Set([
   'x-ordered',
   'x-references',
   'x-shown',
-  'x-bound'
+  'x-bound',
+  'x-display-of',
+  'x-names'
 ])
 
 function refuseUnknown (schema: Schema): void {

@@ -154,7 +154,7 @@ export async function documentedFormsContract (t: Test, fhirUrl: string): Promis
     const { data: lab } = await read('labs', { code: 'CBC', patientId, media: [{ linkId: media.id }] })
     t.same(lab.media, [{ mediaId: media.id }])
     const prognosis = [{ text: 'Good' }]
-    const { data: assessment } = await read('assessments', { patientId, status: 'completed', prognosis })
+    const { data: assessment } = await read('assessments', { patientId, status: 'completed', summary: 'Well', prognosis })
     t.same(assessment.prognosis, ['Good'])
     const { data: doctor } = await read('practitioners', {
       lastName: 'Curie',

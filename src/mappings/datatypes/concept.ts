@@ -95,7 +95,8 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
   const accept = (value: ConceptValue): ConceptValue => {
     if (typeof value === 'string') return Object.hasOwn(known, value) ? known[value]! : value
-    return isTextAlone(value) ? value.text! : withoutTextCoding(object.codec.accept!(value))
+    const named = withHead(value)
+    return typeof named === 'string' ? named : withoutTextCoding(object.codec.accept!(named))
   }
   const codec: Codec<ConceptValue> = {
     schema: {
@@ -111,7 +112,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
       isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: readConcept,
     write: (value, before) =>
-      writeConcept(typeof value === 'string' || isTextAlone(value) ? accept(value) : value, before)
+      writeConcept(typeof value === 'string' ? accept(value) : withHead(value), before)
   }
   const write: Codec<ConceptValue>['write'] = (value, before) => withTextCoding(codec.write(value, before) as FhirElement)
   return datatype<ConceptValue>({ ...codec, searched: { ...codec, write } })
@@ -173,9 +174,13 @@ function codeIn<C extends string> (
 
 const known = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)
 
-/** Whether an object holds words and no coding, which is the same as the words. */
-const isTextAlone = ({ text, ...codings }: Exclude<ConceptValue, string>): boolean =>
-  text !== undefined && Object.keys(codings).length === 0
+/** Words without a code of their own as the words alone, or with the first of the codings that come with them. */
+function withHead (value: Exclude<ConceptValue, string>): ConceptValue {
+  const { text, codings = [], ...head } = value
+  if (text === undefined || Object.keys(head).length > 0) return value
+  const [first, ...others] = [codings].flat()
+  return first === undefined ? text : { ...first, text, ...(others.length > 0 && { codings: others }) }
+}
 
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined

@@ -2,6 +2,7 @@
 import { datatype, type Datatype } from '../core/datatype.js'
 import { isElement } from '../core/path.js'
 import { text } from '../datatypes/primitives.js'
+import { atMostOne } from './exclusive.js'
 
 /** A structure that may also be sent as a text, which stands for one of its members. */
 export function orText<T extends object> ({ codec }: Datatype<T>, member: keyof T & string): Datatype<T> {
@@ -32,7 +33,7 @@ export function withOtherName<T extends object> (
       properties: { ...properties, [otherName]: properties[member]! },
       required: required.filter(name => name !== member),
       anyOf: [{ required: [member] }, { required: [otherName] }],
-      not: { required: [member, otherName] },
+      ...atMostOne(member, otherName),
       'x-shown': codec.schema
     },
     accept: sent => codec.accept?.(complete(sent)) ?? complete(sent),
