@@ -161,7 +161,7 @@ export async function documentedFormsContract (t: Test, fhirUrl: string): Promis
       qualifications: [{ name: 'MD', issuer: 'Sorbonne', identifier: 'MD-1' }]
     })
     t.same(doctor.qualifications, [{ name: 'MD', issuer: 'Sorbonne', identifier: { value: 'MD-1' } }])
-    const { data: { id: coverageId } } = await read('coverages', { patientId, payorIds: [`Patient/${patientId}`] })
+    const { data: { id: coverageId } } = await read('coverages', { status: 'active', patientId, payorIds: [`Patient/${patientId}`] })
     const { data: claim } = await read('claims', {
       patientId,
       status: 'active',
