@@ -458,6 +458,11 @@ t.test('texts have the forms of R4', async t => {
       bad: ['2026-03-14', '2026-04-31T00:00:00Z', '2026-03-14T09:30:61Z', '2026-03-14T09:30:00+14:30']
     },
     'fhir-time': { good: ['09:30:00', '23:59:59.9'], bad: ['9:30:00', '09:30', '24:00:00', '09:30:00Z'] },
+    'time-of-day': { good: ['09:30:00', '09:30', '23:59:59.9'], bad: ['9:30', '24:00', '09:30Z', '09'] },
+    'instant-or-day': {
+      good: ['2026-03-14T09:30:00Z', '2026-03-14'],
+      bad: ['2026-03', '2026-04-31', '2026-03-14T09:30', '2026-03-14T09:30:00']
+    },
     uri: { good: ['http://example.org/a?b#c', 'urn:oid:1.2', 'x-y.z:1'], bad: ['', '#frag', 'xxx', 'a/b', ':a', 'a:'] },
     'uri-reference': { good: ['http://example.org/a?b#c', 'urn:oid:1.2'], bad: ['', 'a b', 'http://<x>', 'a\u0001'] },
     base64: { good: ['aGVsbG8=', 'AA==', 'AAAA'], bad: ['A', 'AAA', 'AA=A', 'A A=', '=AAA'] },
