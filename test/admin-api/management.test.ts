@@ -124,11 +124,13 @@ t.test(
         ]
         t.equal(foreign.status, 404, `${who} ${id}`)
         const {
-          meta: { requestId: _, timestamp: __, ...meta },
+          requestId: _,
+          meta: { requestId: __, timestamp: ___, ...meta },
           ...rest
         } = foreign.body
         const {
-          meta: { requestId: ___, timestamp: ____, ...otherMeta },
+          requestId: ____,
+          meta: { requestId: _____, timestamp: ______, ...otherMeta },
           ...otherRest
         } = none.body
         t.same([rest, meta], [otherRest, otherMeta], `${who} ${id}: the same words`)

@@ -131,7 +131,7 @@ export function said ({ status, headers, body }: Answer): unknown {
   return {
     status,
     headers: others,
-    body: body === undefined ? undefined : { ...body, meta: { ...body.meta, requestId: '', timestamp: '' } }
+    body: body === undefined ? undefined : { ...body, requestId: '', meta: { ...body.meta, requestId: '', timestamp: '' } }
   }
 }
 

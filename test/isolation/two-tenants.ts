@@ -274,7 +274,7 @@ async function send (
     ({ marker, client }) =>
       everything.includes(marker) || (client.tenantId !== actor.client.tenantId && everything.includes(client.tenantId))
   )
-  const { meta: _, ...said } = answer.body ?? {}
+  const { meta: _, requestId: __, ...said } = answer.body ?? {}
   const texts = new Set(
     [...textsIn(said), ...Object.values(answer.headers).flatMap(value => String(value).split('/'))].flatMap(text => [
       text,
