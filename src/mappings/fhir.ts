@@ -23,16 +23,17 @@ export interface StoredResource extends FhirResource {
 }
 
 /**
- * The system of the tag that holds, as its code, when a changed record was created: a datastore reports the time of the
- * latest version alone.
+ * The URL of the extension of `meta` that holds, as an instant, when a changed record was created: a datastore reports
+ * the time of the latest version alone.
  */
-export const createdSystem = 'urn:clinigate:created'
+export const createdUrl = 'urn:clinigate:created'
 
-/** When a record was created, as far as it says so: the time of its first version, or its tag. */
+/** When a record was created, as far as it says so: the time of its first version, or its extension. */
 export function creationTimeOf ({ meta }: Pick<FhirResource, 'meta'>): string | undefined {
   if (meta?.versionId === '1') return meta.lastUpdated
-  const tags: unknown = meta?.tag
-  return Array.isArray(tags) ? tags.find(tag => tag?.system === createdSystem)?.code : undefined
+  const extensions: unknown = meta?.extension
+  const time = Array.isArray(extensions) && extensions.find(extension => extension?.url === createdUrl)?.valueInstant
+  return typeof time === 'string' ? time : undefined
 }
 
 /**

@@ -320,8 +320,8 @@ t.test('a record is presented with its identity and version', async t => {
     Object.hasOwn(patients.present({ ...stored, meta: { ...stored.meta, versionId: '2' } }), 'createdAt'),
     'only a first version tells when it was made'
   )
-  const tag = [{ system: 'urn:clinigate:created', code: '2026-01-01T00:00:00Z' }]
-  t.match(patients.present({ ...stored, meta: { versionId: '2', tag } }), { createdAt: '2026-01-01T00:00:00Z' })
+  const extension = [{ url: 'urn:clinigate:created', valueInstant: '2026-01-01T00:00:00Z' }]
+  t.match(patients.present({ ...stored, meta: { versionId: '2', extension } }), { createdAt: '2026-01-01T00:00:00Z' })
 })
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }

@@ -1,6 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json/json.js'
-import { createdSystem, creationTimeOf, type FhirElement, type FhirResource, type Meta } from '../../mappings/fhir.js'
+import { createdUrl, creationTimeOf, type FhirElement, type FhirResource, type Meta } from '../../mappings/fhir.js'
 import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
 import { isTenantSystem, type Tenant } from '../tenant.js'
 import { requireStorableBundle } from './stored-bundle.js'
@@ -19,7 +19,7 @@ export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: F
   const stamped = {
     resourceType,
     ...(id !== undefined && { id }),
-    meta: withCreationTag(stampedMeta(meta, tenant), before),
+    meta: withCreationTime(stampedMeta(meta, tenant), before),
     ...withoutTag(elements, tenant)
   }
   const { faults, hasLongExtras } = checkStructure(stamped)
@@ -51,12 +51,14 @@ function stampedMeta (received: unknown, tenant: Tenant): Meta {
   }
 }
 
-/** The meta of a change with the time of creation as a tag, where the stored record says it. */
-function withCreationTag (meta: Meta, before: FhirResource | undefined): Meta {
-  const code = before && creationTimeOf(before)
-  if (code === undefined) return meta
-  const others = (meta.tag ?? []).filter(({ system }) => system !== createdSystem)
-  return { ...meta, tag: [{ system: createdSystem, code }, ...others] }
+/** The meta of a change with the time of creation, where the stored record says it. */
+function withCreationTime (meta: Meta, before: FhirResource | undefined): Meta {
+  const valueInstant = before && creationTimeOf(before)
+  const { extension = [] } = meta
+  // The check of the structure refuses what is no list.
+  if (valueInstant === undefined || !Array.isArray(extension)) return meta
+  const others = extension.filter(item => item?.url !== createdUrl)
+  return { ...meta, extension: [...others, { url: createdUrl, valueInstant }] }
 }
 
 /** HAPI treats a coding without a system as any that it knows with the same code, which may be another tenant's tag. */
