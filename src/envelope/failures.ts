@@ -242,7 +242,7 @@ function firstFault (issues: readonly Issue[] = []): string | undefined {
   if (first === undefined) return undefined
   const { diagnostics, expression: [field] = [] } = first
   const text = field === undefined || diagnostics.includes(field) ? diagnostics : `${field}: ${diagnostics}`
-  const sentence = text.endsWith('.') ? text : `${text}.`
+  const sentence = /[.?!]$/.test(text) ? text : `${text}.`
   return others.length === 0 ? sentence : `${sentence} The other faults are listed in issues.`
 }
 

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import fc from 'fast-check'
 import t from 'tap'
 import { errorHandler, failureOf } from '../../src/envelope/error-handlers.js'
-import { Failure, catalog, fieldIssue, type FailureCode } from '../../src/envelope/failures.js'
+import { Failure, catalog, fieldIssue, type FailureCode, type Issue } from '../../src/envelope/failures.js'
 import { identity } from '../../src/envelope/request-metadata.js'
 import { nearest } from '../../src/envelope/nearest.js'
 import { envelope } from '../../src/envelope/reply.js'
@@ -107,6 +107,17 @@ t.test('a failure brings its headers, message and issues', async t => {
     ]
   })
   t.equal(response.headers['retry-after'], '3')
+})
+
+t.test('the message of a 422 names the first field and its fault, in one sentence, and says if there are others', t => {
+  const [question, statement] = [
+    fieldIssue('firstname', 'no such field; did you mean firstName?', 'structure'),
+    fieldIssue('lastName', 'is required', 'required')
+  ]
+  const messageOf = (...issues: Issue[]): string => new Failure('VALIDATION_ERROR', { issues }).message
+  t.equal(messageOf(question), 'firstname: no such field; did you mean firstName?')
+  t.equal(messageOf(statement, question), 'lastName: is required. The other faults are listed in issues.')
+  t.end()
 })
 
 t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', async t => {
