@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { Issue } from '../../envelope/failures.js'
 import { entityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../../envelope/preconditions.js'
 import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
 import type { StoredResource } from '../../mappings/fhir.js'
@@ -31,7 +30,6 @@ export function sendFhirResponse (
     // HAPI's client reads from Content-Location which record and version an update produced.
     reply.headers({ ...headersOf(record), 'content-location': path, ...(status === 201 && { location: path }) })
   }
-  if (warnings.length > 0) reply.header(differencesHeader, differencesIn(warnings))
   const isRead = !policy[interaction.kind].scopes.includes('write')
   // Decided here, after the check that the record is the tenant's.
   if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) {
@@ -43,16 +41,6 @@ export function sendFhirResponse (
     preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.', warnings)) : body)
-}
-
-/** Names what the datastore stored differently than it was sent: a response that is the record has no other place. */
-const differencesHeader = 'Stored-Differences'
-const maxInHeader = 20
-
-/** A list, as headers have it: `Patient.name[0].given, Patient.contact`. */
-function differencesIn (warnings: readonly Issue[]): string {
-  const paths = warnings.flatMap(({ expression = [] }) => expression)
-  return [...paths.slice(0, maxInHeader), ...paths.length > maxInHeader ? ['...'] : []].join(', ')
 }
 
 /** Version and time of a record, for the conditions of later requests. */
