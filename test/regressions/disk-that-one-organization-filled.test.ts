@@ -102,7 +102,7 @@ t.test('an export that would become larger than that ends as failed, and says wh
 
 t.test('an import whose results would become larger than that ends as failed, and says why', async t => {
   const { client } = await place(t)
-  const started = await client.send('\n'.repeat(most / 2), '?resourceType=patients')
+  const started = await client.send('0\n'.repeat(most / 4), '?resourceType=patients')
   t.equal(started.status, 202)
   const job = await client.ended(started.body.data.jobId)
   t.match(job, { status: 'failed', failure: { code: 'RATE_LIMITED' } })
