@@ -41,14 +41,14 @@ export class LedgerFile {
   constructor (file: string) {
     this.#database = openSqlite({
       file,
-      schema,
+      // With its name in the same transaction, since the month's counts are read as soon as there are tables.
+      schema: `${schema} INSERT INTO series VALUES ('${randomString(base32, 26)}', 0, '')`,
       version: schemaVersion,
       // A power failure may lose the last second, but never a batch that the control plane has.
       synchronous: 'FULL',
       timeoutMs: busyMs
     })
     this.#statements = prepare(this.#database)
-    this.#statements.name.run(randomString(base32, 26))
   }
 
   /** Adds all lines or none. A flush that was already written, although the write seemed to fail, is ignored. */
@@ -183,7 +183,6 @@ export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): rea
 
 function prepare (database: Database.Database) {
   return {
-    name: database.prepare("INSERT INTO series SELECT ?, 0, '' WHERE NOT EXISTS (SELECT 1 FROM series)"),
     series: database.prepare('SELECT * FROM series'),
     mark: database.prepare('UPDATE series SET written = ?'),
     count: database.prepare('UPDATE series SET last_number = ?'),
