@@ -19,8 +19,8 @@ export interface Datatype<T> {
 /** Makes a datatype, which can be declared at any path, from its codec. */
 export function datatype<T> (codec: Codec<T>): Datatype<T> {
   const none = {} as never
-  const codecFor = ({ filter, searched }: ElementOptions): Codec<T> =>
-    ((filter ?? noParameter) === noParameter && searched !== true ? undefined : codec.searched) ?? codec
+  const codecFor = ({ filter = noParameter, searched = filter !== noParameter }: ElementOptions): Codec<T> =>
+    searched ? codec.searched ?? codec : codec
   return Object.assign(
     <const O extends ElementOptions>(path: string, options: O = none) => one(codecFor(options), path, options),
     {
