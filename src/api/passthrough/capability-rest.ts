@@ -5,7 +5,8 @@ import {
   commonParameterNames,
   parameterNames,
   parameterOf,
-  referenceParameters
+  referenceParameters,
+  referenceParametersTo
 } from '../../mappings/r4/search-parameters.js'
 import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
 import { authorize } from '../../tenant-guard/policy.js'
@@ -200,7 +201,7 @@ function searching (type: string, { hasType, hasParameter }: Offered) {
     searchInclude: ofType(referenceParameters(type)).map(parameter => `${type}:${parameter}`),
     searchRevInclude: [...resourceTypes]
       .filter(from => isTenantType(from) && hasType(from))
-      .flatMap(from => ofType(leadingTo(type, from), from).map(name => `${from}:${name}`)),
+      .flatMap(from => ofType(referenceParametersTo(from, type), from).map(name => `${from}:${name}`)),
     searchParam: ofType(parameterNames(type))
       .filter(name => isSupportedModifier(type, name))
       .map(name => searchParameterOf(type, name))
@@ -213,11 +214,6 @@ const unsupportedParts = ['number', 'reference'] as const
 function isSupportedModifier (type: string, name: string): boolean {
   const { parts = [] } = parameterOf(type, name)!
   return !unsupportedParts.some(kind => parts.includes(kind))
-}
-
-/** The search parameters of a type that may lead to another one. */
-function leadingTo (type: string, from: string): string[] {
-  return referenceParameters(from).filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true)
 }
 
 function searchParameterOf (type: string, name: string) {

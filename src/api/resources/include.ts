@@ -2,7 +2,7 @@ import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { typePattern, withArticle } from '../../fhir/names.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { parameterOf, referenceParameters, referencePath } from '../../mappings/r4/search-parameters.js'
+import { referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import { parseQuery, invalidParameter } from '../../envelope/query.js'
@@ -116,7 +116,7 @@ function readInclude (mapping: Mapping, name: string, value: string): Include[] 
 
 /** The parameters of a type that may lead to another, each reference by one of them. */
 function parametersTo (type: string, target: string): string[] {
-  const leading = referenceParameters(type).filter(name => parameterOf(type, name)?.targets?.includes(target) ?? true)
+  const leading = referenceParametersTo(type, target)
   return [...new Map(leading.map(name => [withoutType(referencePath(type, name)!, target), name])).values()]
 }
 

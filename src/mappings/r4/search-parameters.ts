@@ -70,6 +70,11 @@ function typesOf (holder: string, name: string): string[] {
     .map(({ type }) => type)
 }
 
+/** The search parameters of a type that are references and may lead to another type. */
+export function referenceParametersTo (type: string, target: string): string[] {
+  return referenceParameters(type).filter(name => parameterOf(type, name)?.targets?.includes(target) ?? true)
+}
+
 /** The names of a type's search parameters that follow references. */
 export function referenceParameters (type: string): string[] {
   return parameterNames(type).filter(name => referencePath(type, name) !== undefined)
