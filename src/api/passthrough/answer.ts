@@ -40,7 +40,9 @@ export function sendFhirResponse (
   const returns =
     preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
-  return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.', warnings)) : body)
+  return reply.send(
+    returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.', warnings)) : body
+  )
 }
 
 /** Version and time of a record, for the conditions of later requests. */

@@ -70,7 +70,10 @@ class ProxyDispatcher {
     this.#opened = upstream
   }
 
-  request (options: Dispatcher.RequestOptions, upstreamResponse: Parameters<TerminologyRequest['upstream']['request']>[1]): void {
+  request (
+    options: Dispatcher.RequestOptions,
+    upstreamResponse: Parameters<TerminologyRequest['upstream']['request']>[1]
+  ): void {
     const upstream = this.#opened
     this.#opened = undefined
     if (upstream === undefined || upstream.origin !== String(options.origin)) throw new Error('no passage leads there')
