@@ -1,0 +1,147 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import Database from 'better-sqlite3'
+import { sql } from 'kysely'
+import t from 'tap'
+import { firstStart } from '../../src/bootstrap/first-start.js'
+import { startProcess } from '../../src/bootstrap/process.js'
+import { loadConfig } from '../../src/config/load.js'
+import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { buildMain } from '../harness/built.js'
+
+const built = dirname(buildMain())
+
+/** Runs a program of Node that can write no file beyond a number of blocks of 512 bytes. */
+async function limited (blocks: number, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const { PATH = '' } = process.env
+  return await promisify(execFile)('sh', ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, ...args], {
+    env: { PATH, ...env }
+  }).then(
+    ({ stdout }) => stdout,
+    ({ stderr }: { stderr: string }) => stderr
+  )
+}
+
+// It said "cannot rollback - no transaction is active" or "disk I/O error".
+t.test('a start that finds no room for its databases says so', async t => {
+  const CLINIGATE_DATA = t.testdir()
+  for (const blocks of [0, 16, 64, 128]) {
+    t.match(
+      await limited(blocks, [join(built, 'main.js')], { CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }),
+      /^clinigate: the disk .*full.*make room/i,
+      `${blocks} blocks`
+    )
+  }
+})
+
+// It left an empty file, with which no later start was possible.
+t.test('a secret of the cursors that found no room on the disk is made by the next start', async t => {
+  const directory = t.testdir()
+  const program = `const { cursorSecret } = await import(${JSON.stringify(join(built, 'config', 'cursor-secret.js'))})
+    console.log(cursorSecret({ cursor: {}, dataDirectory: ${JSON.stringify(directory)} }).length)`
+  const start = async (blocks: number) => await limited(blocks, ['--input-type=module', '--eval', program])
+  t.match(await start(0), 'EFBIG')
+  t.strictSame(readdirSync(directory), [])
+  t.equal(await start(1_000), '32\n')
+  t.strictSame(readdirSync(directory), ['cursor.secret'])
+})
+
+// The operator was made first, with a password that nobody ever saw.
+t.test(
+  'a first start that breaks off before it shows anything leaves nobody out: the next one makes an operator',
+  async t => {
+    const file = join(t.testdir(), 'control.db')
+    const control = await openControlStore({ file, plans: ['pro'], plansWithoutOverage: [], now: () => new Date() })
+    t.teardown(() => control.close())
+    const database = new Database(file)
+    t.teardown(() => database.close())
+    const config = loadConfig({})
+    database.exec("CREATE TRIGGER no_room BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    await t.rejects(firstStart(control, config), { message: 'no room' })
+    database.exec('DROP TRIGGER no_room')
+    t.match((await firstStart(control, config)).operator, { email: 'operator@clinigate.local', password: /\S{10}/ })
+    t.equal((await firstStart(control, config)).operator, undefined)
+  }
+)
+
+const start = (environment: Record<string, string>) =>
+  startProcess({}, { environment: { PORT: '0', LOG_LEVEL: 'silent', ...environment }, out: () => {} })
+
+// "file is not a database" could be any of four, of which one may be moved away and another holds all keys and bills.
+t.test('a start with a damaged file says which one it is', async t => {
+  for (const name of ['control.db', 'idempotency.db', 'sandbox-test.db']) {
+    const CLINIGATE_DATA = t.testdir()
+    writeFileSync(join(CLINIGATE_DATA, name), 'this is no database, but a text that is long enough for one'.repeat(100))
+    await t.rejects(
+      start({ CLINIGATE_DATA }),
+      { message: new RegExp(`^${name} in the data directory is damaged or not a database; .*Back up`) },
+      name
+    )
+  }
+})
+
+t.test('a start on a control database of a newer version says so', async t => {
+  const CLINIGATE_DATA = t.testdir()
+  const file = join(CLINIGATE_DATA, 'control.db')
+  await (await openControlStore({ file, plans: ['pro'], plansWithoutOverage: [], now: () => new Date() })).close()
+  const database = new Database(file)
+  database.exec('INSERT INTO kysely_migration VALUES (\'099-what-comes\', \'2030-01-01T00:00:00.000Z\')')
+  database.close()
+  await t.rejects(start({ CLINIGATE_DATA }), { message: /^a newer version of clinigate .* restore the backup/ })
+})
+
+t.test('a start that meets a file for a directory, or an address that is not there, says what to change', async t => {
+  const directory = t.testdir({ file: 'x' })
+  await t.rejects(start({ CLINIGATE_DATA: join(directory, 'file') }), {
+    message: /file must be a directory, .*CLINIGATE_DATA$/
+  })
+  await t.rejects(start({ CLINIGATE_DATA: join(directory, 'data'), HOST: '203.0.113.1' }), {
+    message: /address.* HOST$/
+  })
+})
+
+// Whoever began a bulk job then was answered with 500.
+t.test('a control database without room says to try again, and works again once there is room', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-full-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const { db } = await openSqlite(join(folder, 'control.db'))
+  t.teardown(() => db.destroy())
+  await sql`CREATE TABLE large (content BLOB)`.execute(db)
+  const write = () => db.transaction().execute(trx => sql`INSERT INTO large VALUES (zeroblob(100000))`.execute(trx))
+  // SQLite itself raises it to what the file has by now, and fails as on a disk that is full.
+  await sql`PRAGMA max_page_count = 1`.execute(db)
+  await t.rejects(write(), {
+    name: 'DatabaseUnavailable',
+    code: 'BACKEND_UNAVAILABLE',
+    status: 503,
+    headers: { 'retry-after': '5' },
+    remedy: /full.*SQLITE_FULL/
+  })
+  await sql`PRAGMA max_page_count = 1000000`.execute(db)
+  await t.resolves(write())
+})
+
+const cli = join(dirname(buildMain()), 'operator', 'cli', 'index.js')
+
+// It ended with the stack of an uncaught error and the code by which an audit tells of findings.
+t.test('a command whose output finds no room says so, and that what it did is done', async t => {
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, [cli, 'tokens', 'create', '--role', 'operator', '--name', 'x'], {
+    env: { PATH, CLINIGATE_DATA: t.testdir() },
+    stdio: ['ignore', full, 'pipe']
+  })
+  let err = ''
+  child.stderr!.on('data', chunk => { err += chunk })
+  t.strictSame(await once(child, 'close'), [2, null])
+  t.equal(
+    err,
+    'clinigate: the output cannot be written (ENOSPC). Changes that the command made stay; revoke a key or token whose secret was not written\n'
+  )
+})

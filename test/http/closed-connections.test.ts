@@ -1,0 +1,271 @@
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import fastify from 'fastify'
+import t, { type Test } from 'tap'
+import { drainConnections } from '../../src/http/connection-draining.js'
+import { onResponseEnd } from '../../src/http/on-response-end.js'
+import { Readiness } from '../../src/http/readiness.js'
+import { serverOptions } from '../../src/http/server-options.js'
+import { type Behaviour, json, startFaultyServer } from '../backends/faulty-server.js'
+import { tenantSystem } from '../harness/fhir-server.js'
+import { until } from '../harness/until.js'
+import { startMeasured } from '../metrics/scrape.js'
+
+const nobody = json(404, { resourceType: 'OperationOutcome' })
+/** More than two ends of a connection keep for a client that does not read. */
+const largeText = 'x'.repeat(14_000_000)
+
+/** A datastore that takes every AuditEvent, and while it is to hold answers nothing else. */
+async function heldDatastore (t: Test) {
+  const server = await startFaultyServer()
+  // Held before the gateway, which waits for what the datastore was asked.
+  t.after(() => server.close())
+  server.answerProbes()
+  const held: Array<(behaviour: Behaviour) => void> = []
+  let isHolding = false
+  server.behave((response, request) => {
+    const { entry } = JSON.parse(server.seen.at(-1)!.body || '{}')
+    if (entry === undefined) {
+      return isHolding ? held.push(behaviour => behaviour(response, request)) : nobody(response, request)
+    }
+    json(200, {
+      resourceType: 'Bundle',
+      type: 'transaction-response',
+      entry: entry.map(() => ({ response: { status: '201 Created' } }))
+    })(response, request)
+  })
+  return {
+    url: server.url,
+    hold: () => { isHolding = true },
+    isRequested: () => until(() => held.length > 0),
+    letGo: (behaviour = nobody) => {
+      isHolding = false
+      for (const answer of held.splice(0)) answer(behaviour)
+    }
+  }
+}
+
+async function startScene (t: Test) {
+  const datastore = await heldDatastore(t)
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-endings-'))
+  const file = join(folder, 'access.log')
+  t.after(() => rmSync(folder, { recursive: true }))
+  const gateway = await startMeasured(t, {
+    fhirUrl: datastore.url,
+    config: { auditLog: { file, auditEvents: true }, limits: { inFlightPerOrganization: 1 } }
+  })
+  let begun = 0
+  gateway.app.server.on('request', () => { begun++ })
+  const of = (keyId: string) => ({
+    written: () => readFileSync(file, 'utf8').split('\n').filter(line => line.includes(keyId)).length,
+    logged: () => gateway.logged().filter(line => line.keyId === keyId && 'route' in line).map(({ status }) => status)
+  })
+  return {
+    gateway,
+    ...datastore,
+    of,
+    begun: async (requests: number) => { await until(() => begun === requests); begun = 0 },
+    left: async () => {
+      await until(
+        () => new Promise<boolean>(resolve => gateway.app.server.getConnections((_, count) => resolve(count === 0)))
+      )
+      await new Promise(setImmediate)
+    }
+  }
+}
+
+type Scene = Awaited<ReturnType<typeof startScene>>
+
+interface Ending {
+  readonly bytes: (head: string) => string
+  readonly requests?: number
+  /** Ends it while it is under way. */
+  readonly end: (socket: Socket, scene: Scene, tenantId: string) => unknown
+  readonly status: string
+}
+
+const read = (head: string) => `GET /v1/fhir/Patient/1 HTTP/1.1\r\n${head}\r\n`
+const create = (head: string, missing = 0) => {
+  const body = '{"firstName":"Ada","lastName":"Byron"}'
+  return `POST /v1/patients HTTP/1.1\r\n${head}content-type: application/json\r\ncontent-length: ${body.length + missing}\r\n\r\n${body}`
+}
+
+const leaves =
+  (how: 'destroy' | 'resetAndDestroy' = 'destroy'): Ending['end'] =>
+    async (socket, { isRequested, letGo, left }) => {
+      await isRequested()
+      socket[how]()
+      await left()
+      letGo()
+    }
+
+const endings: Readonly<Record<string, Ending>> = {
+  'it is answered': {
+    bytes: read,
+    end: async (socket, { isRequested, letGo }) => {
+      await isRequested()
+      letGo()
+      await once(socket, 'data')
+    },
+    status: '4xx'
+  },
+  'it is refused': {
+    bytes: head => read(head).replace('Patient', 'Nothing'),
+    end: socket => once(socket, 'data'),
+    status: '4xx'
+  },
+  'its client leaves while it is worked on': { bytes: read, end: leaves(), status: 'aborted' },
+  'its connection is reset while it is worked on': { bytes: read, end: leaves('resetAndDestroy'), status: 'aborted' },
+  'its client leaves while its body, which came whole, is worked on': {
+    bytes: create,
+    end: leaves(),
+    status: 'aborted'
+  },
+  'its client leaves in the middle of its body': {
+    bytes: head => create(head, 10),
+    end: async (socket, { left }) => {
+      socket.destroy()
+      await left()
+    },
+    status: 'aborted'
+  },
+  'its client leaves before the second of two is worked on': {
+    bytes: head => read(head).repeat(2),
+    requests: 2,
+    end: leaves(),
+    status: 'aborted'
+  },
+  'its connection is reset in the middle of its answer': {
+    bytes: read,
+    end: async (socket, { isRequested, letGo, left }, tenantId) => {
+      await isRequested()
+      letGo(
+        json(200, {
+          resourceType: 'Patient',
+          id: '1',
+          meta: { versionId: '1', tag: [{ system: tenantSystem, code: tenantId }] },
+          name: [{ text: largeText }]
+        })
+      )
+      // It has come as far as it can without being read.
+      await once(socket, 'readable')
+      socket.resetAndDestroy()
+      await left()
+    },
+    status: 'aborted'
+  }
+}
+
+t.test(
+  'each request is counted, logged, written down and made an AuditEvent once, however it ends, and its place is free',
+  async t => {
+    const scene = await startScene(t)
+    const { gateway } = scene
+    const requestsBy = async (status?: string) =>
+      (await gateway.scrape()).value('clinigate_http_requests_total', status === undefined ? {} : { status })
+    const known = new Map<string, number>()
+    for (const [how, { bytes, end, status, requests = 1 }] of Object.entries(endings)) {
+      const { secret, keyId, tenantId } = await gateway.createKey()
+      const { written, logged } = scene.of(keyId)
+      const before = [await requestsBy(), await requestsBy(status)] as const
+      scene.hold()
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1').on('error', () => {})
+      socket.write(bytes(`host: h\r\nx-api-key: ${secret}\r\n`))
+      await scene.begun(requests)
+      await end(socket, scene, tenantId)
+      await until(() => written() >= requests)
+      socket.destroy()
+      await scene.left()
+      t.strictSame(
+        [(await requestsBy()) - before[0], (await requestsBy(status)) - before[1]],
+        [requests, requests],
+        `${how}: counted as ${status}`
+      )
+      t.equal(logged().length, requests, `${how}: logged`)
+      scene.letGo()
+      t.equal(
+        (await gateway.inject({ url: '/v1/patients/after', headers: { 'x-api-key': secret } })).statusCode,
+        404,
+        `${how}: the place is free`
+      )
+      t.equal(written(), requests + 1, `${how}: written down`)
+      known.set(tenantId, requests + 1)
+    }
+    const all = [...known.values()].reduce((sum, requests) => sum + requests, 0)
+    const stored = async () => (await gateway.scrape()).value('clinigate_audit_events_total', { result: 'stored' })
+    await until(async () => (await stored()) >= all)
+    t.equal(await stored(), all, 'an AuditEvent for each')
+    const day = { from: new Date(Date.now() - 86_400_000), to: new Date(Date.now() + 86_400_000) }
+    const used = () =>
+      Promise.all(
+        [...known.keys()].map(async tenantId =>
+          (await gateway.control.usage.totals({ tenantId, ...day })).totals.reduce(
+            (sum, { requests }) => sum + requests,
+            0
+          )
+        )
+      )
+    await until(async () => (await used()).every((requests, at) => requests >= [...known.values()][at]!))
+    t.strictSame(await used(), [...known.values()], 'and counted once in the usage')
+  }
+)
+
+t.test('the end of an answer that is streamed is told once, however it ends', async t => {
+  const app = fastify()
+  t.teardown(() => app.close())
+  const told: boolean[] = []
+  app.addHook('onRequest', async (request, reply) =>
+    onResponseEnd(request, reply, isAnswered => {
+      told.push(isAnswered)
+    })
+  )
+  let source = new PassThrough()
+  app.get('/', async (_, reply) => reply.send(source))
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const ends: ReadonlyArray<readonly [boolean, (leaving: AbortController) => unknown]> = [
+    [true, () => source.end('ends')],
+    [false, leaving => leaving.abort()],
+    [false, () => source.destroy(new Error('the file is gone'))]
+  ]
+  for (const [isAnswered, end] of ends) {
+    source = new PassThrough()
+    source.write('begins')
+    const leaving = new AbortController()
+    const { body } = await fetch(url, { signal: leaving.signal })
+    const reader = body!.getReader()
+    await reader.read()
+    end(leaving)
+    await until(() => told.length > 0)
+    await new Promise(setImmediate)
+    t.strictSame(told.splice(0), [isAnswered])
+    await reader.cancel().catch(() => {})
+  }
+})
+
+// An idle connection would hold it up for 72 seconds.
+const heldUpMs = 30_000
+
+t.test('a server closes once the answers are out that had begun before, though their connections could be kept', async t => {
+  const app = fastify(serverOptions({ now: () => new Date() }))
+  await app.register(drainConnections, { readiness: new Readiness() })
+  const content = new PassThrough()
+  app.get('/', (_, reply) => reply.send(content))
+  await app.listen({ port: 0 })
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  content.write('begun')
+  const { port } = app.server.address() as AddressInfo
+  const [answer] = (await once(request({ port, agent }).end(), 'response')) as [IncomingMessage]
+  t.equal(answer.headers.connection, 'keep-alive')
+  const closed = app.close().then(() => 'closed')
+  await new Promise(resolve => setTimeout(resolve, 50))
+  content.end('ended')
+  answer.resume()
+  const late = new Promise(resolve => setTimeout(resolve, heldUpMs, 'held up').unref())
+  t.equal(await Promise.race([closed, late]), 'closed')
+})

@@ -1,0 +1,261 @@
+import t, { type Test } from 'tap'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
+import { versionsIn } from '../../src/envelope/preconditions.js'
+import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
+import { startGateway } from '../harness/gateway.js'
+import { answersIn, exchangeRaw } from '../harness/raw-http.js'
+import { bundle, entry, isRefused, patient, sender } from '../passthrough/fixture.js'
+
+// A parameter beside the media type made it another type, so that well-meaning clients got 406.
+t.test('a media type is accepted with the parameters that are true of every answer', async t => {
+  const { createKey, inject } = await startGateway(t)
+  const { secret } = await createKey()
+  const get = (url: string, accept: string) => inject({ url, headers: { 'x-api-key': secret, accept } })
+  for (const accept of [
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/fhir+json; fhirVersion=4.0',
+    'application/fhir+json; fhirVersion=4.0; charset=utf-8; q=0.8'
+  ]) {
+    for (const url of ['/v1/patients', '/v1/fhir/Patient', '/v1/metadata']) {
+      t.equal((await get(url, accept)).statusCode, 200, `${url} ${accept}`)
+    }
+  }
+  for (const accept of ['application/fhir+json; fhirVersion=3.0', 'application/json; charset=utf-16']) {
+    for (const url of ['/v1/patients', '/v1/fhir/Patient']) {
+      t.equal((await get(url, accept)).statusCode, 406, `${url} ${accept}`)
+    }
+  }
+  t.match((await get('/v1/metadata', 'application/json; charset=utf-8')).headers['content-type'], /^application\/json/)
+})
+
+const json = 'content-type: application/fhir+json'
+const body = JSON.stringify(patient({ name: [{ family: 'Müller' }], identifier: [{ system: 'urn:mrn', value: '1' }] }))
+
+/** A gateway, and what posts to it over a socket, in UTF-8, as clients write headers. */
+async function begun (t: Test) {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.createKey()
+  const post = async (type: string, content: string, ...headers: readonly string[]) => {
+    const head = [
+      `POST /v1/fhir/${type} HTTP/1.1`,
+      'host: gateway.test',
+      `x-api-key: ${secret}`,
+      'connection: close',
+      `content-length: ${Buffer.byteLength(content)}`,
+      ...headers
+    ]
+    const [answer] = answersIn(await exchangeRaw(gateway.url, Buffer.from(`${head.join('\r\n')}\r\n\r\n${content}`)))
+    return { status: answer!.status, body: JSON.parse(answer!.text) }
+  }
+  return { post, send: sender(gateway, secret) }
+}
+
+const refusedFor = (header: string, says: RegExp) => ({
+  status: 400,
+  body: { issue: [{ diagnostics: new RegExp(`^${header}: .*${says.source}`) }] }
+})
+
+// Node takes the bytes for Latin-1, so that no record matched and the same patient was made each time.
+t.test('a condition outside of ASCII is refused, and taken when it is percent-encoded', async t => {
+  const { post, send } = await begun(t)
+  t.match(
+    await post('Patient', body, json, 'if-none-exist: family=Müller'),
+    refusedFor('If-None-Exist', /printable ASCII/)
+  )
+  t.equal((await send('GET', '/Patient?_summary=count')).resource.total, 0, 'nothing was made')
+  const encoded = `if-none-exist: family=${encodeURIComponent('Müller')}`
+  t.equal((await post('Patient', body, json, encoded)).status, 201)
+  t.equal((await post('Patient', body, json, encoded)).status, 200)
+})
+
+// Joined by a comma they were one condition with two values, of which none is the record's.
+t.test('a condition that is sent twice is refused', async t => {
+  const { post, send } = await begun(t)
+  const header = 'If-None-Exist: identifier=urn:mrn|1'
+  t.match(await post('Patient', body, json, header, header), refusedFor('If-None-Exist', /once/))
+  t.equal((await send('GET', '/Patient?_summary=count')).resource.total, 0, 'nothing was made')
+  t.equal((await post('Patient', body, json, header)).status, 201)
+  t.equal((await post('Patient', body, json, header)).status, 200)
+})
+
+t.test('so is the owner of a content', async t => {
+  const { post, send } = await begun(t)
+  const { id } = (await send('POST', '/Patient', patient())).resource
+  const header = `X-Security-Context: Patient/${id}`
+  t.match(
+    await post('Binary', 'content', 'content-type: text/plain', header, header),
+    refusedFor('X-Security-Context', /once/)
+  )
+  t.match(
+    await post('Binary', 'content', 'content-type: text/plain', `${header}ü`),
+    refusedFor('X-Security-Context', /printable ASCII/)
+  )
+  t.equal((await post('Binary', 'content', 'content-type: text/plain', header)).status, 201)
+})
+
+t.test('in an entry of a Bundle, which is UTF-8, a condition has any character', async t => {
+  const { send } = await begun(t)
+  const once = bundle('transaction', {
+    resource: JSON.parse(body),
+    request: { method: 'POST', url: 'Patient', ifNoneExist: 'family=Müller' }
+  })
+  t.match((await send('POST', '', once)).resource.entry, [{ response: { status: /^201/ } }])
+  t.match((await send('POST', '', once)).resource.entry, [{ response: { status: /^200/ } }])
+})
+
+// fhirpy refreshes a record with the version without quotes, and HAPI's client sends a tag twice where it is also given
+// by hand: both got 400.
+t.test('a version is understood as clients send it', async t => {
+  const gateway = await startGateway(t)
+  const send = sender(gateway, (await gateway.createKey()).secret)
+  const { id } = (await send('POST', '/Patient', patient())).resource
+  t.equal((await send('GET', `/Patient/${id}`, undefined, { 'if-none-match': '1' })).status, 304)
+  t.equal((await send('GET', `/Patient/${id}`, undefined, { 'if-none-match': '2' })).status, 200)
+  t.match(await send('PUT', `/Patient/${id}`, patient({ id, active: true }), { 'if-match': 'W/"1", W/"1"' }), {
+    status: 200,
+    headers: { etag: 'W/"2"' }
+  })
+  isRefused(
+    t,
+    await send('PUT', `/Patient/${id}`, patient({ id }), { 'if-match': 'W/"1", "1"' }),
+    412,
+    'an old one, twice'
+  )
+  isRefused(
+    t,
+    await send('PUT', `/Patient/${id}`, patient({ id }), { 'if-match': 'W/"1", W/"2"' }),
+    400,
+    'two versions cannot be demanded of a datastore'
+  )
+  isRefused(t, await send('PUT', `/Patient/${id}`, patient({ id }), { 'if-match': '2' }), 400, 'a demand must be clear')
+})
+
+// HAPI's client had no id of what it updated, since it takes it from there.
+t.test('an answer that shows a record says which version of which one it is', async t => {
+  const gateway = await startGateway(t)
+  const send = sender(gateway, (await gateway.createKey()).secret)
+  const created = await send('POST', '/Patient', patient())
+  const { id } = created.resource
+  t.equal(created.headers['content-location'], created.headers.location)
+  const updated = await send('PUT', `/Patient/${id}`, patient({ id, active: true }))
+  const read = await send('GET', `/Patient/${id}`)
+  for (const { headers } of [updated, read]) {
+    t.equal(headers['content-location'], created.headers.location!.replace(/1$/, '2'))
+  }
+})
+
+const spaces = ' '.repeat(2_000_000)
+
+// The time was the square of the number of spaces: the entry of a Bundle may have millions, and half a million took two
+// minutes.
+t.test('an entity tag after millions of spaces is read or refused', async t => {
+  t.strictSame(versionsIn(`"1"${spaces},${spaces}W/"2"`, 'If-Match'), ['1', '2'])
+  t.throws(() => versionsIn(`"1"${spaces}x`, 'If-Match'), { code: 'BAD_REQUEST' })
+  const patient = { resourceType: 'Patient', id: '1' }
+  const sent = bundle(
+    'batch',
+    entry('GET', 'Patient/1', undefined, { ifNoneMatch: `"1"${spaces}x` }),
+    entry('PUT', 'Patient/1', patient, { ifMatch: `"1"${spaces}x` })
+  )
+  const { entries } = parseInteraction({
+    method: 'POST',
+    path: [],
+    query: [],
+    body: sent,
+    isLenient: false,
+    showsWritten: false,
+    fhirBase: ''
+  }) as Batch
+  t.match(entries, [{ failure: { code: 'BAD_REQUEST' } }, { failure: { code: 'BAD_REQUEST' } }])
+})
+
+// Node answered 417 by itself: no envelope, no request id, no line in the log, and nobody was asked for a key.
+t.test('an expectation that nobody knows is passed over, and the request goes its way', async t => {
+  const { url, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const get = async (path: string, ...headers: readonly string[]) => {
+    const [answer] = answersIn(
+      await exchangeRaw(
+        url,
+        [
+          `GET ${path} HTTP/1.1`,
+          'host: gateway.test',
+          'connection: close',
+          'expect: miracles',
+          ...headers,
+          '',
+          ''
+        ].join('\r\n')
+      )
+    )
+    return { status: answer!.status, body: JSON.parse(answer!.text) }
+  }
+  t.match(await get('/v1/patients'), { status: 401, body: { code: 'UNAUTHORIZED', meta: { status: 401 } } })
+  t.match(await get('/v1/fhir/Patient'), { status: 401, body: { resourceType: 'OperationOutcome' } })
+  t.match(await get('/v1/patients', `x-api-key: ${secret}`), { status: 200, body: { data: { total: 0 } } })
+})
+
+// What was refused before a route was known got the envelope, which no FHIR client reads.
+t.test(
+  'whatever is refused below /v1/fhir is refused with an OperationOutcome, and elsewhere with the envelope',
+  async t => {
+    const { url } = await startGateway(t)
+    for (const [line, isFhir] of [
+      ['GET /v1/fhir/%zz', true],
+      ['GET /v1/fhir/%', true],
+      [`GET /v1/fhir?x=${'x'.repeat(20_000)}`, true],
+      ['GET /v1/fhirs/%zz', false],
+      [`GET /v1/patients?x=${'x'.repeat(20_000)}`, false]
+    ] as const) {
+      const [answer] = answersIn(await exchangeRaw(url, `${line} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`))
+      const expected = isFhir
+        ? { resourceType: 'OperationOutcome', issue: [{ code: 'invalid' }] }
+        : { data: null, code: 'BAD_REQUEST' }
+      t.match(
+        answer,
+        {
+          status: 400,
+          headers: { 'content-type': isFhir ? /^application\/fhir\+json/ : /^application\/json/ },
+          body: expected
+        },
+        line.slice(0, 40)
+      )
+    }
+  }
+)
+
+// Where no key is needed, another method was answered as if the path were unknown, its media type wrong or a key
+// missing.
+t.test('a path that needs no key tells which methods it has, whatever the request holds', async t => {
+  const { url } = await startGateway(t)
+  const ask = async (method: string, path: string, ...more: string[]) =>
+    answersIn(
+      await exchangeRaw(
+        url,
+        [`${method} ${path} HTTP/1.1`, 'host: h', 'connection: close', ...more, '', ''].join('\r\n')
+      )
+    )[0]!
+  for (const path of ['/health', '/openapi.json', '/v1/metadata']) {
+    for (const [method, ...headers] of [
+      ['TRACE'],
+      ['QUERY'],
+      ['DELETE'],
+      ['OPTIONS'],
+      ['POST', 'content-type: text/plain', 'content-length: 0'],
+      ['PUT', 'content-type: nonsense']
+    ] as const) {
+      const {
+        status,
+        headers: { allow },
+        body
+      } = await ask(method, path, ...headers)
+      t.strictSame([status, allow], [405, 'GET, HEAD'], `${method} ${path}`)
+      t.match(body, { data: null, code: 'METHOD_NOT_ALLOWED', meta: { status: 405 } })
+    }
+  }
+  t.equal((await ask('TRACE', '/nowhere')).status, 404)
+  for (const path of ['/v1', '/v1/', '/v1/nowhere', '/v1/patients', '/v1/metadata/x']) {
+    t.equal((await ask('TRACE', path)).status, 401, `${path} tells nothing without a key`)
+  }
+})

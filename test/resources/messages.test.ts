@@ -1,0 +1,153 @@
+import t from 'tap'
+import { type Client, clientOf } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+
+async function client (t: import('tap').Test): Promise<Client> {
+  return await clientOf(await startGateway(t))
+}
+
+t.test('a body or an answer of another media type is told those of its own route', async t => {
+  const { send } = await client(t)
+  t.match(await send('GET', 'bulk/jobs/none/results', undefined, { accept: 'application/json' }), {
+    status: 406,
+    body: { message: /^Accept application\/fhir\+ndjson or application\/x-ndjson/ }
+  })
+  t.match(await send('GET', 'patients', undefined, { accept: 'text/html' }), {
+    status: 406,
+    body: { message: 'Accept application/json or application/fhir+json.' }
+  })
+  for (const type of ['text/csv', '']) {
+    t.match(
+      await send('POST', 'bulk/import', {}, { 'content-type': type }),
+      { status: 415, body: { message: /Content-Type.*application\/x-ndjson/ } },
+      type
+    )
+  }
+  t.match(await send('POST', 'patients', {}, { 'content-type': 'text/csv' }), {
+    status: 415,
+    body: { message: /^Send application\/json/ }
+  })
+})
+
+t.test('several values of one filter are to be joined only where that finds any of them', async t => {
+  const { send } = await client(t)
+  for (const [query, says] of [
+    ['lastName=a&lastName=b', /takes only one value/],
+    ['birthDate=1990&birthDate=1991', /takes only one value/],
+    ['active=true&active=false', /takes only one value/],
+    ['count=1&count=2', /takes only one value/],
+    ['id=a&id=b', /comma/],
+    ['gender=male&gender=female', /comma/]
+  ] as const) {
+    t.match(await send('GET', `patients?${query}`), { status: 400, body: { issues: [{ diagnostics: says }] } }, query)
+  }
+})
+
+t.test('a code that no record can have is refused as a filter, with those that there are', async t => {
+  const { send } = await client(t)
+  const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron', gender: 'female' })
+  for (const [path, says] of [
+    ['patients?gender=Male', /male, female, other, unknown$/],
+    ['patients?gender=female,none', /female/],
+    ['encounters?status=foo', /planned/]
+  ] as const) { t.match(await send('GET', path), { status: 400, body: { issues: [{ diagnostics: says }] } }, path) }
+  for (const gender of ['female', 'male,female']) {
+    t.match(
+      await send('GET', `patients?gender=${encodeURIComponent(gender)}`),
+      { status: 200, data: { data: [{ id }] } },
+      gender
+    )
+  }
+  for (const path of [
+    'encounters?status=in_progress',
+    'encounters?class=SOMETHING',
+    'medications?status=entered-in-error',
+    'goals?status=active',
+    `patients?gender=${encodeURIComponent('http://hl7.org/fhir/administrative-gender|female')}`
+  ]) { t.match(await send('GET', path), { status: 200 }, path) }
+})
+
+t.test('a list of nothing and null are to be left out of a new record', async t => {
+  const { send } = await client(t)
+  const person = { firstName: 'Ada', lastName: 'Byron' }
+  for (const languages of [[], null]) {
+    t.match(
+      await send('POST', 'practitioners', { ...person, languages }),
+      { status: 422, body: { issues: [{ expression: ['languages'], diagnostics: /leave (?:it|the field) out/ }] } },
+      JSON.stringify(languages)
+    )
+  }
+  t.match(await send('POST', 'practitioners', { ...person, nonsense: null }), {
+    status: 422,
+    body: { issues: [{ diagnostics: /no such field/ }] }
+  })
+})
+
+t.test('text that ends with a line break is told so', async t => {
+  const { send } = await client(t)
+  t.match(await send('POST', 'patients', { firstName: 'Ada\n', lastName: 'Byron' }), {
+    status: 422,
+    body: { issues: [{ expression: ['firstName'], diagnostics: /line breaks/ }] }
+  })
+})
+
+t.test('a reference that leads nowhere is named by its place in its field', async t => {
+  const { send } = await client(t)
+  const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
+  const {
+    data: { id: observation }
+  } = await send('POST', 'observations', { patientId: id, code: 'x', status: 'final', valueString: 'y' })
+  const { data: { id: practitioner } } = await send('POST', 'practitioners', { firstName: 'Grace', lastName: 'Hopper' })
+  const placesOf = async (path: string, body: object): Promise<string[]> => {
+    const { status, body: { issues } } = await send('POST', path, body)
+    t.equal(status, 422, path)
+    return issues.flatMap(({ expression }: { expression: string[] }) => expression)
+  }
+  t.strictSame(
+    await placesOf('labs', {
+      patientId: id,
+      code: 'x',
+      status: 'final',
+      resultIds: [observation, 'nope', observation, 'none']
+    }),
+    ['resultIds[1]', 'resultIds[3]']
+  )
+  t.strictSame(
+    await placesOf('labs', { patientId: 'nope', code: 'x', status: 'final', resultIds: ['nope'] }),
+    ['patientId', 'resultIds[0]'].slice(0)
+  )
+  t.strictSame(
+    await placesOf('care-teams', {
+      name: 'x',
+      patientId: id,
+      status: 'active',
+      participant: [{ memberId: `Practitioner/${practitioner}` }, { memberId: 'Practitioner/nope' }]
+    }),
+    ['participant[1].memberId']
+  )
+})
+
+// A key that got where the name of a filter or field is expected was in the error, and so in the client's log of
+// errors.
+t.test('no error repeats a key that stands in the place of a name', async t => {
+  const { url, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
+  const requested = async (path: string, body?: unknown) => {
+    const response = await fetch(`${url}/v1/${path}`, {
+      headers,
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) })
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  const answers = [
+    await requested(`patients?${secret}`),
+    await requested(`patients?${secret}=1&${secret}=2`),
+    await requested(`fhir/Patient?${secret}=1`),
+    await requested('patients', { firstName: 'Ada', lastName: 'Byron', [secret]: true }),
+    await requested('fhir/Patient', { resourceType: 'Patient', [secret]: true }),
+    await requested('bulk/export', { [secret]: true })
+  ]
+  t.strictSame(answers.map(({ status }) => status), [400, 400, 400, 422, 422, 422])
+  for (const { text } of answers) t.notMatch(text, secret)
+})
