@@ -21,7 +21,7 @@ const layers = [
   ['operator/server-check', 'operator/ownership-scan', ...routes],
   [
     'keys', 'limits', 'idempotency', 'jobs/model', 'record-input', 'tenant-guard', 'control-plane/store',
-    'observability'
+    'observability', 'events', 'outbox'
   ],
   ['backends', 'sandbox'],
   ['mappings', 'envelope', 'config', 'json', 'fhir', 'files', 'time'],

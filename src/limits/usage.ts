@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { modes, type Mode } from '../config/mode.js'
+import { batchHead, idSchema as id, type BatchAck, type NumberedBatch, type SendBatch } from '../outbox/batch.js'
 
 /** The interaction of a request, named after http://hl7.org/fhir/R4/http.html. `other` was not recognized. */
 const usageInteractions = [
@@ -23,8 +24,6 @@ export type UsageInteraction = typeof usageInteractions[number]
  */
 const usageOutcomes = ['ok', 'error', 'refused', 'failed'] as const
 export type UsageOutcome = typeof usageOutcomes[number]
-
-const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 
 /** The members that requests which are counted together have in common. */
 const use = {
@@ -59,15 +58,7 @@ export const linesPerBatch = 2_000
 
 /** The schema of a {@link UsageBatch} from another process. Unknown members are refused. */
 export const usageBatchSchema = Type.Object({
-  /**
-   * The series to which the number belongs: an unguessable id, created with the ledger file, and again when series
-   * diverge.
-   */
-  ledgerId: id,
-  /** The position in the series: 1, 2, 3 … without gaps. */
-  number: Type.Integer({ minimum: 1 }),
-  /** Created with the batch, whose content never changes: the same id means the same batch. */
-  batchId: id,
+  ...batchHead,
   lines: Type.Array(line, { minItems: 1, maxItems: linesPerBatch })
 }, { additionalProperties: false })
 
@@ -77,19 +68,11 @@ export type UsageLine = Readonly<Static<typeof line>>
 /** How one request of an authenticated caller is counted after its response. */
 export type UsageEvent = Omit<UsageLine, 'hour' | 'count' | 'lastAt'>
 
-/** The counts of a gateway's ledger since the previous batch. If there was no receipt, the same batch is sent again. */
-export interface UsageBatch extends Pick<Static<typeof usageBatchSchema>, 'ledgerId' | 'number' | 'batchId'> {
-  readonly lines: readonly UsageLine[]
-}
+/** The counts of a gateway's ledger since the previous batch. */
+export type UsageBatch = NumberedBatch<UsageLine>
 
-/**
- * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if
- * there is none. It has applied the batch that was sent, or ignored it as already applied, or refused it because an
- * earlier one is missing.
- */
-export interface UsageAck {
-  readonly number: number
-  readonly batchId: string
+/** The receipt of a usage batch. */
+export interface UsageAck extends BatchAck {
   /** The totals of all gateways, for the organizations and months in an applied batch. */
   readonly months?: readonly MonthTotal[]
 }
@@ -109,9 +92,5 @@ export interface MonthTotal extends QuotaScope {
 /** Whether a request with this HTTP status counts against the monthly quota: 401, 429 and server errors do not. */
 export const isBillable = (status: number): boolean => status !== 401 && status !== 429 && status < 500
 
-/**
- * Sends a batch to the control plane. Repeating it does no harm: each batch is applied exactly once. A refusal is a
- * receipt too, from which the ledger learns where to continue. So it only throws if the batch did not arrive, or if
- * that is unknown; it is then sent again later. The signal aborts when the sender has waited long enough or stops.
- */
-export type SendUsage = (batch: UsageBatch, signal: AbortSignal) => Promise<UsageAck>
+/** Sends a batch of usage to the control plane. */
+export type SendUsage = SendBatch<UsageLine, UsageAck>

@@ -3,6 +3,7 @@ import type { Batch, Position } from '../../keys/change-feed.js'
 import { randomId, type ControlContext, type NewId } from './context.js'
 import type { ChangeSubscription } from './change-notifier.js'
 import { openDatabase, type ControlDatabase, type DatabaseLocation } from './database.js'
+import { EventStore } from './event-store.js'
 import { GatewayStore } from './gateway-store.js'
 import { InvitationStore } from './invitation-store.js'
 import { JobStore } from './job-store.js'
@@ -44,6 +45,7 @@ export class ControlStore {
   readonly gateways: GatewayStore
   readonly usage: UsageStore
   readonly jobs: JobStore
+  readonly events: EventStore
 
   /** Use {@link openControlStore}. */
   constructor (database: ControlDatabase, { plans, plansWithoutOverage, now, newId = randomId }: ControlStoreOptions) {
@@ -60,6 +62,7 @@ export class ControlStore {
     this.gateways = new GatewayStore(context)
     this.usage = new UsageStore(context)
     this.jobs = new JobStore(context)
+    this.events = new EventStore(context)
   }
 
   /** Lines of the audit trail, newest first. */

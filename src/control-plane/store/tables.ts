@@ -2,7 +2,8 @@ import type { Role } from '../../config/actor.js'
 import type { Change } from '../../keys/change-feed.js'
 import type { Mode } from '../../config/mode.js'
 import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
-import type { UsageHourRow, UsageMonthRow, UsageSourceRow } from './usage-tables.js'
+import type { EventCounterRow, EventRow } from './event-tables.js'
+import type { BatchSourceRow, UsageHourRow, UsageMonthRow } from './usage-tables.js'
 
 /**
  * The tables of the control database. In SQL their names are in snake case. Times are ISO 8601 text in UTC and booleans
@@ -19,12 +20,15 @@ export interface Tables {
   sessions: SessionRow
   tokens: TokenRow
   gateways: GatewayRow
-  usageSources: UsageSourceRow
+  usageSources: BatchSourceRow
   usageHours: UsageHourRow
   usageMonths: UsageMonthRow
   jobs: JobRow
   jobTurn: JobTurnRow
   importIdentities: ImportIdentityRow
+  eventSources: BatchSourceRow
+  eventCounter: EventCounterRow
+  events: EventRow
 }
 
 /** An organization, which is a tenant. */

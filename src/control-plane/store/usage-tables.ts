@@ -1,7 +1,7 @@
 import type { MonthTotal, UsageLine } from '../../limits/usage.js'
 
-/** The last batch that was applied from a gateway's ledger. */
-export interface UsageSourceRow {
+/** The last batch that was applied from a file of a gateway: its usage ledger, or its event log. */
+export interface BatchSourceRow {
   ledgerId: string
   /** The gateway that sent it. */
   gateway: string

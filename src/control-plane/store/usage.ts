@@ -1,14 +1,12 @@
 import { sql, type Transaction } from 'kysely'
 import { monthOf } from '../../limits/month.js'
 import type { MonthTotal, UsageBatch, UsageLine, UsageAck } from '../../limits/usage.js'
+import { applyOnce, parts } from './batches.js'
 import { buildBill, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'
 import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
 import { usageTotals, type UsageReport, type UsageQuery } from './usage-totals.js'
-
-/** The most rows in one statement, since databases limit its parameters. */
-const rowsAtOnce = 200
 
 /** The usage that gateways report. Each batch is applied exactly once. */
 export class UsageStore {
@@ -26,23 +24,11 @@ export class UsageStore {
    * nothing.
    */
   apply (batch: UsageBatch, gateway: string): Promise<UsageAck> {
-    const { ledgerId, number, batchId, lines } = batch
-    const appliedAt = this.#context.now().toISOString()
-    return this.#context.db.transaction().execute(async trx => {
-      // It starts with a write, so that SQLite acquires the write lock immediately. The row serializes senders of the
-      // same series.
-      await trx
-        .insertInto('usageSources')
-        .values({ ledgerId, gateway, number: 0, batchId: '', appliedAt })
-        .onConflict(conflict => conflict.doNothing())
-        .execute()
-      const moved = await trx.updateTable('usageSources').set({ number, batchId, gateway, appliedAt })
-        .where('ledgerId', '=', ledgerId).where('number', '=', number - 1).executeTakeFirstOrThrow()
-      if (moved.numUpdatedRows === 0n) return await standing(trx, ledgerId)
+    return applyOnce(this.#context, { table: 'usageSources', batch, gateway }, async (trx, lines) => {
       await add(trx, lines)
       const months = await addMonths(trx, lines)
       await touchKeys(trx, lines)
-      return { number, batchId, months }
+      return { months }
     })
   }
 
@@ -55,14 +41,6 @@ export class UsageStore {
   totals (question: UsageQuery): Promise<UsageReport> {
     return usageTotals(this.#context.db, question)
   }
-}
-
-async function standing (trx: Transaction<Tables>, ledgerId: string): Promise<UsageAck> {
-  return await trx
-    .selectFrom('usageSources')
-    .select(['number', 'batchId'])
-    .where('ledgerId', '=', ledgerId)
-    .executeTakeFirstOrThrow()
 }
 
 async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
@@ -157,10 +135,4 @@ async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[])
       UPDATE keys SET last_used_at = used.column2 FROM (VALUES ${values}) AS used
       WHERE keys.key_id = used.column1 AND (keys.last_used_at IS NULL OR keys.last_used_at < used.column2)`.execute(trx)
   }
-}
-
-function parts<T> (items: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / rowsAtOnce) }, (_, at) =>
-    items.slice(at * rowsAtOnce, (at + 1) * rowsAtOnce)
-  )
 }

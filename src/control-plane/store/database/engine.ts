@@ -6,6 +6,7 @@ import * as peopleAndMachines from '../migrations/002-people-and-machines.js'
 import * as usage from '../migrations/003-usage.js'
 import * as jobs from '../migrations/004-jobs.js'
 import * as statesThatGatewaysTake from '../migrations/005-states-that-gateways-take.js'
+import * as events from '../migrations/006-events.js'
 
 /** All migrations of the control database in the order of their names. A released migration never changes. */
 const migrations: MigrationProvider = {
@@ -14,7 +15,8 @@ const migrations: MigrationProvider = {
     '002-people-and-machines': peopleAndMachines,
     '003-usage': usage,
     '004-jobs': jobs,
-    '005-states-that-gateways-take': statesThatGatewaysTake
+    '005-states-that-gateways-take': statesThatGatewaysTake,
+    '006-events': events
   })
 }
 

@@ -1,0 +1,42 @@
+import { Type } from 'typebox'
+
+/** An id of an organization, key, series or batch. */
+export const idSchema = Type.String({ pattern: '^[\\w-]{1,64}$' })
+
+/** The members of a {@link NumberedBatch} from another process, apart from its lines. */
+export const batchHead = {
+  /**
+   * The series to which the number belongs: an unguessable id, created with the file, and again when series diverge.
+   */
+  ledgerId: idSchema,
+  /** The position in the series: 1, 2, 3 … without gaps. */
+  number: Type.Integer({ minimum: 1 }),
+  /** Created with the batch, whose content never changes: the same id means the same batch. */
+  batchId: idSchema
+}
+
+/** Lines of a gateway's file since the previous batch. If there was no receipt, the same batch is sent again. */
+export interface NumberedBatch<Line> {
+  readonly ledgerId: string
+  readonly number: number
+  readonly batchId: string
+  readonly lines: readonly Line[]
+}
+
+/**
+ * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if
+ * there is none. It has applied the batch that was sent, or ignored it as already applied, or refused it because an
+ * earlier one is missing.
+ */
+export interface BatchAck {
+  readonly number: number
+  readonly batchId: string
+}
+
+/**
+ * Sends a batch to the control plane. Repeating it does no harm: each batch is applied exactly once. A refusal is a
+ * receipt too, from which the file learns where to continue. So it only throws if the batch did not arrive, or if
+ * that is unknown; it is then sent again later. The signal aborts when the sender has waited long enough or stops.
+ */
+export type SendBatch<Line, Ack extends BatchAck = BatchAck> =
+  (batch: NumberedBatch<Line>, signal: AbortSignal) => Promise<Ack>

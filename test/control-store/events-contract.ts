@@ -1,0 +1,139 @@
+/** What the control store promises of the events that gateways report, tried on a database of the test's choice. */
+import type { Test } from 'tap'
+import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
+import type { ChangeEvent, EventBatch } from '../../src/events/event.js'
+import type { MakeDatabase } from './databases.js'
+
+const now = () => new Date('2030-01-02T00:00:00Z')
+
+/** Opens stores over one empty database; on SQLite the same one, since a second one in this thread would wait. */
+async function storesOver (t: Test, makeDatabase: MakeDatabase): Promise<() => Promise<ControlStore>> {
+  const where = await makeDatabase(t)
+  const opened = async () => {
+    const store = await openControlStore({ ...where, plans: ['pro'], now })
+    t.teardown(() => store.close())
+    return store
+  }
+  if (where.url !== undefined) return opened
+  const store = await opened()
+  return async () => store
+}
+
+let made = 0
+const event = (what: Partial<ChangeEvent> = {}): ChangeEvent => ({
+  id: `evt_${String(made++).padStart(26, '0')}`,
+  tenantId: 'org-a',
+  mode: 'live',
+  type: 'patients.created',
+  createdAt: '2030-01-01T10:00:00.000Z',
+  resourceType: 'Patient',
+  resourceId: 'p1',
+  versionId: '1',
+  requestId: 'request-1',
+  ...what
+})
+const batch = (number: number, lines: readonly ChangeEvent[], ledgerId = 'log-a'): EventBatch =>
+  ({ ledgerId, number, batchId: `${ledgerId}-${number}`, lines })
+const scope = { organizationId: 'org-a', mode: 'live', limit: 1_000 } as const
+
+/** Runs the whole contract. */
+export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<void> {
+  const place = (t: Test) => storesOver(t, makeDatabase)
+
+  await t.test('an event is listed as it was sent, oldest first, to its organization and mode alone', async t => {
+    const store = await (await place(t))()
+    t.equal(await store.events.latest(), 0)
+    const lines = [event(), event({ type: 'fhir.Basic.deleted', resourceType: 'Basic', versionId: undefined })]
+    await store.events.append(
+      batch(1, [...lines, event({ mode: 'test' }), event({ tenantId: 'org-b' })]),
+      'one'
+    )
+    const listed = await store.events.list(scope)
+    t.strictSame(
+      listed,
+      lines.map(({ tenantId, ...line }, at) =>
+        ({ ...line, versionId: line.versionId ?? null, organizationId: tenantId, sequence: at + 1 }))
+    )
+    t.strictSame(await store.events.list({ ...scope, after: 1 }), listed.slice(1))
+    t.strictSame(await store.events.list({ ...scope, limit: 1 }), listed.slice(0, 1))
+    t.equal((await store.events.list({ ...scope, mode: 'test' })).length, 1)
+    t.equal((await store.events.list({ ...scope, organizationId: 'org-b' })).length, 1)
+    t.equal((await store.events.list({ ...scope, organizationId: 'org-x' })).length, 0)
+    t.equal(await store.events.latest(), 4)
+  })
+
+  await t.test('events are found by their types and from a time on', async t => {
+    const store = await (await place(t))()
+    const lines = [
+      event(),
+      event({ type: 'patients.deleted' }),
+      event({ type: 'observations.created', createdAt: '2030-01-01T11:00:00.000Z' }),
+      event({ type: 'fhir.Basic.created' })
+    ]
+    await store.events.append(batch(1, lines), 'one')
+    const types = async (types: string[]) => (await store.events.list({ ...scope, types })).map(({ type }) => type)
+    t.strictSame(await types(['patients.*']), ['patients.created', 'patients.deleted'])
+    t.strictSame(await types(['patients.deleted', 'fhir.Basic.*']), ['patients.deleted', 'fhir.Basic.created'])
+    t.equal((await types(['*'])).length, 4)
+    t.strictSame(await types(['patient.*', 'patients', '%']), [])
+    t.strictSame(await types([]), [], 'no type is none')
+    const since = await store.events.list({ ...scope, since: new Date('2030-01-01T11:00:00Z') })
+    t.strictSame(since.map(({ id }) => id), [lines[2]!.id])
+  })
+
+  await t.test('a batch is applied once, and one before which another is missing is refused', async t => {
+    const store = await (await place(t))()
+    const first = batch(1, [event()])
+    const second = batch(2, [event()])
+    t.strictSame(await store.events.append(second, 'one'), { number: 0, batchId: '' })
+    t.strictSame(await store.events.append(first, 'one'), { number: 1, batchId: 'log-a-1' })
+    t.strictSame(await store.events.append(first, 'one'), { number: 1, batchId: 'log-a-1' }, 'acknowledged again')
+    t.strictSame(await store.events.append(second, 'one'), { number: 2, batchId: 'log-a-2' })
+    t.equal((await store.events.list(scope)).length, 2)
+  })
+
+  await t.test('an event that comes again in another batch is listed once, under its first number', async t => {
+    const store = await (await place(t))()
+    const [one, two] = [event(), event()]
+    await store.events.append(batch(1, [one]), 'one')
+    await store.events.append(batch(1, [one, two], 'log-b'), 'one')
+    t.strictSame((await store.events.list(scope)).map(({ id, sequence }) => [id, sequence]), [[one.id, 1], [two.id, 3]])
+  })
+
+  await t.test('a reader that continues after what it saw misses no event of gateways that send at once', async t => {
+    const open = await place(t)
+    const stores = [await open(), await open()]
+    const sent = Array.from({ length: 8 }, async (_, gateway) => {
+      const ids: string[] = []
+      for (let number = 1; number <= 12; number++) {
+        // Of different sizes, so that later batches overtake earlier ones.
+        const lines = Array.from({ length: (gateway * 7 + number * 5) % 30 * 12 + 1 }, () => event())
+        await stores[gateway % 2]!.events.append(batch(number, lines, `log-${gateway}`), `gateway-${gateway}`)
+        ids.push(...lines.map(({ id }) => id))
+      }
+      return ids
+    })
+    const reader = await open()
+    const seen: string[] = []
+    let isSent = false
+    const all = Promise.all(sent).finally(() => { isSent = true })
+    for (let after = 0; ;) {
+      const wasSent = isSent
+      const found = await reader.events.list({ ...scope, after })
+      seen.push(...found.map(({ id }) => id))
+      after = found.at(-1)?.sequence ?? after
+      if (wasSent && found.length === 0) break
+    }
+    t.strictSame(seen.toSorted(), (await all).flat().toSorted())
+  })
+
+  await t.test('old events are deleted, and numbers go on', async t => {
+    const store = await (await place(t))()
+    const old = Array.from({ length: 5_001 }, () => event({ createdAt: '2029-12-01T00:00:00.000Z' }))
+    await store.events.append(batch(1, [...old, event()]), 'one')
+    t.equal(await store.events.deleteBefore(new Date('2030-01-01T00:00:00Z')), 5_001)
+    t.equal(await store.events.deleteBefore(new Date('2030-01-01T00:00:00Z')), 0)
+    await store.events.append(batch(2, [event()]), 'one')
+    t.strictSame((await store.events.list(scope)).map(({ sequence }) => sequence), [5_002, 5_003])
+  })
+}
