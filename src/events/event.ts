@@ -5,7 +5,6 @@ import { batchHead, idSchema, type NumberedBatch } from '../outbox/batch.js'
 
 /** What happened to a record. */
 export const changes = ['created', 'updated', 'deleted'] as const
-export type ChangeKind = typeof changes[number]
 
 /** The maximum number of events in a batch, which is then about 700 kB as JSON. */
 export const eventsPerBatch = 2_000

@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { ChangeEvent, EventBatch } from '../../src/events/event.js'
+import type { EventQuery, StoredEvent } from '../../src/control-plane/store/event-store.js'
 import type { MakeDatabase } from './databases.js'
 
 const now = () => new Date('2030-01-02T00:00:00Z')
@@ -34,7 +35,7 @@ const event = (what: Partial<ChangeEvent> = {}): ChangeEvent => ({
 })
 const batch = (number: number, lines: readonly ChangeEvent[], ledgerId = 'log-a'): EventBatch =>
   ({ ledgerId, number, batchId: `${ledgerId}-${number}`, lines })
-const scope = { organizationId: 'org-a', mode: 'live', limit: 1_000 } as const
+const scope: EventQuery = { organizationId: 'org-a', mode: 'live', limit: 1_000 }
 
 /** Runs the whole contract. */
 export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<void> {
@@ -48,7 +49,7 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
       batch(1, [...lines, event({ mode: 'test' }), event({ tenantId: 'org-b' })]),
       'one'
     )
-    const listed = await store.events.list(scope)
+    const listed: readonly StoredEvent[] = await store.events.list(scope)
     t.strictSame(
       listed,
       lines.map(({ tenantId, ...line }, at) =>
