@@ -1,7 +1,7 @@
 import { failureOf } from '../envelope/error-handlers.js'
 import type { FailureCode } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
-import type { InteractionKind } from './fhir-interaction.js'
+import type { InteractionKind } from './interaction.js'
 import { interactionCodes } from './interaction-codes.js'
 
 /** The outcome of one interaction with a tenant's records, for the audit log. It has none of the records' content. */

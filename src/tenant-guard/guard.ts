@@ -4,8 +4,10 @@ import { createOnce, type CreateResult } from './writes/create-once.js'
 import { sendRequest, type TenantContext } from './tenant-context.js'
 import type { FhirResponse } from './fhir-answer.js'
 import { requireExportable } from './export/require-exportable.js'
-import type { Export, FhirInteraction, Terminology } from './fhir-interaction.js'
 import type {
+  Export,
+  FhirInteraction,
+  Terminology,
   Create,
   CreateOnce,
   Delete,
@@ -16,8 +18,8 @@ import type {
   Update,
   VersionRead
 } from './interaction.js'
-import { ownedAmong } from './fetch-owned.js'
-import type { Page } from './reads/page.js'
+import { ownedAmong } from './reads/fetch-owned.js'
+import type { Page } from './reads/pages.js'
 import { execute } from './perform.js'
 import { authorize } from './policy.js'
 import { readRelated, type Related } from './reads/related.js'
@@ -29,7 +31,7 @@ import { create, remove, update } from './writes/writes.js'
 
 export type { Access } from './access.js'
 export type { Incident, StoredDifferences } from './tenant-context.js'
-export type { Page } from './reads/page.js'
+export type { Page } from './reads/pages.js'
 export type { Related } from './reads/related.js'
 export type { CreateResult } from './writes/create-once.js'
 export type { FhirResponse } from './fhir-answer.js'
@@ -50,7 +52,7 @@ export interface TenantStore {
   search (interaction: Search): Promise<Page>
   create (interaction: Create): Promise<StoredResource>
   createOnce (interaction: CreateOnce): Promise<CreateResult>
-  update (interaction: Update): Promise<StoredResource>
+  update (interaction: VersionedUpdate): Promise<StoredResource>
   delete (interaction: Delete): Promise<void>
   /** Those of the candidates that are this tenant's and not deleted, such as `['Practitioner/1', 'Patient/1']`. */
   ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>>
@@ -61,6 +63,9 @@ export interface TenantStore {
   /** Where a proxy may send a question about codes. */
   passage (interaction: Terminology): Promise<TerminologyRequest>
 }
+
+/** An update of the version that was read, so that no other change is lost. */
+type VersionedUpdate = Update & { readonly version: string }
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
 export function tenantGuard (context: TenantContext): TenantStore {
@@ -89,7 +94,7 @@ export function tenantGuard (context: TenantContext): TenantStore {
       async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(context, interaction),
       ({ record }) => [toReference(record)]
     ),
-    update: decided(context, async (interaction: Update) => (await update(context, interaction)).record, one),
+    update: decided(context, async (interaction: VersionedUpdate) => (await update(context, interaction)).record, one),
     delete: decided(
       context,
       (interaction: Delete) => remove(context, interaction),

@@ -1,4 +1,4 @@
-import type { InteractionKind } from './fhir-interaction.js'
+import type { InteractionKind } from './interaction.js'
 
 /** A kind of interaction in R4's own terms, for the audit log and metrics. */
 export interface InteractionCode {

@@ -1,6 +1,5 @@
 import { Failure } from '../envelope/failures.js'
-import type { FhirInteraction, InteractionKind } from './fhir-interaction.js'
-import type { Interaction } from './interaction.js'
+import type { Interaction, InteractionKind } from './interaction.js'
 import { isAccessEvent } from './access-event-id.js'
 import { isId, resourceTypes, sharedTypes } from './resource-types.js'
 
@@ -121,7 +120,7 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
  * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway
  * maintains, NOT_FOUND for a type or id that cannot be
  */
-export function authorize (interaction: Interaction | FhirInteraction): void {
+export function authorize (interaction: Interaction): void {
   const { on, scopes } = policy[interaction.kind]
   if (on === 'bundle' || on === 'shared') return
   if (sharedTypes.has(interaction.type)) {

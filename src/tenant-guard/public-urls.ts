@@ -18,3 +18,23 @@ export function rewriteUrlsInText (
   // A text that escapes its slashes hides URLs from the replacement.
   return rewriteUrls(context, body.includes('\\/') ? printJson(parseStored(body)) : body)
 }
+
+/** A URL from the datastore, relative to its base URL; undefined for the base itself and if it leads anywhere else. */
+export function relativeToBase (url: string, { backend: { baseUrl } }: TenantContext): string | undefined {
+  const { path = '', search = '' } = belowBase(url, baseUrl) ?? {}
+  return path === '' ? undefined : path + search
+}
+
+/** The path of a URL below a base URL, empty for the base itself, and its query; undefined for any other URL. */
+export function belowBase (
+  url: string,
+  baseUrl: string
+): { readonly path: string; readonly search: string } | undefined {
+  const base = `${baseUrl}/`
+  if (!URL.canParse(url, base)) return undefined
+  const { origin, username, password, pathname, search } = new URL(url, base)
+  const { origin: baseOrigin, pathname: basePath } = new URL(base)
+  const isBelow =
+    origin === baseOrigin && username === '' && password === '' && `${pathname}/`.startsWith(basePath)
+  return isBelow ? { path: pathname.slice(basePath.length), search } : undefined
+}

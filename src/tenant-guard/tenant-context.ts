@@ -6,7 +6,7 @@ import type { Mode } from '../config/mode.js'
 import type { Access } from './access.js'
 import { verifyOwned } from './verify-owned.js'
 import type { CursorBinding, Cursors } from './cursor.js'
-import type { InteractionKind } from './fhir-interaction.js'
+import type { InteractionKind } from './interaction.js'
 import type { OwnershipScope, Ownership } from './ownership.js'
 import type { Tenant } from './tenant.js'
 

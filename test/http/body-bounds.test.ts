@@ -3,7 +3,7 @@ import t from 'tap'
 import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import { parseQuery, type QueryPair } from '../../src/envelope/query.js'
 import { JsonBudget, parseStrict } from '../../src/json/json.js'
-import type { Batch, FhirSearch } from '../../src/tenant-guard/fhir-interaction.js'
+import type { Batch, Search } from '../../src/tenant-guard/interaction.js'
 import { startGateway } from '../harness/gateway.js'
 import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/fixture.js'
 
@@ -153,7 +153,7 @@ t.test('of the parameters of a search no more are read than it may have', async 
         }
       }
     })
-    t.throws(() => parseInteraction({ ...plain, method: 'GET', path: ['Observation'], query }) as FhirSearch, {
+    t.throws(() => parseInteraction({ ...plain, method: 'GET', path: ['Observation'], query }) as Search, {
       code: 'BAD_REQUEST',
       message
     })

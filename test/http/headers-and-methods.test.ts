@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import { versionsIn } from '../../src/envelope/preconditions.js'
-import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
+import type { Batch } from '../../src/tenant-guard/interaction.js'
 import { startGateway } from '../harness/gateway.js'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
 import { bundle, entry, isRefused, patient, sender } from '../passthrough/fixture.js'

@@ -74,7 +74,7 @@ export const controls = [
     'check of matches',
     ['searches'],
     patch(
-      guard('reads/fhir-search'),
+      guard('reads/search'),
       'return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined',
       'return true'
     ),
@@ -84,7 +84,7 @@ export const controls = [
     'check of what comes along',
     ['joins'],
     patch(
-      guard('reads/fhir-search'),
+      guard('reads/search'),
       "return (entry.search?.mode === 'include' &&",
       "return (entry.search?.mode === 'include' ||"
     ),
@@ -94,7 +94,7 @@ export const controls = [
     'total without matches that are not shown',
     ['searches'],
     patch(
-      guard('reads/fhir-search'),
+      guard('reads/search'),
       'const counted = isOwn ? bundle.total : undefined',
       'const counted = bundle.total'
     )
@@ -146,7 +146,7 @@ export const controls = [
   control(
     'check of owners that are looked up',
     ['references'],
-    patch(guard('fetch-owned'), '.map(match => verifyAndRememberOwned(context, match, { type }))', '')
+    patch(guard('reads/fetch-owned'), '.map(match => verifyAndRememberOwned(context, match, { type }))', '')
   ),
   control(
     'owner in the memory of owners',
@@ -346,7 +346,11 @@ export const controls = [
   control(
     'links to pages',
     ['searches'],
-    patch(guard('reads/page-links'), 'url: `${url}?_cursor=${cursor}`', 'url: `${url}?_cursor=${cursor}&at=${next}`')
+    patch(
+      guard('reads/pages'),
+      'return context.cursors.seal({ ...contents, link }, binding)',
+      'return `${context.cursors.seal({ ...contents, link }, binding)}&at=${next}`'
+    )
   ),
   control(
     'errors in own words',

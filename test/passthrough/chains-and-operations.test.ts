@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { readSearch } from '../../src/api/passthrough/search-request.js'
 import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
-import type { FhirSearch } from '../../src/tenant-guard/fhir-interaction.js'
+import type { Search } from '../../src/tenant-guard/interaction.js'
 import { type Behaviour, json, startFaultyServer } from '../backends/faulty-server.js'
 import { failureOf, gatewayTo, system } from '../tenant-guard/guarded.js'
 import { isRefused, openWorld } from './fixture.js'
@@ -25,8 +25,9 @@ const searchset = (matches: readonly object[], included: readonly object[] = [],
     ...more
   })
 
-const search: FhirSearch = {
+const search: Search = {
   kind: 'search',
+  route: 'fhir',
   type: 'Patient',
   parameters: [],
   joins: [{ direction: 'has', types: ['Group'], reference: 'member', condition: ['_id', 'g1'] }],

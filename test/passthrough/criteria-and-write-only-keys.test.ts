@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Access } from '../../src/tenant-guard/access.js'
-import type { FhirInteraction } from '../../src/tenant-guard/fhir-interaction.js'
+import type { FhirInteraction } from '../../src/tenant-guard/interaction.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 import { type Answer, bundle, entry, isRefused, openWorld, patchEntry, patchType, patient } from './fixture.js'

@@ -132,6 +132,7 @@ t.test('a chain over more than a hundred records loses none of them', async t =>
   ] as const
   const { body } = await guard.perform({
     kind: 'search',
+    route: 'fhir',
     type: 'Observation',
     parameters: [],
     joins,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Failure } from '../../src/envelope/failures.js'
 import type { SearchParameter } from '../../src/tenant-guard/interaction.js'
-import { pageLink, searchPaths } from '../../src/tenant-guard/reads/page-link.js'
+import { pageLink, searchPaths } from '../../src/tenant-guard/reads/pages.js'
 import { restrict, tenantToken } from '../../src/tenant-guard/restrict.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Caller } from '../../keys/caller.js'
 import { hasScope, requireScope } from '../../keys/scopes.js'
-import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-guard/fhir-interaction.js'
+import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-guard/interaction.js'
 import { policy } from '../../tenant-guard/policy.js'
 
 /**

@@ -13,9 +13,9 @@ import type {
   BundleEntry,
   Criteria,
   FhirInteraction,
-  FhirSearch,
+  Search,
   Transaction
-} from '../../tenant-guard/fhir-interaction.js'
+} from '../../tenant-guard/interaction.js'
 import { referencesIn } from '../../tenant-guard/writes/references.js'
 import { resourceTypes } from '../../tenant-guard/resource-types.js'
 import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
@@ -85,7 +85,7 @@ function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]
   return entries
 }
 
-const furtherSearches = ({ joins, within }: FhirSearch): number =>
+const furtherSearches = ({ joins = [], within }: Search): number =>
   parseChain(joins) + (within === undefined ? 0 : within.parameters.length - 1)
 
 function bundleIn (body: unknown): FhirElement {

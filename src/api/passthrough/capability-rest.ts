@@ -8,7 +8,7 @@ import {
   referenceParameters,
   referenceParametersTo
 } from '../../mappings/r4/search-parameters.js'
-import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
+import type { FhirInteraction } from '../../tenant-guard/interaction.js'
 import { authorize } from '../../tenant-guard/policy.js'
 import type { Offered } from '../../tenant-guard/capabilities.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { invalidParameter } from '../../envelope/query.js'
 import { compartmentParameters } from '../../mappings/r4/compartments.js'
-import type { FhirSearch } from '../../tenant-guard/fhir-interaction.js'
+import type { Search } from '../../tenant-guard/interaction.js'
 import type { FhirRequest } from './fhir-request.js'
 import { readSearch } from './search-request.js'
 
@@ -13,7 +13,7 @@ import { readSearch } from './search-request.js'
 export function parseCompartmentSearch (
   request: FhirRequest,
   { type, id }: { readonly type: string; readonly id: string }
-): FhirSearch {
+): Search {
   const holder = request.path[0]!
   const parameters = compartmentParameters(holder, type)
   if (parameters === undefined) {

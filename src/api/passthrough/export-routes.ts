@@ -6,7 +6,7 @@ import type { ExportRequest, Job } from '../../jobs/model/job.js'
 import { requireScope } from '../../keys/scopes.js'
 import { cancelRouteOptions } from '../../limits/monthly-quota.js'
 import { pollRouteOptions } from '../../limits/rate-limit.js'
-import type { Export } from '../../tenant-guard/fhir-interaction.js'
+import type { Export } from '../../tenant-guard/interaction.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { parsePrefer } from './preferences.js'
 

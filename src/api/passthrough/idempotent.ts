@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { idempotencyKey, readIdempotencyKey, idempotencyUnsupported } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore, Result } from '../../idempotency/keyed-requests.js'
 import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
-import type { FhirCreate, FhirInteraction, Patch } from '../../tenant-guard/fhir-interaction.js'
+import type { Create, FhirInteraction, Patch } from '../../tenant-guard/interaction.js'
 import type { FhirResponse, TenantStore } from '../../tenant-guard/guard.js'
 import { policy } from '../../tenant-guard/policy.js'
 
@@ -15,7 +15,7 @@ interface OnceParts {
 }
 
 /** The interactions that an Idempotency-Key makes unique: only these leave a trace by which a repeat is recognized. */
-type Keyed = FhirCreate | Patch
+type Keyed = Create | Patch
 
 const isKeyed = (interaction: FhirInteraction): interaction is Keyed =>
   interaction.kind === 'create' || interaction.kind === 'patch'
@@ -66,7 +66,7 @@ interface Once { readonly response: FhirResponse, readonly isReplayed: boolean }
 
 async function createdOnce (
   store: TenantStore,
-  { type, resource }: FhirCreate,
+  { type, resource }: Create,
   claim: IdempotencyClaim
 ): Promise<Once> {
   if (claim.result !== undefined) {

@@ -5,8 +5,7 @@ import { Failure } from '../../envelope/failures.js'
 import {
   commonParameterNames, parameterNames, parameterOf, referencePath, type ParameterDefinition
 } from '../../mappings/r4/search-parameters.js'
-import type { ChainedCondition } from '../../tenant-guard/fhir-interaction.js'
-import type { SearchParameter } from '../../tenant-guard/interaction.js'
+import type { ChainedCondition, SearchParameter } from '../../tenant-guard/interaction.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import { uriElements } from '../../tenant-guard/writes/link-elements.js'
 import { relativizeReference } from '../../tenant-guard/writes/own-references.js'

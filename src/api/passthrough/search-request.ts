@@ -1,8 +1,14 @@
 import { beginsWithSpace, safeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
 import { referencePath } from '../../mappings/r4/search-parameters.js'
-import type { Criteria, FhirSearch, IterableInclude, ChainedCondition, Projection } from '../../tenant-guard/fhir-interaction.js'
-import type { SearchParameter } from '../../tenant-guard/interaction.js'
+import type {
+  Criteria,
+  Search,
+  IterableInclude,
+  ChainedCondition,
+  Projection,
+  SearchParameter
+} from '../../tenant-guard/interaction.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import { countAlternatives } from '../../fhir/search-escaping.js'
 import type { FhirRequest } from './fhir-request.js'
@@ -42,7 +48,11 @@ type SearchContext = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
  * ignored where the client wants that; a join deeper than one reference is refused.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
-export function readSearch (type: string, { query, isLenient, fhirBase }: SearchContext): FhirSearch {
+export function readSearch (type: string, request: SearchContext): Search {
+  return searchOf(type, readParts(type, request))
+}
+
+function readParts (type: string, { query, isLenient, fhirBase }: SearchContext): Parts {
   const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), requested: [] }
   for (const pair of query) {
     try {
@@ -57,7 +67,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Search
     throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole search')
   }
   requireBounded(parts)
-  return searchOf(type, parts)
+  return parts
 }
 
 /**
@@ -66,12 +76,13 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Search
  */
 const isName = (name: string): boolean => /^[\w.:-]+$/.test(name)
 
-function searchOf (type: string, { parameters, joins, includes, single, requested }: Parts): FhirSearch {
+function searchOf (type: string, { parameters, joins, includes, single, requested }: Parts): Search {
   const [count, total, cursor, summary] = ['_count', '_total', '_cursor', '_summary'].map(name => single.get(name))
   const shape = parseProjection(single)
   return {
     kind: 'search',
     type,
+    route: 'fhir',
     parameters,
     joins,
     includes,
@@ -89,7 +100,7 @@ function searchOf (type: string, { parameters, joins, includes, single, requeste
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
-  const { parameters, joins, includes, requested } = readSearch(type, { query, isLenient: false, fhirBase })
+  const { parameters, joins, includes, requested } = readParts(type, { query, isLenient: false, fhirBase })
   const isPlain =
     joins.length + includes.length === 0 &&
     parameters.length === requested.length &&
@@ -202,7 +213,7 @@ function readCount (text: string): number {
   return Math.min(Number(text), maxCount)
 }
 
-function readTotal (text: string): NonNullable<FhirSearch['total']> {
+function readTotal (text: string): NonNullable<Search['total']> {
   if (text !== 'none' && text !== 'estimate' && text !== 'accurate') {
     throw invalidParameter('_total', 'expected none, estimate or accurate')
   }

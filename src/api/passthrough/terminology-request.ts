@@ -1,7 +1,7 @@
 import { safeName, invalidParameter } from '../../envelope/query.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
-import type { Terminology } from '../../tenant-guard/fhir-interaction.js'
+import type { Terminology } from '../../tenant-guard/interaction.js'
 import { terminologyOperations, type ParameterForm } from '../../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
 import { parseParameters } from './parameters-resource.js'

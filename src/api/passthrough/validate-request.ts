@@ -2,7 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import { invalidParameter, type QueryPair } from '../../envelope/query.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElementArray, isElement } from '../../mappings/core/path.js'
-import type { Validate } from '../../tenant-guard/fhir-interaction.js'
+import type { Validate } from '../../tenant-guard/interaction.js'
 import { resourceIn, type FhirRequest } from './fhir-request.js'
 
 /**

@@ -1,5 +1,5 @@
 import type { Mode } from '../../config/mode.js'
-import type { InteractionKind } from '../../tenant-guard/fhir-interaction.js'
+import type { InteractionKind } from '../../tenant-guard/interaction.js'
 import type { InteractionCode } from '../../tenant-guard/interaction-codes.js'
 
 /**

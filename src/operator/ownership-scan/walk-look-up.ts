@@ -1,8 +1,8 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import { jsonOf, unexpectedResponse } from '../../tenant-guard/tenant-context.js'
+import { jsonOf } from '../../tenant-guard/tenant-context.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
-import { searchsetOf } from '../../tenant-guard/reads/searchset.js'
+import { parseBundle, requireBundle } from '../../tenant-guard/reads/backend-bundle.js'
 import type { Send } from '../../tenant-guard/retry.js'
 
 /** How many records of a type meet the criteria; undefined when the datastore does not count them. */
@@ -16,7 +16,7 @@ export async function countOf (
     path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`,
     headers: { 'cache-control': 'no-cache' }
   })
-  return response.status === 200 ? searchsetOf(jsonOf(response))?.total : undefined
+  return response.status === 200 ? parseBundle(jsonOf(response))?.total : undefined
 }
 
 /** Ids of one search; the longest make a path of 3 KiB. */
@@ -72,7 +72,6 @@ async function withIds (send: Send, { type, ids, part, criteria = [] }: Sought):
   const path = `${type}?${encodeParameters([...criteria, ['_id', ids.join(',')], ...elements, ['_count', String(ids.length)], ['_total', 'none']])}`
   const response = await send({ method: 'GET', path, headers: { 'cache-control': 'no-cache, no-store' } })
   if (response.status === 404) return []
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')
-  return (found.matches as StoredResource[]).filter(record => record.resourceType === type && ids.includes(record.id))
+  const { matches } = requireBundle(response, 'a look-up of records was not answered')
+  return (matches as StoredResource[]).filter(record => record.resourceType === type && ids.includes(record.id))
 }

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { fetchPage, onePage, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
+import { fetchRecords, onePage, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
 
 /** The scope of an operator's scan: the records of one type, of all tenants. */
@@ -62,6 +62,6 @@ async function firstOf (
 ): Promise<string | undefined> {
   const { criteria = [] } = path
   const query = encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])
-  const { records } = await fetchPage(path, { method: 'GET', path: `${path.type}?${query}` }, onePage(1))
+  const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, onePage(1))
   return records[0]?.meta.lastUpdated
 }

@@ -1,6 +1,6 @@
 import type { BackendRequest } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { pageLink, searchPaths } from '../../tenant-guard/reads/page-link.js'
+import { pageLink, searchPaths } from '../../tenant-guard/reads/pages.js'
 import { identityElements, restrict, strictHandling, type SearchRequest } from '../../tenant-guard/restrict.js'
 import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
 import { idsOf, searchsetIn, type Draft, type TestTenant } from './test-tenant.js'

@@ -3,7 +3,7 @@ import { Failure } from '../../envelope/failures.js'
 import { parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { searchsetOf, type Searchset } from '../../tenant-guard/reads/searchset.js'
+import { parseBundle, type BackendBundle } from '../../tenant-guard/reads/backend-bundle.js'
 import { isId } from '../../tenant-guard/resource-types.js'
 import { encodeParameters, restrict, tenantToken, type SearchRequest } from '../../tenant-guard/restrict.js'
 import type { Tenant } from '../../tenant-guard/tenant.js'
@@ -151,7 +151,7 @@ export class TestTenant {
     type: string,
     parameters: readonly SearchParameter[] = [],
     page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}
-  ): Promise<Searchset | undefined> {
+  ): Promise<BackendBundle | undefined> {
     const request = restrict({ type, parameters, count: 50, ...page }, this.tenant)
     return searchsetIn(await this.send({ ...request, headers: { 'cache-control': 'no-cache' } }))
   }
@@ -245,8 +245,8 @@ export function resourceIn (response: BackendResponse): StoredResource | undefin
 }
 
 /** The searchset in a response. */
-export function searchsetIn (response: BackendResponse | undefined): Searchset | undefined {
-  return response?.status === 200 ? searchsetOf(jsonIn(response)) : undefined
+export function searchsetIn (response: BackendResponse | undefined): BackendBundle | undefined {
+  return response?.status === 200 ? parseBundle(jsonIn(response)) : undefined
 }
 
 /** The entries of a Bundle in a response. */
@@ -271,5 +271,5 @@ export function jsonIn ({ body }: BackendResponse): object | undefined {
 }
 
 /** The ids of the matches of a search. */
-export const idsOf = (found: Searchset | undefined): string[] =>
+export const idsOf = (found: BackendBundle | undefined): string[] =>
   ((found?.matches ?? []) as StoredResource[]).map(({ id }) => id)

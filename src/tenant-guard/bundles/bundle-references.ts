@@ -1,4 +1,4 @@
-import type { BundleEntry } from '../fhir-interaction.js'
+import type { BundleEntry } from '../interaction.js'
 import { baseOf, recordIn, withoutVersion } from '../full-url.js'
 
 /** An entry of a Bundle, by what other entries can refer to it. */

@@ -1,7 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import { escaped, splitUnescaped, unescaped } from '../../fhir/search-escaping.js'
-import type { BundleEntry } from '../fhir-interaction.js'
-import type { SearchParameter } from '../interaction.js'
+import type { BundleEntry, SearchParameter } from '../interaction.js'
 import { BundleReferences } from './bundle-references.js'
 import { withEntryPath } from './entry-path.js'
 

@@ -1,6 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import type { TenantContext } from '../tenant-context.js'
-import type { Criteria } from '../fhir-interaction.js'
+import type { Criteria } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import type { ReferenceReason } from '../writes/references.js'
 import { findSingleMatch } from '../writes/single-match.js'

@@ -1,6 +1,6 @@
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { TenantContext } from '../tenant-context.js'
-import { fetchByIds } from '../fetch-owned.js'
+import { fetchByIds } from '../reads/fetch-owned.js'
 import { parseLocation } from '../writes/stored-resource.js'
 
 /** An entry in the response to a transaction, before any check. */

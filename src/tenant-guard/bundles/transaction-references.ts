@@ -3,8 +3,8 @@ import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { targetsAt } from '../../mappings/r4/elements.js'
 import { ownershipScope, type TenantContext } from '../tenant-context.js'
-import type { BundleEntry, Transaction } from '../fhir-interaction.js'
-import { filterOwned } from '../fetch-owned.js'
+import type { BundleEntry, Transaction } from '../interaction.js'
+import { filterOwned } from '../reads/fetch-owned.js'
 import { mapLinks } from '../writes/own-references.js'
 import {
   collectReferences,

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type TenantContext } from '../tenant-context.js'
-import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
+import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../interaction.js'
 import { noMatchForId, otherId } from '../writes/conditional.js'
 import { requireValidVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'

@@ -16,9 +16,9 @@ import {
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
-import type { BundleEntry, Transaction } from '../fhir-interaction.js'
+import type { BundleEntry, Transaction } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
-import { filterOwned } from '../fetch-owned.js'
+import { filterOwned } from '../reads/fetch-owned.js'
 import { authorize } from '../policy.js'
 import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
 import { resolveReferences } from './transaction-references.js'

@@ -10,7 +10,7 @@ import { planExport } from './plan.js'
 import { searchChunks } from './search-chunks.js'
 import { idPattern } from '../../fhir/names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { filterOwned } from '../fetch-owned.js'
+import { filterOwned } from '../reads/fetch-owned.js'
 import { readRecord } from '../reads/read-record.js'
 
 /**

@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { operationStatus, kickOff } from '../async-operation.js'
-import { relativeToBase } from '../relative-url.js'
+import { relativeToBase } from '../public-urls.js'
 import { sendRequest, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import { tenantCriteria } from '../restrict.js'
 import type { TypeSearch } from './searches.js'

@@ -2,11 +2,11 @@ import pLimit from 'p-limit'
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { getCapabilities } from '../capabilities.js'
-import { sendRequest, failureCause, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { sendRequest, failureCause, type TenantContext } from '../tenant-context.js'
 import { isTypeServed, servedBy } from '../served-types.js'
 import { countMatches } from '../reads/count-matches.js'
 import { restrict, strictHandling } from '../restrict.js'
-import { searchsetOf } from '../reads/searchset.js'
+import { requireBundle } from '../reads/backend-bundle.js'
 import type { ExportSelection, ExportPosition } from './position.js'
 import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
 
@@ -140,8 +140,7 @@ async function countOf (
   for (const conditions of searches) {
     const response = await counted(context, type, { since, conditions })
     if (isRefusedSearch(response)) return { type, parameter: conditions.at(-1)?.[0], response }
-    const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-    if (found === undefined) throw unexpectedResponse(response, 'the records of an export were not counted')
+    const found = requireBundle(response, 'the records of an export were not counted')
     const total =
       found.total ??
       (await countMatches(

@@ -1,5 +1,5 @@
 import { notFound, type TenantContext } from '../tenant-context.js'
-import type { Export } from '../fhir-interaction.js'
+import type { Export } from '../interaction.js'
 import { isId } from '../resource-types.js'
 import { tenantCriteria } from '../restrict.js'
 import { readMeta } from '../reads/read-record.js'

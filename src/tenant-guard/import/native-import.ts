@@ -1,5 +1,5 @@
 import { operationStatus, kickOff } from '../async-operation.js'
-import { relativeToBase } from '../relative-url.js'
+import { relativeToBase } from '../public-urls.js'
 import { unexpectedResponse, type TenantContext } from '../tenant-context.js'
 
 /** A file that a datastore is to fetch. */

@@ -11,7 +11,7 @@ import {
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { filterOwned } from '../fetch-owned.js'
+import { filterOwned } from '../reads/fetch-owned.js'
 import { parseLocation } from '../writes/stored-resource.js'
 import { warnAboutDifferences } from '../writes/stored-differences.js'
 import { rejection } from '../writes/rejection.js'

@@ -3,21 +3,21 @@ import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { getCapabilities } from '../capabilities.js'
 import {
+  checkedJsonOf,
   sendRequest,
   failureCause,
   cursorBinding,
   verifyAndRememberOwned,
-  unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
-import type { EverythingOperation } from '../fhir-interaction.js'
-import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from '../reads/backend-bundle.js'
+import type { EverythingOperation } from '../interaction.js'
+import { bundleText, requireBundle, namesIn, type BackendBundleEntry } from '../reads/backend-bundle.js'
 import { isTenantType } from '../resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { parseIssues } from './given-outcome.js'
 import { isNotOffered } from './validate.js'
-import { linkUrl, nextPage, pageLinks, pageParameters } from '../reads/page-links.js'
+import { linkUrl, nextPage, pageLinks, pageParameters, sealNextPage } from '../reads/pages.js'
 import { readMeta } from '../reads/read-record.js'
 
 const defaultCount = 100
@@ -37,20 +37,15 @@ export async function patientEverything (context: TenantContext, request: Everyt
       ? { response: await firstPage(context, path, { ...request, count }) }
       : await nextPage(context, cursor, binding)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
-  const bundle = parseBackendBundle(response, 'searchset')
-  if (bundle === undefined) throw unexpectedResponse(response, 'an operation was not answered')
+  const bundle = requireBundle(response, 'an operation was not answered', { parse: checkedJsonOf })
   const url = `${context.fhirBase}/${path}`
-  const links = pageLinks(context, response, linkUrl(url, [...parameters, ...pageParameters(request)]), {
-    next: bundle.next,
-    paths: [path],
-    binding,
-    contents: { count, ...(narrowing.length > 0 && { narrowing }) },
-    url
-  })
+  const contents = { count, filters: '', ...(narrowing.length > 0 && { narrowing }) }
+  const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
+  const links = pageLinks(linkUrl(url, [...parameters, ...pageParameters(request)]), url, next)
   const shown = bundle.entries.filter(entry => isOwn(context, entry) && isSelected(entry, narrowing))
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'searchset', links, shown }),
+    body: bundleText(context, bundle, { type: 'searchset', text: response.body, links, shown }),
     shown: () => namesIn(shown)
   }
 }

@@ -1,8 +1,11 @@
 import type { BackendResponse } from '../../backends/backend.js'
-import { parseStored, printJson } from '../../json/json.js'
-import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
+import { printJson } from '../../json/json.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 import { subsetOf } from '../../mappings/r4/subset.js'
+import type { Projection, SearchParameter } from '../interaction.js'
+import { checkedJsonOf, jsonOf } from '../tenant-context.js'
+import { isMatch } from './backend-bundle.js'
 
 /** How a datastore marks what it shortened; a text within a record has no unescaped quotes. */
 const mark = /"code"\s*:\s*"SUBSETTED"/
@@ -14,36 +17,49 @@ interface RequestedElements {
   readonly of: 'record' | 'matches'
 }
 
+/** A response, and how its JSON is had. */
+interface ReadableResponse {
+  readonly response: BackendResponse
+  /** @throws {Failure} as {@link checkedJsonOf} */
+  readonly parse: (response: BackendResponse) => unknown
+}
+
 /**
  * A response whose record, or whose matches, have only the requested and the mandatory elements. A datastore that
- * obeys `_elements` marks what it shortened; of one that does not, the gateway shortens the records itself.
+ * obeys `_elements` marks what it shortened; of one that does not, the gateway shortens the records itself, from the
+ * one parse of the response.
  */
 export function applyElements (
   response: BackendResponse,
   { type, elements, of }: RequestedElements
-): BackendResponse {
+): ReadableResponse {
   const shorten = elements === undefined ? undefined : subsetOf(type, elements.split(','))
-  if (shorten === undefined || response.status !== 200 || mark.test(response.body)) return response
-  const parsed = parse(response.body)
-  const isRequested = (value: unknown): value is FhirResource => isElement(value) && value.resourceType === type
-  if (of === 'record') return isRequested(parsed) ? { ...response, body: printJson(shorten(parsed)) } : response
-  if (!Array.isArray(parsed?.entry)) return response
-  const entry = (parsed.entry as unknown[]).map(item =>
-    isElement(item) && isRequested(item.resource) && modeOf(item) === 'match'
-      ? { ...item, resource: shorten(item.resource) }
-      : item
-  )
-  return { ...response, body: printJson({ ...parsed, entry }) }
+  if (shorten === undefined || response.status !== 200 || mark.test(response.body)) {
+    return { response, parse: checkedJsonOf }
+  }
+  const whole = jsonOf(response)
+  const shortened = (value: unknown): unknown =>
+    isElement(value) && value.resourceType === type ? shorten(value as FhirResource) : value
+  const value = of === 'record' ? shortened(whole) : withMatches(whole, shortened)
+  return {
+    response: value === whole ? response : { ...response, body: printJson(value) },
+    parse: () => value
+  }
 }
 
-const modeOf = ({ search }: FhirElement): unknown => (search as { mode?: unknown } | undefined)?.mode ?? 'match'
+/** A Bundle with the resource of each match changed; what is no Bundle of entries, unchanged. */
+function withMatches (bundle: unknown, change: (resource: unknown) => unknown): unknown {
+  if (!isElement(bundle) || !Array.isArray(bundle.entry)) return bundle
+  const entry = bundle.entry.map((item: unknown) =>
+    isElement(item) && isElement(item.resource) && isMatch(item) ? { ...item, resource: change(item.resource) } : item
+  )
+  return { ...bundle, entry }
+}
 
-/** The JSON of a response; undefined for anything else, which the check of the response reports. */
-function parse (body: string): FhirResource | undefined {
-  try {
-    const value: unknown = parseStored(body)
-    return isElement(value) ? value as FhirResource : undefined
-  } catch {
-    return undefined
-  }
+/** The parameters of a shape; the meta, which the check of the response needs, is requested in any case. */
+export function shapeParameters ({ elements, summary }: Projection = {}): SearchParameter[] {
+  return [
+    ...elements === undefined ? [] : [['_elements', `${elements},id,meta`] as const],
+    ...summary === undefined ? [] : [['_summary', summary] as const]
+  ]
 }

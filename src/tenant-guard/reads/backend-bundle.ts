@@ -4,10 +4,9 @@ import { memberAt, parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { isElementArray } from '../../mappings/core/path.js'
 import { toReference } from '../access.js'
-import { checkedJsonOf, type TenantContext } from '../tenant-context.js'
+import { jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import { rewriteUrls } from '../public-urls.js'
-import { isTruncated } from './searchset.js'
-import type { BundleLink } from './page-links.js'
+import type { BundleLink } from './pages.js'
 
 /** An entry as a datastore returned it, before any check. */
 export interface BackendBundleEntry {
@@ -18,45 +17,78 @@ export interface BackendBundleEntry {
   readonly response?: Readonly<Record<string, unknown>>
 }
 
-/** A Bundle as a datastore returned it: parsed, for the checks, and its text, for the response. */
+/** A Bundle as a datastore returned it, before any check of its entries. */
 export interface BackendBundle {
   readonly entries: readonly BackendBundleEntry[]
+  /** The records of the entries that are matches; notes of the server are none. */
+  readonly matches: readonly unknown[]
+  /** The records included with the matches. */
+  readonly included: readonly unknown[]
   readonly total: number | undefined
   /** The link to the next page, as received. */
   readonly next: string | undefined
   /** Whether the server says that more could have been included. */
   readonly isCut: boolean
-  readonly text: string
   readonly isEntryLast: boolean
 }
 
-/** Reads a response that must be a Bundle of this type; undefined for anything else. */
-export function parseBackendBundle (
-  response: BackendResponse,
-  type: 'searchset' | 'history'
+/** Reads a Bundle of this type; undefined for anything else. */
+export function parseBundle (
+  value: unknown,
+  type: 'searchset' | 'history' | 'batch-response' = 'searchset'
 ): BackendBundle | undefined {
-  if (response.status !== 200) return undefined
-  const bundle = (checkedJsonOf(response) ?? {}) as Record<string, unknown>
-  const { resourceType, type: value, total, link = [], entry = [] } = bundle
-  if (resourceType !== 'Bundle' || value !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
+  const bundle = (value ?? {}) as Record<string, unknown>
+  const { resourceType, type: found, total, link = [], entry = [] } = bundle
+  if (resourceType !== 'Bundle' || found !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
+  const entries = entry as readonly BackendBundleEntry[]
   const next = link.find(({ relation }) => relation === 'next')?.url
+  const ofMode = (mode: string) => entries.filter(item => modeOf(item) === mode).map(({ resource }) => resource)
   return {
-    entries: entry as readonly BackendBundleEntry[],
+    entries,
+    matches: ofMode('match'),
+    included: ofMode('include'),
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined,
-    isCut: isTruncated(link, entry),
-    text: response.body,
+    // Azure links to the rest of what could be included, and used to note that it left it out.
+    isCut:
+      link.some(({ relation }) => relation === 'related') || entries.some(item => modeOf(item) === 'outcome'),
     isEntryLast: Object.keys(bundle).at(-1) === 'entry'
   }
 }
 
-/** What the tenant's form of a Bundle says of itself. */
-interface BundleHead {
+/**
+ * The Bundle in a response.
+ * @param reason for the log, if it holds anything else
+ * @throws {Failure} as {@link unexpectedResponse}
+ */
+export function requireBundle (
+  response: BackendResponse,
+  reason: string,
+  { type = 'searchset', parse = jsonOf }: {
+    readonly type?: 'searchset' | 'history'
+    readonly parse?: (response: BackendResponse) => unknown
+  } = {}
+): BackendBundle {
+  const bundle = response.status === 200 ? parseBundle(parse(response), type) : undefined
+  if (bundle === undefined) throw unexpectedResponse(response, reason)
+  return bundle
+}
+
+/** Whether an entry is a match, of `match`, `include` and `outcome`. */
+export const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match'
+
+const modeOf = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'match'
+
+/** The tenant's form of a Bundle. */
+interface ShownBundle {
   readonly type: 'searchset' | 'history'
+  /** The response of the datastore. */
+  readonly text: string
   readonly total?: number | undefined
   readonly links: readonly BundleLink[]
   /** A warning for the client, besides the entries. */
   readonly note?: string | undefined
+  readonly shown: readonly BackendBundleEntry[]
 }
 
 /**
@@ -66,13 +98,13 @@ interface BundleHead {
 export function bundleText (
   context: TenantContext,
   bundle: BackendBundle,
-  { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }
+  { type, text, total, links, note, shown }: ShownBundle
 ): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
-  const entries = shown.length === bundle.entries.length ? parseEntries(context, bundle) : undefined
-  const text = entries ?? printedEntries(context, bundle, new Set(shown))
-  return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(context, text), note)}}`
+  const ownText = shown.length === bundle.entries.length ? entriesText(context, bundle, text) : undefined
+  const entries = ownText ?? printedEntries(context, bundle, { text, shown: new Set(shown) })
+  return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(context, entries), note)}}`
 }
 
 /** Entries with an OperationOutcome behind them, which counts as no match: http://hl7.org/fhir/R4/search.html#modes */
@@ -91,8 +123,8 @@ export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
 /** The shown entries printed again, from a parse that preserves the text of numbers. */
 function printedEntries (
   context: TenantContext,
-  { text, entries }: BackendBundle,
-  shown: ReadonlySet<BackendBundleEntry>
+  { entries }: BackendBundle,
+  { text, shown }: { readonly text: string; readonly shown: ReadonlySet<BackendBundleEntry> }
 ): string {
   const { entry } = parseStored(text) as { readonly entry: readonly BackendBundleEntry[] }
   return printJson(
@@ -109,7 +141,11 @@ function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEn
  * The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be
  * replaced as text.
  */
-function parseEntries ({ backend }: TenantContext, { text, entries, isEntryLast }: BackendBundle): string | undefined {
+function entriesText (
+  { backend }: TenantContext,
+  { entries, isEntryLast }: BackendBundle,
+  text: string
+): string | undefined {
   const isPlain =
     isEntryLast &&
     text.endsWith(']}') &&

@@ -1,19 +1,11 @@
 import { Failure } from '../../envelope/failures.js'
-import {
-  sendRequest,
-  failureCause,
-  jsonOf,
-  verifyAndRememberOwned,
-  unexpectedResponse,
-  type TenantContext
-} from '../tenant-context.js'
-import type { ChainedCondition } from '../fhir-interaction.js'
+import { sendRequest, failureCause, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
+import type { ChainedCondition, SearchParameter } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
-import type { SearchParameter } from '../interaction.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
 import { includedElements, referencesTo } from './followed-references.js'
 import { searchOwn } from './own-matches.js'
-import { searchsetOf, type Searchset } from './searchset.js'
+import { requireBundle, type BackendBundle } from './backend-bundle.js'
 
 /**
  * A first phase that finds this many records or follows this many references is refused: the second could not name them
@@ -110,7 +102,7 @@ interface FirstPhase {
 async function foundBy (
   context: TenantContext,
   { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase
-): Promise<Searchset> {
+): Promise<BackendBundle> {
   const run = (parameters: readonly SearchParameter[]) =>
     responses(
       context,
@@ -136,7 +128,7 @@ async function responses (
   context: TenantContext,
   search: ReturnType<typeof restrict>,
   cacheControl: string
-): Promise<Searchset> {
+): Promise<BackendBundle> {
   const response = await sendRequest(context, {
     ...search,
     headers: { 'cache-control': cacheControl, ...strictHandling }
@@ -147,9 +139,7 @@ async function responses (
       cause: failureCause(response)
     })
   }
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'the first phase of a joined search was not answered')
-  return found
+  return requireBundle(response, 'the first phase of a joined search was not answered')
 }
 
 /** @throws {Failure} BAD_REQUEST, with what to do */

@@ -1,15 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
-import type { StoredResource } from '../../mappings/fhir.js'
 import { filtersHash, type CursorContents } from '../cursor.js'
 import type { Search, SearchParameter } from '../interaction.js'
-import { identityElements, restrict } from '../restrict.js'
-import { cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
-import { fetchPage, reportForeign } from './own-matches.js'
-import type { Page } from './page.js'
-import { pageLink, searchPaths } from './page-link.js'
+import { fetchByIds } from './fetch-owned.js'
+import { cursorBinding, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
+import { reportForeign, walkMatches } from './own-matches.js'
+import type { Page } from './pages.js'
 import { requireSearchable } from './require-searchable.js'
 
-const recordsPerPage = 1_000
 /** Records that one request looks through at most. */
 const maxRecords = 10_000
 
@@ -38,7 +35,9 @@ export async function searchChecked (
   const previous = after === undefined ? -1 : ids.indexOf(after.last)
   const start = after === undefined ? 0 : previous < 0 ? after.position : previous + 1
   const onPage = ids.slice(start, start + count)
-  const resources = await fetchAll(context, request.type, onPage)
+  // One that was deleted meanwhile is left out.
+  const records = await fetchByIds(context, { type: request.type, ids: onPage, isComplete: true })
+  const resources = onPage.flatMap(id => records.get(id) ?? [])
   const page = { resources, total: total ?? ids.length }
   const last = onPage.at(-1)
   if (last === undefined || start + count >= ids.length) return page
@@ -54,49 +53,22 @@ async function findMeeting (
   { parameters, conditions }: Pick<CheckedPage, 'parameters' | 'conditions'>
 ): Promise<string[]> {
   if (checks === undefined) throw new Error('a search has conditions that nothing checks')
-  const shape = identityElements(type, checks.elementsOf(conditions))
-  const ids: string[] = []
-  let page = await fetchPage(
-    context,
-    restrict({ type, parameters, count: recordsPerPage, total: 'none', shape }, context.tenant)
-  )
-  for (let records = 0; ;) {
-    reportForeign(context, type, page.matches)
-    for (const match of page.matches) {
+  const ids = new Set<string>()
+  const elements = checks.elementsOf(conditions)
+  const tooMany = (): Failure => tooManyRecords(conditions)
+  for await (const matches of walkMatches(context, { type, parameters, elements, maxMatches: maxRecords, tooMany })) {
+    reportForeign(context, type, matches)
+    for (const match of matches) {
       const record = verifyAndRememberOwned(context, match, { type })
-      if (record !== undefined && checks.isMet(record, conditions)) ids.push(record.id)
+      if (record !== undefined && checks.isMet(record, conditions)) ids.add(record.id)
     }
-    records += page.matches.length
-    if (page.next === undefined) return [...new Set(ids)]
-    const link = pageLink(page.next, context.backend.baseUrl, searchPaths(type))
-    if (link === undefined || records >= maxRecords) throw tooMany(conditions)
-    page = await fetchPage(context, { method: 'GET', path: link })
   }
+  return [...ids]
 }
 
-function tooMany (conditions: readonly SearchParameter[]): Failure {
+function tooManyRecords (conditions: readonly SearchParameter[]): Failure {
   const names = [...new Set(conditions.map(([name]) => name))].join(', ')
   return new Failure('BAD_REQUEST', {
     message: `${names}: FHIR servers cannot search by this, and there are more than ${maxRecords} records to look through. Add another filter, such as a patient or a time.`
   })
-}
-
-/** The records with these ids, in this order; one that was deleted meanwhile is left out. */
-async function fetchAll (context: TenantContext, type: string, ids: readonly string[]): Promise<StoredResource[]> {
-  if (ids.length === 0) return []
-  const parameters: SearchParameter[] = [['_id', ids.join(',')]]
-  const { matches, next } = await fetchPage(
-    context,
-    restrict({ type, parameters, count: ids.length, total: 'none' }, context.tenant)
-  )
-  const records = new Map(
-    matches.flatMap(match => {
-      const record = verifyAndRememberOwned(context, match, { type })
-      return record === undefined ? [] : [[record.id, record] as const]
-    })
-  )
-  if (next !== undefined && records.size < ids.length) {
-    throw unexpectedResponse({ status: 200, headers: {}, body: '' }, 'a search by ids was answered in pieces')
-  }
-  return ids.flatMap(id => records.get(id) ?? [])
 }

@@ -1,11 +1,10 @@
-import { sendRequest, jsonOf, notFound, unexpectedResponse, type TenantContext } from '../tenant-context.js'
-import type { Compartment, FhirSearch } from '../fhir-interaction.js'
-import type { SearchParameter } from '../interaction.js'
+import { sendRequest, notFound, type TenantContext } from '../tenant-context.js'
+import type { Compartment, Search, SearchParameter } from '../interaction.js'
 import { countMatches } from './count-matches.js'
 import { requireFewMatches, idsMatching } from './chaining.js'
 import { isId } from '../resource-types.js'
 import { restrict } from '../restrict.js'
-import { searchsetOf } from './searchset.js'
+import { requireBundle } from './backend-bundle.js'
 import { readMeta } from './read-record.js'
 
 /**
@@ -17,7 +16,7 @@ import { readMeta } from './read-record.js'
  */
 export async function compartmentConditions (
   context: TenantContext,
-  { type, within }: Pick<FhirSearch, 'type' | 'within'>
+  { type, within }: Pick<Search, 'type' | 'within'>
 ): Promise<readonly SearchParameter[] | undefined> {
   if (within === undefined) return []
   if (!isId(within.id)) throw notFound()
@@ -44,7 +43,6 @@ async function countOf (context: TenantContext, type: string, condition: SearchP
     ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, context.tenant),
     headers: { 'cache-control': 'no-cache' }
   })
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'the records of a compartment were not counted')
-  return found.total ?? await countMatches(context, type, [condition]) ?? 1
+  const { total } = requireBundle(response, 'the records of a compartment were not counted')
+  return total ?? await countMatches(context, type, [condition]) ?? 1
 }

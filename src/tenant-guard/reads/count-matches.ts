@@ -1,7 +1,7 @@
 import { sendRequest, jsonOf, type TenantContext } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { restrict, strictHandling } from '../restrict.js'
-import { searchsetOf } from './searchset.js'
+import { parseBundle } from './backend-bundle.js'
 
 /**
  * How many of the tenant's records match, for a datastore that returns matches without a total; undefined if it cannot
@@ -17,5 +17,5 @@ export async function countMatches (
     ...search,
     headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
-  return response.status === 200 ? searchsetOf(jsonOf(response))?.total : undefined
+  return response.status === 200 ? parseBundle(jsonOf(response))?.total : undefined
 }

@@ -1,27 +1,25 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { elementsOfText } from '../../mappings/r4/elements.js'
-import { sendRequest, checkedJsonOf, type TenantContext } from '../tenant-context.js'
+import { sendRequest, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
-import type { FhirRead, Projection } from '../fhir-interaction.js'
-import { applyElements } from './apply-elements.js'
-import { shapeParameters } from './fhir-search.js'
-import type { VersionRead } from '../interaction.js'
+import type { Read, Projection, VersionRead } from '../interaction.js'
+import { applyElements, shapeParameters } from './apply-elements.js'
 import { rewriteUrlsInText } from '../public-urls.js'
 import { encodeParameters } from '../restrict.js'
 import { versionOf } from './vread.js'
 import { readRecord } from './read-record.js'
 
 /** One record as stored, or the parts of it that are wanted. */
-export async function fhirRead (context: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
+export async function fhirRead (context: TenantContext, { type, id, shape }: Read): Promise<FhirResponse> {
   const plain = plainShape(type, shape)
   const query = encodeParameters(shapeParameters(plain))
   const received = await sendRequest(context, {
     method: 'GET',
     path: `${type}/${id}${query === '' ? '' : `?${query}`}`
   })
-  const response = applyElements(received, { type, elements: plain?.elements, of: 'record' })
-  return shownRecord(context, response, readRecord(context, response, { type, id }, checkedJsonOf))
+  const { response, parse } = applyElements(received, { type, elements: plain?.elements, of: 'record' })
+  return shownRecord(context, response, readRecord(context, response, { type, id }, parse))
 }
 
 /** One version of a record that still exists. */

@@ -1,19 +1,18 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
+  checkedJsonOf,
   sendRequest,
   failureCause,
   cursorBinding,
   verifyAndRememberOwned,
-  unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
-import type { History } from '../fhir-interaction.js'
-import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from './backend-bundle.js'
-import type { SearchParameter } from '../interaction.js'
+import type { History, SearchParameter } from '../interaction.js'
+import { bundleText, requireBundle, namesIn, type BackendBundleEntry } from './backend-bundle.js'
 import { encodeParameters } from '../restrict.js'
-import { linkUrl, nextPage, pageLinks, pageParameters } from './page-links.js'
+import { linkUrl, nextPage, pageLinks, pageParameters, sealNextPage } from './pages.js'
 import { readMeta } from './read-record.js'
 
 const defaultCount = 20
@@ -31,22 +30,17 @@ export async function history (context: TenantContext, request: History): Promis
     cursor === undefined
       ? await firstPage(context, path, { ...request, count })
       : (await nextPage(context, cursor, binding)).response
-  const bundle = parseBackendBundle(response, 'history')
-  if (bundle === undefined) throw unexpectedResponse(response, 'a history was not answered')
+  const bundle = requireBundle(response, 'a history was not answered', { type: 'history', parse: checkedJsonOf })
   const shown = ownVersions(context, bundle.entries, { type, id })
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
   const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
-  const links = pageLinks(context, response, self, {
-    next: bundle.next,
-    paths: [path],
-    binding,
-    contents: { count },
-    url
-  })
+  const contents = { count, filters: '' }
+  const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
+  const links = pageLinks(self, url, next)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'history', total, links, shown }),
+    body: bundleText(context, bundle, { type: 'history', text: response.body, total, links, shown }),
     shown: () => namesIn(shown)
   }
 }

@@ -1,5 +1,4 @@
-import type { IterableInclude } from '../fhir-interaction.js'
-import type { SearchParameter } from '../interaction.js'
+import type { IterableInclude, SearchParameter } from '../interaction.js'
 
 /** A way to other records as a search has it: `_revinclude:iterate=Observation:patient`. */
 export function formatInclude ({ direction, type, parameter, target, iterate }: IterableInclude): SearchParameter {

@@ -1,19 +1,18 @@
-import type { BackendResponse } from '../../backends/backend.js'
+import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
   sendRequest,
   failureCause,
-  jsonOf,
   verifyAndRememberOwned,
   reportIncident,
-  unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { identityElements, restrict, strictHandling } from '../restrict.js'
-import { pageLink, searchPaths } from './page-link.js'
+import type { Send } from '../retry.js'
+import { pageLink, searchPaths } from './pages.js'
 import { requireSearchable } from './require-searchable.js'
-import { searchsetOf, type Searchset } from './searchset.js'
+import { requireBundle, type BackendBundle } from './backend-bundle.js'
 
 /** Pages that are read at most to find the tenant's records among those of others. */
 const maxPages = 50
@@ -53,11 +52,7 @@ export async function searchOwn<T> (
   requireSearchable(context, type, parameters)
   const result = await run(parameters)
   if (reportForeign(context, type, matchesIn(result)) === 0 || isComplete(result)) return result
-  const ids = await findOwnIds(
-    context,
-    type,
-    parameters.filter(([name]) => name !== '_sort')
-  )
+  const ids = await findOwnIds(context, { type, parameters: parameters.filter(([name]) => name !== '_sort') })
   return await run([...parameters, ['_id', ids.length === 0 ? noRecord : ids.join(',')]])
 }
 
@@ -72,40 +67,67 @@ export function reportForeign (context: TenantContext, type: string, matches: re
  * @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be
  * found
  */
-async function findOwnIds (
-  context: TenantContext,
-  type: string,
-  parameters: readonly SearchParameter[]
-): Promise<string[]> {
+async function findOwnIds (context: TenantContext, search: Pick<OwnWalk, 'type' | 'parameters'>): Promise<string[]> {
   const ids = new Set<string>()
-  let page = await fetchPage(
-    context,
-    restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityElements(type) }, context.tenant)
-  )
-  for (let pages = 1; ; pages++) {
-    for (const match of page.matches) {
-      const id = verifyAndRememberOwned(context, match, { type })?.id
+  const tooMany = (): Failure =>
+    new Failure('BACKEND_ERROR', {
+      cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' }
+    })
+  for await (const matches of walkMatches(context, { ...search, maxPages, tooMany })) {
+    for (const match of matches) {
+      const id = verifyAndRememberOwned(context, match, search)?.id
       if (id !== undefined) ids.add(id)
     }
-    if (page.next === undefined) return [...ids]
-    const link = pageLink(page.next, context.backend.baseUrl, searchPaths(type))
-    if (link === undefined || pages === maxPages) {
-      throw new Failure('BACKEND_ERROR', {
-        cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' }
-      })
-    }
-    page = await fetchPage(context, { method: 'GET', path: link })
+  }
+  return [...ids]
+}
+
+/** A search whose pages are read one after the other. */
+interface OwnWalk {
+  readonly type: string
+  readonly parameters: readonly SearchParameter[]
+  /** Elements that are needed besides the identity of each record. */
+  readonly elements?: readonly string[]
+  readonly maxPages?: number
+  readonly maxMatches?: number
+  /** The failure for a result that has more, or whose next page is elsewhere. */
+  readonly tooMany: () => Failure
+}
+
+/** The matches of a search among the tenant's own records, unchecked, a page at a time. @throws {Failure} `tooMany` */
+export async function * walkMatches (
+  context: TenantContext,
+  { type, parameters, elements, maxPages = Infinity, maxMatches = Infinity, tooMany }: OwnWalk
+): AsyncGenerator<readonly unknown[]> {
+  const shape = identityElements(type, elements)
+  let request = restrict({ type, parameters, count: matchesPerPage, total: 'none', shape }, context.tenant)
+  let matches = 0
+  for (let pages = 1; ; pages++) {
+    const page = await fetchPage(each => sendRequest(context, each), request)
+    yield page.matches
+    if (page.next === undefined) return
+    matches += page.matches.length
+    const path = pageLink(page.next, context.backend.baseUrl, searchPaths(type))
+    if (path === undefined || pages >= maxPages || matches >= maxMatches) throw tooMany()
+    request = { method: 'GET', path }
   }
 }
 
+/** How a page is fetched. */
+interface PageOptions {
+  readonly caching?: string
+  /** The failure for a search that the datastore refuses. */
+  readonly rejected?: (response: BackendResponse) => Failure
+}
+
 /** One page of a search whose result the caller checks. */
-export async function fetchPage (context: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
-  const response = await sendRequest(context, {
-    ...request,
-    headers: { 'cache-control': 'no-cache', ...strictHandling }
-  })
-  if (response.status === 400 || response.status === 422) throw rejectedFilter(response)
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
-  return found
+export async function fetchPage (
+  send: Send,
+  request: BackendRequest,
+  { caching = 'no-cache', rejected = rejectedFilter }: PageOptions = {}
+): Promise<BackendBundle> {
+  // A server that ignores an unknown condition would show too much.
+  const response = await send({ ...request, headers: { 'cache-control': caching, ...strictHandling } })
+  if (response.status === 400 || response.status === 422) throw rejected(response)
+  return requireBundle(response, 'a search was not answered')
 }

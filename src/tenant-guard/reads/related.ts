@@ -4,10 +4,8 @@ import { referencePath, parameterOf } from '../../mappings/r4/search-parameters.
 import {
   sendRequest,
   failureCause,
-  jsonOf,
   notFound,
   verifyAndRememberOwned,
-  unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import type { Include, RelatedRead } from '../interaction.js'
@@ -17,7 +15,7 @@ import { requireFollowable } from './require-searchable.js'
 import { truncatedIncludes } from './truncated-includes.js'
 import { formatInclude } from './include-format.js'
 import { reportForeign } from './own-matches.js'
-import { searchsetOf, type Searchset } from './searchset.js'
+import { requireBundle } from './backend-bundle.js'
 
 /** A record and those one reference away, the tenant's own only and each once. */
 export interface Related {
@@ -45,14 +43,14 @@ export async function readRelated (context: TenantContext, { type, id, includes 
       cause: failureCause(response)
     })
   }
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a read with related records was not answered')
+  const found = requireBundle(response, 'a read with related records was not answered')
   const record = found.matches
     .map(match => verifyAndRememberOwned(context, match, { type, id }))
     .find(match => match !== undefined)
   reportForeign(context, type, found.matches)
   if (record === undefined) throw notFound()
-  return { record, related: ownOnes(context, found.included, record), cutTypes: cutTypesOf(found, includes) }
+  const cutTypes = new Set(truncatedIncludes(found, includes).flatMap(ledTo))
+  return { record, related: ownOnes(context, found.included, record), cutTypes }
 }
 
 function requireKnown (type: string, includes: readonly Include[]): void {
@@ -77,10 +75,6 @@ function ownOnes (context: TenantContext, included: readonly unknown[], record: 
   const once = new Map(own.map(item => [`${item.resourceType}/${item.id}`, item]))
   once.delete(`${record.resourceType}/${record.id}`)
   return [...once.values()]
-}
-
-function cutTypesOf (found: Searchset, includes: readonly Include[]): Set<string> {
-  return new Set(truncatedIncludes(found, includes).flatMap(ledTo))
 }
 
 /** The types of the records on a way; `Resource` where it may lead to any. */

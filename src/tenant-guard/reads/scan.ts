@@ -1,11 +1,11 @@
-import type { BackendRequest } from '../../backends/backend.js'
+import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { failureCause, jsonOf, unexpectedResponse } from '../tenant-context.js'
+import { failureCause } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
-import { pageLink, searchPaths } from './page-link.js'
+import { fetchPage } from './own-matches.js'
+import { pageLink, searchPaths } from './pages.js'
 import { isId } from '../resource-types.js'
-import { searchsetOf } from './searchset.js'
 import { isResponseTooLarge, type Send } from '../retry.js'
 
 /** The records that a walk visits: those of one type that a search finds. */
@@ -70,7 +70,7 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
       // A record that changes while the datastore responds is listed by its earlier time, so the page is requested
       // again.
       for (let attempt = 1; ; attempt++) {
-        const { records } = await fetchPage(
+        const { records } = await fetchRecords(
           position,
           position.searching([...since, ['_sort', '_lastUpdated']], count),
           onePage(count)
@@ -109,42 +109,40 @@ async function * linkedPages (
   search: BackendRequest,
   { count, max }: { readonly count: number; readonly max: number }
 ): AsyncGenerator<Records> {
-  const first = await fetchPage(position, search, onePage(count))
+  const first = await fetchRecords(position, search, onePage(count))
   const isComplete = first.next !== undefined || first.records.length < max
-  let page = isComplete ? first : await fetchPage(position, search, allPages)
+  let page = isComplete ? first : await fetchRecords(position, search, allPages)
   yield page.records
   while (page.next !== undefined) {
-    page = await fetchPage(position, { method: 'GET', path: page.next }, allPages)
+    page = await fetchRecords(position, { method: 'GET', path: page.next }, allPages)
     yield page.records
   }
 }
 
-interface Page { readonly records: Records, readonly next: string | undefined }
+interface RecordPage { readonly records: Records, readonly next: string | undefined }
 
 /**
  * The records of one page of a search of a type, with the link to the next one.
  * @param caching the Cache-Control of the request, such as that of {@link onePage}
  * @throws {Failure} BAD_REQUEST for criteria that the datastore rejects, BACKEND_ERROR for a page that is not reliable
  */
-export async function fetchPage (
+export async function fetchRecords (
   { send, baseUrl, type }: Pick<ScanPosition, 'send' | 'baseUrl' | 'type'>, request: BackendRequest, caching: string
-): Promise<Page> {
-  // A server that ignores an unknown condition would show too much.
-  const response = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  if (response.status === 400) {
-    throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
-  }
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
+): Promise<RecordPage> {
+  const found = await fetchPage(send, request, { caching, rejected: rejectedScan })
+  const unreliable = (reason: string): Failure => new Failure('BACKEND_ERROR', { cause: { status: 200, reason } })
   if (!found.matches.every(match => isRecord(match, type))) {
-    throw unexpectedResponse(response, 'a record has no id or no time of its last change')
+    throw unreliable('a record has no id or no time of its last change')
   }
   const next = found.next === undefined ? undefined : pageLink(found.next, baseUrl, searchPaths(type))
   if (found.next !== undefined && next === undefined) {
-    throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
+    throw unreliable('the link to the next page does not begin with the base URL that is configured')
   }
   return { records: found.matches as Records, next }
 }
+
+const rejectedScan = (response: BackendResponse): Failure =>
+  new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
 
 function isRecord (value: unknown, type: string): boolean {
   const { resourceType, id, meta } = (value ?? {}) as Partial<StoredResource>

@@ -1,126 +1,270 @@
 import type { BackendResponse } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
 import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
-import { countMatches } from './count-matches.js'
+import type { FhirResponse } from '../fhir-answer.js'
+import type { Search, SearchParameter } from '../interaction.js'
+import { isTenantType } from '../resource-types.js'
+import { restrict, strictHandling } from '../restrict.js'
 import {
-  sendRequest,
   cursorBinding,
+  failureCause,
   jsonOf,
+  sendRequest,
   verifyAndRememberOwned,
-  unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
-import type { Search } from '../interaction.js'
-import type { Page } from './page.js'
-import { pageLink, searchPaths } from './page-link.js'
-import { restrict, strictHandling } from '../restrict.js'
+import { applyElements, shapeParameters } from './apply-elements.js'
+import {
+  bundleText,
+  isMatch,
+  namesIn,
+  parseBundle,
+  requireBundle,
+  type BackendBundle,
+  type BackendBundleEntry
+} from './backend-bundle.js'
+import { resolveChains } from './chaining.js'
 import { searchChecked } from './checked-search.js'
+import { compartmentConditions } from './compartment-conditions.js'
+import { countMatches } from './count-matches.js'
+import { includedElements } from './followed-references.js'
+import { formatInclude, parseInclude } from './include-format.js'
 import { rejectedFilter, reportForeign, searchOwn } from './own-matches.js'
-import { searchsetOf, type Searchset } from './searchset.js'
+import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage, type Page } from './pages.js'
+import { requireFollowable } from './require-searchable.js'
+import { truncatedIncludes } from './truncated-includes.js'
 
 const defaultCount = 20
 
-/** One page: the first by a new search, the others by the datastore's own links, which only sealed cursors carry. */
+/** One page of a search, as records. */
 export async function search (context: TenantContext, request: Search): Promise<Page> {
-  if (request.cursor !== undefined) return continued(context, request, request.cursor)
-  const count = request.count ?? defaultCount
-  const { type, parameters, conditions = [] } = request
-  if (conditions.length > 0) return await searchChecked(context, request, { parameters, conditions, count })
-  return await pageOf(
-    context,
-    request,
-    await searchOwn(context, {
-      type,
-      parameters,
-      run: all => firstPage(context, { type, parameters: all, count }),
-      matchesIn: ({ found }) => found.matches,
-      isComplete: ({ found }) => found.next === undefined
-    })
-  )
+  const opened = openCursor(context, request)
+  const { parameters, conditions = [], count = defaultCount } = request
+  if (opened?.checked !== undefined) {
+    const { checked, count, total } = opened
+    return await searchChecked(context, request, { ...checked, count, total, after: checked })
+  }
+  if (opened === undefined && conditions.length > 0) {
+    return await searchChecked(context, request, { parameters, conditions, count })
+  }
+  const { own, total, cursor } = await findPage(context, { ...request, total: 'accurate' }, { opened, form: asRecords })
+  return {
+    resources: own.filter(isMatch).map(({ resource }) => resource as StoredResource),
+    ...(total !== undefined && { total }),
+    ...(cursor !== undefined && { cursor })
+  }
+}
+
+/** One page of a search, as a Bundle with the included records. */
+export async function fhirSearch (context: TenantContext, request: Search): Promise<FhirResponse> {
+  const opened = openCursor(context, request)
+  const { bundle, own, text, total, includes, cursor } = await findPage(context, request, { opened, form: asBundle })
+  const links = pageLinks(selfUrl(context, request), `${context.fhirBase}/${request.type}`, cursor)
+  const note = noteOf(bundle, includes)
+  return {
+    status: 200,
+    body: bundleText(context, bundle, { type: 'searchset', text, total, links, note, shown: own }),
+    shown: () => namesIn(own)
+  }
+}
+
+/** How a page is read for one of both forms. */
+interface Form {
+  readonly read: typeof applyElements
+  readonly rejected: (response: BackendResponse, parameters: readonly SearchParameter[]) => Failure
+}
+
+const asRecords: Form = { read: response => ({ response, parse: jsonOf }), rejected: rejectedFilter }
+const asBundle: Form = { read: applyElements, rejected: rejectedSearch }
+
+/** A page of which every shown entry is the tenant's. */
+interface OwnPage {
+  readonly bundle: BackendBundle
+  /** The entries of the bundle that are the tenant's. */
+  readonly own: readonly BackendBundleEntry[]
+  readonly text: string
+  readonly total?: number | undefined
+  /** The includes of the search, as its parameters. */
+  readonly includes: readonly SearchParameter[]
+  readonly cursor?: string | undefined
+}
+
+/** One page: the first by a new search, the others by the datastore's own links, which only sealed cursors carry. */
+async function findPage (
+  context: TenantContext,
+  request: Search,
+  { opened, form }: { readonly opened: CursorContents | undefined; readonly form: Form }
+): Promise<OwnPage> {
+  if (opened !== undefined) {
+    const page = readPage(request.type, await fetchNextPage(context, opened), { form, elements: opened.elements })
+    reportForeign(context, request.type, page.bundle.matches)
+    return await ownPage(context, request, { ...opened, ...page })
+  }
+  const { type, includes = [], count = defaultCount } = request
+  requireFollowable(context, includes)
+  const further = await furtherConditions(context, request)
+  if (further === undefined) return { bundle: nothing, own: [], text: '', total: 0, includes: [] }
+  const found = await searchOwn(context, {
+    type,
+    parameters: [...request.parameters, ...further],
+    run: parameters => firstPage(context, { ...request, parameters, count }, form),
+    matchesIn: ({ bundle }) => bundle.matches,
+    isComplete: ({ bundle }) => bundle.next === undefined && includes.length === 0
+  })
+  return await ownPage(context, request, found)
+}
+
+const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
+
+/** What a request's cursor carries; undefined without one. @throws {Failure} INVALID_CURSOR for another search's */
+function openCursor (context: TenantContext, request: Search): CursorContents | undefined {
+  const { cursor, parameters, conditions = [], count } = request
+  if (cursor === undefined) return undefined
+  const opened = context.cursors.open(cursor, cursorBinding(context, request))
+  const requested = [...parameters, ...conditions]
+  const contradicts =
+    (requested.length > 0 && filtersHash(requested) !== opened.filters) ||
+    (count !== undefined && count !== opened.count)
+  if (contradicts) throw invalidCursor()
+  return opened
+}
+
+/** A page as received, and what is known of its search from the page before. */
+type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
+  readonly response: BackendResponse
+  readonly bundle: BackendBundle
+  /** Of a first page, which need not hold all matches; undefined where the client did not request their number. */
+  readonly countAll?: () => Promise<number | undefined>
 }
 
 async function firstPage (
   context: TenantContext,
-  { type, parameters, count }: Pick<Search, 'type' | 'parameters'> & { readonly count: number }
-): Promise<FoundPage> {
-  const request = restrict({ type, parameters, count, total: 'accurate' }, context.tenant)
+  request: Search & { readonly count: number },
+  form: Form
+): Promise<ReceivedPage> {
+  const { type, parameters, count, total, includes = [] } = request
+  const elements = elementsOf(request)
+  // Bundles are requested whole, because HAPI would apply `_elements` to its response, which is a Bundle too.
+  const requested = type === 'Bundle' ? undefined : elements
+  const shape = [
+    ...includes.map(formatInclude),
+    ...shapeParameters({ elements: requested, summary: request.shape?.summary })
+  ]
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const response = await sendRequest(context, {
-    ...request,
+    ...restrict({ type, parameters, count, total, shape }, context.tenant),
     headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
-  if ([400, 405, 422].includes(response.status)) throw rejectedFilter(response)
-  return {
-    response,
-    found: foundIn(response),
-    count,
-    countAll: () =>
-      countMatches(
-        context,
-        type,
-        parameters.filter(([name]) => name !== '_sort')
-      )
-  }
+  if ([400, 405, 422].includes(response.status)) throw form.rejected(response, parameters)
+  const conditions = parameters.filter(([name]) => name !== '_sort')
+  const countAll = async () =>
+    total === 'accurate' || count === 0 ? await countMatches(context, type, conditions) : undefined
+  return { ...readPage(type, response, { form, elements }), count, countAll, ...elements !== undefined && { elements } }
 }
 
-function foundIn (response: BackendResponse): Searchset {
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a search was not answered')
-  return found
+function readPage (
+  type: string,
+  received: BackendResponse,
+  { form, elements }: { readonly form: Form; readonly elements: string | undefined }
+): Pick<ReceivedPage, 'response' | 'bundle'> {
+  const { response, parse } = form.read(received, { type, elements, of: 'matches' })
+  return { response, bundle: requireBundle(response, 'a search was not answered', { parse }) }
 }
 
-async function continued (context: TenantContext, request: Search, cursor: string): Promise<Page> {
-  const opened = context.cursors.open(cursor, cursorBinding(context, request))
-  if (contradicts(request, opened)) throw invalidCursor()
-  const { checked, count, total } = opened
-  if (checked !== undefined) return await searchChecked(context, request, { ...checked, count, total, after: checked })
-  const response = await sendRequest(context, { method: 'GET', path: opened.link })
-  // The datastore stores a search for a time of its own.
-  if (response.status === 404 || response.status === 410) throw invalidCursor()
-  const found = foundIn(response)
-  reportForeign(context, request.type, found.matches)
-  return await pageOf(context, request, { ...opened, response, found })
-}
-
-function contradicts ({ parameters, conditions = [], count }: Search, opened: CursorContents): boolean {
-  const requested = [...parameters, ...conditions]
-  return (
-    (requested.length > 0 && filtersHash(requested) !== opened.filters) ||
-    (count !== undefined && count !== opened.count)
-  )
-}
-
-/** A response, and what is known of its search from the page before. */
-type FoundPage = Partial<CursorContents> & Pick<CursorContents, 'count'> & {
-  readonly response: BackendResponse
-  readonly found: Searchset
-  /** Of a first page, which need not hold all matches. */
-  readonly countAll?: () => Promise<number | undefined>
-}
-
-async function pageOf (
+async function ownPage (
   context: TenantContext,
   request: Search,
-  { response, found, count, countAll, ...before }: FoundPage
-): Promise<Page> {
-  const resources = found.matches
-    .map(match => verifyAndRememberOwned(context, match, { type: request.type }))
-    .filter(record => record !== undefined)
+  { response, bundle, count, countAll, ...before }: ReceivedPage
+): Promise<OwnPage> {
+  const { type } = request
+  const own = ownEntries(context, type, bundle.entries)
+  const matches = own.filter(isMatch).length
   // A total that counts another tenant's records would reveal them.
-  const isOwn = resources.length === found.matches.length
-  const counted = isOwn ? found.total : undefined
+  const isOwn = matches === bundle.matches.length
+  const counted = isOwn ? bundle.total : undefined
+  const isAll = count > 0 && bundle.next === undefined
+  // A number that could not be had on the first page is on no later one.
+  const later = before.total ?? (request.total === 'accurate' ? undefined : counted)
   const total =
-    countAll === undefined
-      ? before.total
-      : (counted ?? (found.next === undefined ? resources.length : isOwn ? await countAll() : undefined))
-  if (found.next === undefined) return { resources, ...(total !== undefined && { total }) }
-  const link = pageLink(found.next, context.backend.baseUrl, searchPaths(request.type))
-  if (link === undefined) {
-    throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
-  }
-  const filters = before.filters ?? filtersHash(request.parameters)
-  return {
-    resources,
+    countAll === undefined ? later : counted ?? (isAll ? matches : isOwn ? await countAll() : undefined)
+  const includes = before.ways ?? (request.includes ?? []).map(formatInclude)
+  const contents = {
+    count,
+    filters: before.filters ?? filtersHash(request.parameters),
     ...(total !== undefined && { total }),
-    cursor: context.cursors.seal({ link, count, filters, total }, cursorBinding(context, request))
+    ...(includes.length > 0 && { ways: includes }),
+    ...(before.elements !== undefined && { elements: before.elements })
   }
+  const cursor = sealNextPage(context, response, {
+    next: bundle.next,
+    paths: searchPaths(type),
+    binding: cursorBinding(context, request),
+    contents
+  })
+  return { bundle, own, text: response.body, total, includes, cursor }
+}
+
+/** The conditions of a compartment and of joins; undefined when nothing can match. */
+async function furtherConditions (context: TenantContext, request: Search): Promise<SearchParameter[] | undefined> {
+  const within = await compartmentConditions(context, request)
+  const joined = within && (await resolveChains(context, request.type, request.joins ?? []))
+  return joined && [...within, ...joined]
+}
+
+/** The requested elements, and the references that are followed, so that they can be counted. */
+function elementsOf ({ shape, includes = [] }: Search): string | undefined {
+  if (shape?.elements === undefined) return undefined
+  const followed = includes.flatMap(({ type: from, parameter }) => includedElements(from, parameter))
+  return [...new Set([shape.elements, ...followed])].join(',')
+}
+
+/** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
+function ownEntries (
+  context: TenantContext,
+  type: string,
+  entries: readonly BackendBundleEntry[]
+): BackendBundleEntry[] {
+  return entries.filter(entry => {
+    if (isMatch(entry)) return verifyAndRememberOwned(context, entry.resource, { type }) !== undefined
+    const included = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
+    return (
+      entry.search?.mode === 'include' &&
+      typeof included === 'string' &&
+      isTenantType(included) &&
+      verifyAndRememberOwned(context, entry.resource, { type: included }) !== undefined
+    )
+  })
+}
+
+/** The warning that included records may be missing. */
+function noteOf (bundle: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
+  if (ways.length === 0) return undefined
+  const cut = truncatedIncludes(bundle, ways.map(parseInclude))
+  if (cut.length === 0) return undefined
+  return `There may be more records than this page includes by ${cut.map(way => formatInclude(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
+}
+
+/**
+ * Why a datastore rejected a search. HAPI responds 405 for a modifier that its configuration turns off, which is
+ * `:contains` by default.
+ */
+function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
+  const name = response.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
+  const message =
+    name === undefined
+      ? 'The datastore rejected a parameter of this search or its value.'
+      : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
+  return new Failure('BAD_REQUEST', {
+    message,
+    ...(name !== undefined && {
+      issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }]
+    }),
+    cause: failureCause(response)
+  })
+}
+
+function selfUrl ({ fhirBase }: TenantContext, { type, within, requested = [] }: Search): string {
+  const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
+  return linkUrl(`${fhirBase}/${path}`, requested)
 }

@@ -1,5 +1,5 @@
 import type { FhirElement } from '../../mappings/fhir.js'
-import type { IterableInclude } from '../fhir-interaction.js'
+import type { IterableInclude } from '../interaction.js'
 import { includedElements, referencesTo } from './followed-references.js'
 
 /**

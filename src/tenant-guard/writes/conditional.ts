@@ -18,7 +18,7 @@ import type {
   ConditionalDelete,
   ConditionalPatch,
   ConditionalUpdate
-} from '../fhir-interaction.js'
+} from '../interaction.js'
 import { requireSearchable } from '../reads/require-searchable.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { fhirUpdate, shownWrite } from './fhir-writes.js'

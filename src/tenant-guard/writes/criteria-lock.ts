@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from '../../backends/backend.js'
 import type { TenantContext } from '../tenant-context.js'
-import type { Criteria } from '../fhir-interaction.js'
+import type { Criteria } from '../interaction.js'
 import { tenantCriteria } from '../restrict.js'
 
 interface Line { readonly limit: LimitFunction, users: number }

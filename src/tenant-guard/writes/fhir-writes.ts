@@ -1,8 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
-import type { FhirCreate, FhirDelete, FhirUpdate } from '../fhir-interaction.js'
-import type { CreateOnce } from '../interaction.js'
+import type { Create, Delete, Update, CreateOnce } from '../interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
 import { isNumericVersion } from '../reads/vread.js'
 import { createOnce } from './create-once.js'
@@ -10,7 +9,7 @@ import { readMeta } from '../reads/read-record.js'
 import { create, remove, update, type Written } from './writes.js'
 
 /** A new record, as it was stored. */
-export async function fhirCreate (context: TenantContext, request: FhirCreate): Promise<FhirResponse> {
+export async function fhirCreate (context: TenantContext, request: Create): Promise<FhirResponse> {
   return shownWrite(context, await create(context, request), 201)
 }
 
@@ -23,7 +22,7 @@ export async function fhirCreateOnce (context: TenantContext, request: CreateOnc
 /**
  * Replaces a record. If the client's version is not the stored one, its precondition has failed; that is no conflict.
  */
-export async function fhirUpdate (context: TenantContext, request: FhirUpdate): Promise<FhirResponse> {
+export async function fhirUpdate (context: TenantContext, request: Update): Promise<FhirResponse> {
   await requireValidVersion(context, request)
   return shownWrite(context, await preconditioned(request.version, () => update(context, request)))
 }
@@ -38,7 +37,7 @@ export function shownWrite (
 }
 
 /** Nothing is left to show. */
-export async function fhirDelete (context: TenantContext, request: FhirDelete): Promise<FhirResponse> {
+export async function fhirDelete (context: TenantContext, request: Delete): Promise<FhirResponse> {
   await remove(context, request)
   return { status: 204 }
 }
@@ -49,7 +48,7 @@ export async function fhirDelete (context: TenantContext, request: FhirDelete): 
  */
 export async function requireValidVersion (
   context: TenantContext,
-  { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>
+  { type, id, version }: Pick<Update, 'type' | 'id' | 'version'>
 ): Promise<void> {
   if (version === undefined || isNumericVersion(version)) return
   if ((await readMeta(context, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')

@@ -1,18 +1,11 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import {
-  sendRequest,
-  failureCause,
-  jsonOf,
-  verifyAndRememberOwned,
-  unexpectedResponse,
-  type TenantContext
-} from '../tenant-context.js'
-import type { Criteria } from '../fhir-interaction.js'
+import { sendRequest, failureCause, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
+import type { Criteria } from '../interaction.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
 import { requireMutable } from '../policy.js'
 import { searchOwn } from '../reads/own-matches.js'
-import { searchsetOf, type Searchset } from '../reads/searchset.js'
+import { requireBundle, type BackendBundle } from '../reads/backend-bundle.js'
 
 /** One more than may be. */
 const maxMatches = 2
@@ -40,7 +33,7 @@ export async function findSingleMatch (
   return own[0]
 }
 
-async function fewMatches (context: TenantContext, { type, parameters }: Criteria): Promise<Searchset> {
+async function fewMatches (context: TenantContext, { type, parameters }: Criteria): Promise<BackendBundle> {
   const search = restrict(
     { type, parameters, count: maxMatches, total: 'none', shape: identityElements(type) },
     context.tenant
@@ -55,9 +48,7 @@ async function fewMatches (context: TenantContext, { type, parameters }: Criteri
       cause: failureCause(response)
     })
   }
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a search by criteria was not answered')
-  return found
+  return requireBundle(response, 'a search by criteria was not answered')
 }
 
 /**

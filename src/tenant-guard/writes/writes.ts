@@ -15,8 +15,7 @@ import {
   type Incident
 } from '../tenant-context.js'
 import type { Create, Delete, Update } from '../interaction.js'
-import type { FhirUpdate } from '../fhir-interaction.js'
-import { filterOwned } from '../fetch-owned.js'
+import { filterOwned } from '../reads/fetch-owned.js'
 import { forgetAndNotFound, readMeta } from '../reads/read-record.js'
 import { warnAboutDifferences } from './stored-differences.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
@@ -80,7 +79,7 @@ export async function notCreated (
 }
 
 /** What is replaced. Only `version`, if present, may be: the one that was read, or the client's If-Match. */
-type Replacement = Omit<FhirUpdate, 'kind'> & Pick<Update, 'before'>
+type Replacement = Omit<Update, 'kind'> & Pick<Update, 'before'>
 
 /**
  * Replaces a record of the tenant's. HAPI would create one that does not exist, hence the look-up, which costs nothing

@@ -1,8 +1,7 @@
-import type { BackendRequest } from '../backends/backend.js'
-import { Failure } from '../envelope/failures.js'
-import { isElementArray } from '../mappings/core/path.js'
-import type { StoredResource } from '../mappings/fhir.js'
-import { toReference } from './access.js'
+import type { BackendRequest } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { toReference } from '../access.js'
 import {
   sendRequest,
   jsonOf,
@@ -10,11 +9,11 @@ import {
   ownershipScope,
   unexpectedResponse,
   type TenantContext
-} from './tenant-context.js'
-import { mapConcurrently } from './map-concurrently.js'
-import { isId, isTenantType } from './resource-types.js'
-import { identityElements, singlePage, restrict } from './restrict.js'
-import { searchsetOf } from './reads/searchset.js'
+} from '../tenant-context.js'
+import { mapConcurrently } from '../map-concurrently.js'
+import { isId, isTenantType } from '../resource-types.js'
+import { identityElements, singlePage, restrict } from '../restrict.js'
+import { parseBundle, requireBundle } from './backend-bundle.js'
 
 /** Ids per search, few enough that a server with small pages can still respond with one. */
 const idsOfOneSearch = 200
@@ -72,7 +71,7 @@ async function searchTogether (
     const entry = requests.map(({ path }) => ({ request: { method: 'GET', url: path } }))
     const body = JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry })
     const response = await sendRequest(context, { method: 'POST', path: '', isSafe: true, headers, body })
-    const entries = response.status === 200 ? entriesOf(jsonOf(response)) : undefined
+    const entries = response.status === 200 ? parseBundle(jsonOf(response), 'batch-response')?.entries : undefined
     if (entries?.length === requests.length) return entries
     if (![400, 403, 404, 405, 415, 422, 501].includes(response.status)) {
       throw unexpectedResponse(response, 'a look-up of records of several types was not answered')
@@ -93,16 +92,11 @@ interface SearchResponse {
   readonly response?: { readonly status?: unknown }
 }
 
-function entriesOf (value: unknown): readonly SearchResponse[] | undefined {
-  const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
-  return resourceType === 'Bundle' && type === 'batch-response' && isElementArray(entry) ? entry : undefined
-}
-
 /** The matches of a search; none where the datastore refuses it, since it does not serve the type. */
 function matchesOf ({ resource, response }: SearchResponse): readonly unknown[] {
   const status = Number.parseInt(String(response?.status), 10)
   if (status >= 400 && status < 500) return []
-  const found = status === 200 ? searchsetOf(resource) : undefined
+  const found = status === 200 ? parseBundle(resource) : undefined
   if (found !== undefined) return found.matches
   throw new Failure('BACKEND_ERROR', { cause: { status, reason: 'a look-up of records was not answered' } })
 }
@@ -166,9 +160,12 @@ async function storedOf (context: TenantContext, query: RecordQuery): Promise<St
   const { type, ids } = query
   const search = ownedSearch(context, query)
   const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
-  const found = response.status === 200 ? searchsetOf(jsonOf(response)) : undefined
-  if (found === undefined) throw unexpectedResponse(response, 'a look-up of records was not answered')
-  return found.matches
+  const { matches, next } = requireBundle(response, 'a look-up of records was not answered')
+  const records = matches
     .map(match => verifyAndRememberOwned(context, match, { type }))
     .filter(record => record !== undefined)
+  if (next !== undefined && records.length < ids.length) {
+    throw unexpectedResponse(response, 'a look-up of records was answered in pieces')
+  }
+  return records
 }
