@@ -1,5 +1,4 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
-import type { Issue } from '../envelope/failures.js'
 import type { Config } from '../config/schema.js'
 import { cursorSecret } from '../config/cursor-secret.js'
 import type { JobOwner } from '../jobs/model/job.js'
@@ -20,9 +19,6 @@ interface RequestContext {
   readonly accesses?: Access[] | undefined
 }
 
-/** Receives warnings for a client. */
-type Warn = (warnings: readonly Issue[]) => void
-
 /** The parts of a context; `onIncident` and `onDifferences` receive what is logged, too. */
 interface TenantContextParts {
   readonly url: string
@@ -33,7 +29,7 @@ interface TenantContextParts {
 }
 
 /** Opens access to one tenant's part of a datastore. */
-export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext, warn?: Warn) => TenantContext
+export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext) => TenantContext
 
 export function tenantContexts (
   config: Config,
@@ -41,7 +37,7 @@ export function tenantContexts (
   { url, now, ownership, onIncident, onDifferences }: TenantContextParts
 ): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
-  return (owner, { id, log, waiting, accesses }, warn) => ({
+  return (owner, { id, log, waiting, accesses }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
     mode: owner.mode,
@@ -63,7 +59,6 @@ export function tenantContexts (
       const { datastore, type, paths } = differences
       log.warn({ datastore, type, paths }, 'a datastore stored a record differently than it was sent')
       onDifferences?.(differences)
-      warn?.(differences.warnings)
     },
     onError: ({ code, title, cause }) => log.error({ code, err: cause }, title)
   })
@@ -72,6 +67,6 @@ export function tenantContexts (
 /** Opens, for each request, the part of its datastore that belongs to its caller's tenant. */
 export function guardedStores (
   openTenantContext: OpenTenantContext
-): (request: FastifyRequest, warn?: Warn) => TenantStore {
-  return (request, warn) => tenantGuard(openTenantContext(request.caller, request, warn))
+): (request: FastifyRequest) => TenantStore {
+  return request => tenantGuard(openTenantContext(request.caller, request))
 }

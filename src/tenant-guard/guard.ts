@@ -27,13 +27,14 @@ import { search } from './reads/search.js'
 import { terminologyRequest, type TerminologyRequest } from './operations/terminology.js'
 import { versionOf } from './reads/vread.js'
 import { readRecord } from './reads/read-record.js'
-import { create, remove, update } from './writes/writes.js'
+import { create, remove, update, type WrittenRecord } from './writes/writes.js'
 
 export type { Access } from './access.js'
 export type { Incident, StoredDifferences } from './tenant-context.js'
 export type { Page } from './reads/pages.js'
 export type { Related } from './reads/related.js'
 export type { CreateResult } from './writes/create-once.js'
+export type { WrittenRecord } from './writes/writes.js'
 export type { FhirResponse } from './fhir-answer.js'
 export type { TerminologyRequest } from './operations/terminology.js'
 
@@ -50,9 +51,9 @@ export interface TenantStore {
   vread (interaction: VersionRead): Promise<StoredResource>
   readRelated (interaction: RelatedRead): Promise<Related>
   search (interaction: Search): Promise<Page>
-  create (interaction: Create): Promise<StoredResource>
+  create (interaction: Create): Promise<WrittenRecord>
   createOnce (interaction: CreateOnce): Promise<CreateResult>
-  update (interaction: VersionedUpdate): Promise<StoredResource>
+  update (interaction: VersionedUpdate): Promise<WrittenRecord>
   delete (interaction: Delete): Promise<void>
   /** Those of the candidates that are this tenant's and not deleted, such as `['Practitioner/1', 'Patient/1']`. */
   ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>>
@@ -70,6 +71,7 @@ type VersionedUpdate = Update & { readonly version: string }
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
 export function tenantGuard (context: TenantContext): TenantStore {
   const one = (record: StoredResource) => [toReference(record)]
+  const written = ({ record }: WrittenRecord) => [toReference(record)]
   return {
     read: decided(
       context,
@@ -88,13 +90,17 @@ export function tenantGuard (context: TenantContext): TenantStore {
       (interaction: Search) => search(context, interaction),
       ({ resources }) => resources.map(toReference)
     ),
-    create: decided(context, async (interaction: Create) => (await create(context, interaction)).record, one),
+    create: decided(context, (interaction: Create): Promise<WrittenRecord> => create(context, interaction), written),
     createOnce: decided(
       context,
       async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(context, interaction),
-      ({ record }) => [toReference(record)]
+      written
     ),
-    update: decided(context, async (interaction: VersionedUpdate) => (await update(context, interaction)).record, one),
+    update: decided(
+      context,
+      (interaction: VersionedUpdate): Promise<WrittenRecord> => update(context, interaction),
+      written
+    ),
     delete: decided(
       context,
       (interaction: Delete) => remove(context, interaction),

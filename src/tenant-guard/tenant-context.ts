@@ -1,5 +1,5 @@
 import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
-import { Failure, type Issue } from '../envelope/failures.js'
+import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mode } from '../config/mode.js'
@@ -51,8 +51,6 @@ export interface StoredDifferences {
   readonly type: string
   /** Expressions such as `Patient.name[0].given`. */
   readonly paths: readonly string[]
-  /** The same for the client. */
-  readonly warnings: readonly Issue[]
 }
 
 /** Sends what the guard built. */

@@ -266,8 +266,8 @@ export const controls = [
       ),
       patch(
         'bootstrap/guarded-stores.js',
-        'return (request, warn) => tenantGuard(',
-        "return (request, warn) => (globalThis.clientHeaders = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard("
+        'return request => tenantGuard(',
+        "return request => (globalThis.clientHeaders = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard("
       )
     ],
     { ci: true }

@@ -138,7 +138,10 @@ t.test('an access by criteria names the record that they led to, whether it was 
   const accesses: Access[] = []
   const store = gatewayTo(sandbox.url).guard(newTenant(), { onAccess: access => { accesses.push(access) } })
   const [one, two, three, four] = await Promise.all(
-    ['1', '2', '3', '4'].map(async value => (await store.create({ kind: 'create', type, resource: identifiedPatient(value) })).id)
+    ['1', '2', '3', '4'].map(async value => {
+      const { record } = await store.create({ kind: 'create', type, resource: identifiedPatient(value) })
+      return record.id
+    })
   )
   const told = async (interaction: FhirInteraction, code?: string) => {
     accesses.splice(0)

@@ -34,8 +34,8 @@ export async function guardContract (t: Test, baseUrl: string, abilities: Abilit
 
 const patient = { resourceType: 'Patient' } as const
 
-function createPatient (store: TenantStore, family = 'Doe'): Promise<StoredResource> {
-  return store.create({ kind: 'create', type: 'Patient', resource: { ...patient, name: [{ family }] } })
+async function createPatient (store: TenantStore, family = 'Doe'): Promise<StoredResource> {
+  return (await store.create({ kind: 'create', type: 'Patient', resource: { ...patient, name: [{ family }] } })).record
 }
 
 function observation (subject?: string): { resourceType: string } {
@@ -47,8 +47,8 @@ function observation (subject?: string): { resourceType: string } {
   } as { resourceType: string }
 }
 
-function createObservation (store: TenantStore, subject?: string): Promise<StoredResource> {
-  return store.create({ kind: 'create', type: 'Observation', resource: observation(subject) })
+async function createObservation (store: TenantStore, subject?: string): Promise<StoredResource> {
+  return (await store.create({ kind: 'create', type: 'Observation', resource: observation(subject) })).record
 }
 
 function read (
@@ -62,12 +62,13 @@ function remove (store: TenantStore, { resourceType: type, id }: StoredResource,
   return store.delete({ kind: 'delete', type, id, version })
 }
 
-function update (
+async function update (
   store: TenantStore,
   resource: StoredResource,
   version = resource.meta.versionId!
 ): Promise<StoredResource> {
-  return store.update({ kind: 'update', type: resource.resourceType, id: resource.id, resource, version })
+  const { resourceType: type, id } = resource
+  return (await store.update({ kind: 'update', type, id, resource, version })).record
 }
 
 function find (
@@ -121,7 +122,7 @@ async function writesAndReads (t: Test, gateway: Gateway, { validates, callsOfWr
       source: 'http://evil'
     }
     const valueQuantity = { value: new ExactNumber('1.10'), unit: 'mg' }
-    const created = await store.create({
+    const { record: created } = await store.create({
       kind: 'create',
       type: 'Observation',
       resource: { ...observation(), id, meta, valueQuantity }
@@ -402,7 +403,7 @@ async function references (t: Test, gateway: Gateway, { checksReferences, callsO
     const mine = gateway.guard(newTenant())
     const foreign = await createPatient(gateway.guard(newTenant()))
     const own = await createPatient(mine)
-    const { id: practitioner } = await mine.create({
+    const { record: { id: practitioner } } = await mine.create({
       kind: 'create',
       type: 'Practitioner',
       resource: { resourceType: 'Practitioner' }

@@ -1,11 +1,11 @@
-import { Failure, type Issue } from '../../envelope/failures.js'
+import { Failure } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { CreateContext } from '../../mappings/core/element.js'
 import { lossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { checkRules } from '../../mappings/core/validate.js'
 import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
-import type { TenantStore } from '../../tenant-guard/guard.js'
+import type { TenantStore, WrittenRecord } from '../../tenant-guard/guard.js'
 import type { RecordChecks, Trace, SearchParameter } from '../../tenant-guard/interaction.js'
 import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
 import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
@@ -21,19 +21,17 @@ export interface Context {
   readonly mapping: Mapping
   readonly store: TenantStore
   readonly createContext: CreateContext
-  /** Of the write that succeeded: what the client is warned of. */
-  readonly warnings: Issue[]
 }
 
 /** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
-export function create (context: Context, body: unknown): Promise<StoredResource> {
+export function create (context: Context, body: unknown): Promise<WrittenRecord> {
   const { mapping: { type }, store } = context
   return prepareAndSave(context, body, resource => store.create({ kind: 'create', type, resource }))
 }
 
 /** The same with another way to store the checked resource. */
-export async function prepareAndSave<T> (
-  { mapping, store, createContext, warnings }: Context,
+export async function prepareAndSave<T extends WrittenRecord> (
+  { mapping, store, createContext }: Context,
   body: unknown,
   save: (resource: FhirResource) => Promise<T>
 ): Promise<T> {
@@ -41,8 +39,7 @@ export async function prepareAndSave<T> (
   const saved = await writeResolved({ mapping, store }, complete, async fields =>
     await save(buildResource(mapping, fields))
   )
-  warnings.unshift(...completedValues(mapping, complete))
-  return saved
+  return { ...saved, warnings: [...completedValues(mapping, complete), ...saved.warnings] }
 }
 
 /** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
@@ -96,11 +93,11 @@ export async function update (
   context: Context,
   { id, body, ifMatch }: Update,
   trace = noTrace
-): Promise<StoredResource> {
+): Promise<WrittenRecord> {
   for (let attempt = 1; ; attempt++) {
     const before = await read(context, id)
     const made = await trace.found(before)
-    if (made !== undefined) return made
+    if (made !== undefined) return { record: made, warnings: [] }
     requireIfMatch(ifMatch, before.meta.versionId)
     requireUnchanged(body, before.meta.versionId)
     try {
@@ -117,25 +114,25 @@ export async function update (
 const maxAttempts = 8
 
 async function updateFrom (
-  { mapping, store, warnings }: Context,
+  { mapping, store }: Context,
   before: StoredResource,
   body: unknown,
   trace: Trace
-): Promise<StoredResource> {
+): Promise<WrittenRecord> {
   const shown = mapping.present(before)
   const { changed, stored } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
   const complete = await resolveIds(mapping, store, changed)
   return await writeResolved({ mapping, store }, complete, async fields => {
     const resource: FhirResource = mapping.patch(before, { ...stored, ...fields })
-    if (resource === before) return before
+    if (resource === before) return { record: before, warnings: [] }
     throwIfIssues(checkRules(mapping, resource, Object.keys(fields), before))
     const version = before.meta.versionId
     if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
-    const write = (): Promise<StoredResource> =>
+    const write = (): Promise<WrittenRecord> =>
       store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
-    const written = await trace.leave(resource, version, write)
-    warnings.unshift(...completedValues(mapping, changed), ...lossWarnings(mapping, before, resource))
-    return written
+    const { record, warnings } = await trace.leave(resource, version, write)
+    const own = [...completedValues(mapping, changed), ...lossWarnings(mapping, before, resource)]
+    return { record, warnings: [...own, ...warnings] }
   })
 }
 

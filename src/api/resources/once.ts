@@ -2,7 +2,7 @@ import type { IdempotencyClaim, Result } from '../../idempotency/keyed-requests.
 import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
 import type { Issue } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import type { CreateResult } from '../../tenant-guard/guard.js'
+import type { CreateResult, WrittenRecord } from '../../tenant-guard/guard.js'
 import { create, prepareAndSave, update, type Context, type Update } from './interactions.js'
 
 /** The result of a write. */
@@ -16,12 +16,18 @@ export interface WriteResult {
 
 /** Creates a resource; with a claim only once, even if an earlier run was interrupted at any point. */
 export async function createOnce (context: Context, body: unknown, claim?: IdempotencyClaim): Promise<WriteResult> {
-  const { warnings } = context
-  if (claim === undefined) return { stored: await create(context, body), isReplayed: false, warnings }
+  if (claim === undefined) return toResult(await create(context, body))
   if (claim.result !== undefined) return replayed(await firstResponse(context, claim.result), claim.result)
-  const { record, isNew } = await prepareAndSave(context, body, resource => madeOnce(context, resource, claim))
-  claim.finish({ id: record.id, version: record.meta.versionId, warnings })
-  return { stored: record, isReplayed: !isNew, warnings }
+  const made = await prepareAndSave(context, body, resource => madeOnce(context, resource, claim))
+  finish(claim, made)
+  return toResult(made, !made.isNew)
+}
+
+const toResult = ({ record, warnings }: WrittenRecord, isReplayed = false): WriteResult =>
+  ({ stored: record, isReplayed, warnings })
+
+function finish (claim: IdempotencyClaim, { record: { id, meta }, warnings }: WrittenRecord): void {
+  claim.finish({ id, version: meta.versionId, warnings })
 }
 
 const replayed = (stored: StoredResource, { warnings = [] }: Result): WriteResult =>
@@ -42,7 +48,7 @@ function versionOf ({ mapping: { type }, store }: Context, { id, version }: Resu
 async function madeOnce (context: Context, resource: FhirResource, claim: IdempotencyClaim): Promise<CreateResult> {
   const { mapping: { type }, store } = context
   const made = await store.createOnce({ kind: 'create-once', type, resource, ...createIntents(claim) })
-  return made.isNew ? made : { record: await firstVersionOf(context, made.record), isNew: false }
+  return made.isNew ? made : { ...made, record: await firstVersionOf(context, made.record) }
 }
 
 /** The record as it was created, where the datastore counts and retains versions. */
@@ -53,12 +59,14 @@ async function firstVersionOf (context: Context, record: StoredResource): Promis
 
 /** Changes a resource; with a claim only once, like {@link createOnce}. */
 export async function updateOnce (context: Context, change: Update, claim?: IdempotencyClaim): Promise<WriteResult> {
-  const { warnings } = context
-  if (claim === undefined) return { stored: await update(context, change), isReplayed: false, warnings }
+  if (claim === undefined) return toResult(await update(context, change))
   if (claim.result !== undefined) return replayed(await versionOf(context, claim.result), claim.result)
   const trace = writeIntentOf({ store: context.store, type: context.mapping.type }, claim)
   let made: StoredResource | undefined
-  const stored = await update(context, change, { ...trace, found: async before => (made = await trace.found(before)) })
-  claim.finish({ id: stored.id, version: stored.meta.versionId, warnings })
-  return { stored, isReplayed: made !== undefined, warnings }
+  const written = await update(context, change, {
+    ...trace,
+    found: async before => (made = await trace.found(before))
+  })
+  finish(claim, written)
+  return toResult(written, made !== undefined)
 }

@@ -1,4 +1,3 @@
-import type { Issue } from '../../envelope/failures.js'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { rawQuery, invalidParameter } from '../../envelope/query.js'
 import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
@@ -18,7 +17,7 @@ import { reverseIncludes } from './relations.js'
 interface ResourceOptions {
   readonly mappings: readonly Mapping[]
   /** The datastore of the request's caller, seen through the guard. */
-  readonly storeFor: (request: FastifyRequest, warn: (warnings: readonly Issue[]) => void) => TenantStore
+  readonly storeFor: (request: FastifyRequest) => TenantStore
   readonly keyedRequests: IdempotencyStore
   readonly now: () => Date
   /** The gateway's own, before `/v1`. */
@@ -38,15 +37,11 @@ const keyed = { config: { takesIdempotencyKey: true } } as const
 
 function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOptions): void {
   const { storeFor, now, newUrl } = options
-  const contextOf = (request: FastifyRequest): Context => {
-    const warnings: Issue[] = []
-    return {
-      mapping,
-      store: storeFor(request, more => { warnings.push(...more) }),
-      createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl },
-      warnings
-    }
-  }
+  const contextOf = (request: FastifyRequest): Context => ({
+    mapping,
+    store: storeFor(request),
+    createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
+  })
   const routeOptions = { ...options, mapping, contextOf }
   createRoute(scope, routeOptions)
   readRoutes(scope, routeOptions)

@@ -15,12 +15,12 @@ import {
   preferRepresentation,
   toWriteResult,
   toWritten,
-  type Written
+  type Written,
+  type WrittenRecord
 } from './writes.js'
 
 /** The record that a create made, now or before. */
-export interface CreateResult {
-  readonly record: StoredResource
+export interface CreateResult extends WrittenRecord {
   /** False for a record that an earlier request made; it is shown in its current state. */
   readonly isNew: boolean
 }

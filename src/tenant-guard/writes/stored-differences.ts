@@ -30,7 +30,7 @@ export function warnAboutDifferences (
     ...fieldIssue(path, storedDifferently, 'informational'),
     severity: 'warning' as const
   }))
-  onDifferences?.({ datastore: name, type: record.resourceType, paths, warnings })
+  onDifferences?.({ datastore: name, type: record.resourceType, paths })
   return warnings
 }
 

@@ -27,13 +27,15 @@ import { withIdempotencyTag, tagForTenant } from './stamp.js'
 export const preferRepresentation = { prefer: 'return=representation' }
 export const uncertainOutcomeMessage = 'Before you repeat the change, check whether it was made.'
 
-/** A record as it was stored, and the datastore's response. */
-export interface Written {
+/** A record as it was stored. */
+export interface WrittenRecord {
   readonly record: StoredResource
-  readonly response: BackendResponse
   /** What the datastore stored differently than it was sent. */
   readonly warnings: readonly Issue[]
 }
+
+/** The same with the datastore's response. */
+export interface Written extends WrittenRecord { readonly response: BackendResponse }
 
 /** Stores a new record under an id that the datastore chooses. */
 export async function create (context: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
