@@ -4,17 +4,18 @@ import Database from 'better-sqlite3'
 interface SqliteOptions {
   /** The path, or `:memory:`. */
   readonly file: string
-  /** The statements that make the tables. */
-  readonly schema: string
-  /** Increase it whenever the tables change. */
-  readonly version: number
+  /**
+   * The statements that lead to each version of the tables: the first ones make them, and a file of an earlier version
+   * gets the others. When the tables change, statements are added at the end.
+   */
+  readonly migrations: readonly string[]
   /** FULL where a power failure must not lose what was confirmed; NORMAL may lose the last transactions. */
   readonly synchronous?: 'NORMAL' | 'FULL'
   /** How long to wait while another connection has the file locked. */
   readonly timeoutMs?: number
 }
 
-/** A file has the tables of another version of this program. */
+/** A file has the tables of a later version of this program. */
 export class SchemaVersionError extends Error {
   override readonly name = 'SchemaVersionError'
 }
@@ -25,15 +26,17 @@ export class SchemaVersionError extends Error {
  * @throws {SchemaVersionError} and what SQLite throws, such as SQLITE_NOTADB
  */
 export function openSqlite (
-  { file, schema, version, synchronous = 'NORMAL', timeoutMs = 5_000 }: SqliteOptions
+  { file, migrations, synchronous = 'NORMAL', timeoutMs = 5_000 }: SqliteOptions
 ): Database.Database {
   const database = new Database(privateDatabase(file), { timeout: timeoutMs })
   try {
     database.pragma('journal_mode = WAL')
     database.pragma(`synchronous = ${synchronous}`)
     const found = schemaVersion(database)
-    if (found === 0) database.transaction(() => createTables(database, schema, version)).immediate()
-    else if (found !== version) throw new SchemaVersionError(`has schema version ${found}, expected ${version}`)
+    if (found > migrations.length) {
+      throw new SchemaVersionError(`has schema version ${found}, expected ${migrations.length}`)
+    }
+    if (found < migrations.length) database.transaction(() => migrate(database, migrations)).immediate()
     return database
   } catch (error) {
     database.close()
@@ -41,12 +44,15 @@ export function openSqlite (
   }
 }
 
-function createTables (database: Database.Database, schema: string, version: number): void {
+function migrate (database: Database.Database, migrations: readonly string[]): void {
   // Another process may have been first.
-  if (schemaVersion(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
+  for (const statements of migrations.slice(schemaVersion(database))) database.exec(statements)
+  database.pragma(`user_version = ${migrations.length}`)
 }
 
-const schemaVersion = (database: Database.Database): unknown => database.pragma('user_version', { simple: true })
+/** How many migrations a file has had; 0 for a new one. */
+const schemaVersion = (database: Database.Database): number =>
+  database.pragma('user_version', { simple: true }) as number
 
 const ownerAlone = 0o600
 

@@ -31,12 +31,23 @@ export interface IdempotencyClaim {
   finish (result: Result): void
 }
 
-const schema = `
-  CREATE TABLE IF NOT EXISTS keyed_request (
+const migrations = [
+  `CREATE TABLE IF NOT EXISTS keyed_request (
+    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
+    intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS keyed_request_by_age ON keyed_request (first_seen_at);`,
+  // Made anew, since some files of version 1 have the column for warnings already.
+  `ALTER TABLE keyed_request RENAME TO first_keyed_request;
+  CREATE TABLE keyed_request (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
     intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT, result_warnings TEXT
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS keyed_request_by_age ON keyed_request (first_seen_at);`
+  INSERT INTO keyed_request SELECT name, fingerprint, first_seen_at,
+    intent_version, intent_content, result_id, result_version, NULL FROM first_keyed_request;
+  DROP TABLE first_keyed_request;
+  CREATE INDEX keyed_request_by_age ON keyed_request (first_seen_at);`
+]
 
 /** The lifetime of a key, in milliseconds. */
 export const lifetimeMs = idempotencyKey.lifetimeHours * 3_600_000
@@ -57,8 +68,7 @@ export class IdempotencyStore {
   constructor ({ file, now }: { readonly file: string, readonly now: () => Date }) {
     this.#now = now
     // A power failure may lose the last requests. Of those, creates are still recognized by their tags.
-    this.#database = openSqlite({ file, schema, version: 1, synchronous: 'NORMAL' })
-    addWarningsColumn(this.#database)
+    this.#database = openSqlite({ file, migrations, synchronous: 'NORMAL' })
     this.#statements = prepare(this.#database)
     this.#statements.forget.run(this.#expired(), -1)
   }
@@ -144,13 +154,6 @@ interface Row {
   readonly result_id: string | null
   readonly result_version: string | null
   readonly result_warnings: string | null
-}
-
-/** A file of an earlier version has no column for warnings. */
-function addWarningsColumn (database: Database.Database): void {
-  const columns = database.pragma('table_info(keyed_request)') as ReadonlyArray<{ readonly name: string }>
-  if (columns.some(({ name }) => name === 'result_warnings')) return
-  database.exec('ALTER TABLE keyed_request ADD COLUMN result_warnings TEXT')
 }
 
 function prepare (database: Database.Database) {

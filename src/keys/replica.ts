@@ -18,10 +18,9 @@ export interface KeyRecord {
 /** The hashes of the keys whose records a batch changed, or all keys. */
 export type InvalidatedKeys = ReadonlySet<string> | 'everything'
 
-/** Increase it whenever the tables change; a file with another version is deleted, since the feed fills it again. */
-const schemaVersion = 2
-
-const schema = `
+/** A new version makes the tables anew, since the feed fills them again; a file of a later one is deleted. */
+const migrations = ['', `
+  DROP TABLE IF EXISTS position; DROP TABLE IF EXISTS organizations; DROP TABLE IF EXISTS keys;
   CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
   INSERT INTO position VALUES ('', 0, NULL);
   CREATE TABLE organizations (
@@ -31,7 +30,7 @@ const schema = `
     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL, name TEXT NOT NULL,
     mode TEXT NOT NULL, scopes TEXT NOT NULL, expires_at INTEGER, revoked_at INTEGER
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX keys_of_tenant ON keys (tenant_id);`
+  CREATE INDEX keys_of_tenant ON keys (tenant_id);`]
 
 /**
  * A gateway's local copy of the control plane's keys: enough to validate a key while everything else is down. It holds
@@ -163,7 +162,7 @@ function openOrRemake (file: string): Database.Database {
   }
 }
 
-const open = (file: string): Database.Database => openSqlite({ file, schema, version: schemaVersion })
+const open = (file: string): Database.Database => openSqlite({ file, migrations })
 
 const isReplaceable = (error: unknown): boolean =>
   error instanceof SchemaVersionError ||

@@ -1,7 +1,5 @@
-/** Raised whenever the tables or what is indexed change: a file of another version is refused. */
-export const schemaVersion = 1
-
-export const schema = `
+/** The tables by version. */
+export const migrations = [`
   CREATE TABLE resource (
     pk INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
@@ -29,4 +27,4 @@ export const schema = `
   CREATE INDEX search_index_by_pk ON search_index (pk, parameter, value, low);
   CREATE INDEX search_index_by_value ON search_index (parameter, value, system, pk);
   CREATE INDEX search_index_by_range ON search_index (parameter, low, high, pk) WHERE low IS NOT NULL;
-`
+`]

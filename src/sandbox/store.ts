@@ -5,7 +5,7 @@ import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
 import { indexRows } from './index-rows.js'
 import { FhirError } from './outcome.js'
 import { links } from './references.js'
-import { schema, schemaVersion } from './schema.js'
+import { migrations } from './schema.js'
 
 /** How a version came to be. */
 type WriteMethod = 'POST' | 'PUT' | 'DELETE'
@@ -170,7 +170,7 @@ export class Store {
 
 function open (file: string): Database.Database {
   try {
-    return openSqlite({ file, schema, version: schemaVersion })
+    return openSqlite({ file, migrations })
   } catch (error) {
     if (!(error instanceof SchemaVersionError)) throw error
     throw new Error(`the sandbox file ${error.message}: move the file away`)

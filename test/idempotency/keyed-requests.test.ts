@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { digest, fingerprintOf, type IdempotentRequest } from '../../src/idempotency/digest.js'
+import { digest, fingerprintOf, recordName, type IdempotentRequest } from '../../src/idempotency/digest.js'
 import { readIdempotencyKey } from '../../src/idempotency/header.js'
 import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
 import { ExactNumber } from '../../src/json/json.js'
@@ -21,10 +21,11 @@ const request: IdempotentRequest = {
   body: { lastName: 'Byron-secret' }
 }
 
-function opened (t: Test) {
+function opened (t: Test, prepare: (file: string) => void = () => {}) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-keyed-'))
   const clock = { ms: Date.parse('2026-03-14T12:00:00Z') }
   const file = join(directory, 'idempotency.db')
+  prepare(file)
   const open = (): IdempotencyStore => new IdempotencyStore({ file, now: () => new Date(clock.ms) })
   let requests = open()
   t.after(() => {
@@ -61,6 +62,33 @@ function opened (t: Test) {
         .join('')
   }
 }
+
+t.test('a file of an earlier version keeps its requests, and a later one is refused', async t => {
+  const columns = `name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
+    intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT`
+  for (const more of ['', ', result_warnings TEXT']) {
+    const { claimed, rows } = opened(t, file => {
+      const database = new Database(file)
+      database.exec(`CREATE TABLE keyed_request (${columns}${more}) STRICT, WITHOUT ROWID; PRAGMA user_version = 1;
+        CREATE INDEX keyed_request_by_age ON keyed_request (first_seen_at)`)
+      const seenAt = Date.parse('2026-03-14T11:00:00Z')
+      database
+        .prepare('INSERT INTO keyed_request (name, fingerprint, first_seen_at, result_id) VALUES (?, ?, ?, ?)')
+        .run(recordName(request), fingerprintOf(request), seenAt, '7')
+      database.close()
+    })
+    await claimed(claim => t.strictSame([claim.result, rows()], [{ id: '7' }, 1]))
+    const warnings = [{ severity: 'warning', code: 'informational', diagnostics: 'lost' }] as const
+    await claimed(claim => claim.finish({ id: '8', warnings }), { key: 'new' })
+    await claimed(claim => t.strictSame(claim.result, { id: '8', warnings }), { key: 'new' })
+  }
+  const later = (file: string): void => {
+    const database = new Database(file)
+    database.pragma('user_version = 99')
+    database.close()
+  }
+  t.throws(() => opened(t, later), { name: 'SchemaVersionError', message: /version 99/ })
+})
 
 t.test('what was found out about a request outlasts the process', async t => {
   const { claimed, reopen } = opened(t)

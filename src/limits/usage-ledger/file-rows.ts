@@ -3,9 +3,6 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { monthOf } from '../month.js'
 import type { UsageLine } from '../usage.js'
 
-/** The schema version. Increase it whenever the tables change. */
-export const schemaVersion = 1
-
 const columns = `
   key_id TEXT NOT NULL, tenant_id TEXT NOT NULL, mode TEXT NOT NULL, hour TEXT NOT NULL, resource TEXT NOT NULL,
   interaction TEXT NOT NULL, outcome TEXT NOT NULL, is_counted INTEGER NOT NULL, is_overage INTEGER NOT NULL,

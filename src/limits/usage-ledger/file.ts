@@ -3,7 +3,7 @@ import { base32, randomString } from '../../keys/random-text.js'
 import { openSqlite } from '../../files/open-sqlite.js'
 import { monthOf } from '../month.js'
 import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
-import { schema, schemaVersion, type SeriesRow, type BatchRow, type LineRow, packed, unpacked, inMonth, rowOf, lineOf, shown, adding } from './file-rows.js'
+import { schema, type SeriesRow, type BatchRow, type LineRow, packed, unpacked, inMonth, rowOf, lineOf, shown, adding } from './file-rows.js'
 
 const dayMs = 24 * 3_600_000
 
@@ -42,8 +42,7 @@ export class LedgerFile {
     this.#database = openSqlite({
       file,
       // With its name in the same transaction, since the month's counts are read as soon as there are tables.
-      schema: `${schema} INSERT INTO series VALUES ('${randomString(base32, 26)}', 0, '')`,
-      version: schemaVersion,
+      migrations: [`${schema} INSERT INTO series VALUES ('${randomString(base32, 26)}', 0, '')`],
       // A power failure may lose the last second, but never a batch that the control plane has.
       synchronous: 'FULL',
       timeoutMs: busyMs
