@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { Failure } from '../envelope/failures.js'
+import { decrypt, encrypt, nonceBytes } from '../files/authenticated-encryption.js'
 import type { SearchParameter } from './interaction.js'
 
 /** What a cursor is valid for. It is sealed in as associated data, so it is checked without being in the text. */
@@ -50,8 +51,6 @@ interface CursorOptions {
 }
 
 const version = 1
-const nonceBytes = 12
-const tagBytes = 16
 /** In characters. A request has 16 KiB for this and its headers. */
 export const maxCursor = 12_288
 
@@ -61,16 +60,14 @@ export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
   return {
     seal (contents, binding) {
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(binding))
       const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
-      const cursor = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString(
-        'base64url'
-      )
+      const sealed = encrypt({ key, nonce, associatedData: bytesOf(binding) }, Buffer.from(text))
+      const cursor = Buffer.concat([nonce, ...sealed]).toString('base64url')
       if (cursor.length > maxCursor) throw tooLong()
       return cursor
     },
     open (cursor, binding) {
-      const { expires, ...contents } = unsealed(cursor, key, bytesOf(binding))
+      const { expires, ...contents } = unseal(cursor, key, bytesOf(binding))
       if (expires <= now().getTime()) throw invalidCursor()
       return contents
     }
@@ -101,19 +98,13 @@ export function filtersHash (parameters: readonly SearchParameter[]): string {
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)
 }
 
-function unsealed (cursor: string, key: Uint8Array, additionalData: Buffer): CursorContents & { expires: number } {
+function unseal (cursor: string, key: Uint8Array, associatedData: Buffer): CursorContents & { expires: number } {
   const bytes = Buffer.from(cursor.slice(0, maxCursor), 'base64url')
   // The decoder ignores characters that it does not know, but a cursor has only one spelling.
-  if (bytes.toString('base64url') !== cursor || bytes.length < nonceBytes + tagBytes) throw invalidCursor()
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
-    decipher.setAAD(additionalData).setAuthTag(bytes.subarray(-tagBytes))
-    return JSON.parse(
-      Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString()
-    )
-  } catch {
-    throw invalidCursor()
-  }
+  if (bytes.toString('base64url') !== cursor) throw invalidCursor()
+  const plain = decrypt({ key, nonce: bytes.subarray(0, nonceBytes), associatedData }, bytes.subarray(nonceBytes))
+  if (plain === undefined) throw invalidCursor()
+  return JSON.parse(plain.toString())
 }
 
 function bytesOf ({ tenant, mode, datastore, route, type }: CursorBinding): Buffer {

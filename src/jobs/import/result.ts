@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
+import { decrypt, encrypt, nonceBytes, tagBytes } from '../../files/authenticated-encryption.js'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import type { IndexedLine } from './index-rows.js'
@@ -38,10 +39,6 @@ export function failed ({ code, lastingMessage: message, issues }: Failure): Res
     ...(field !== undefined && { field })
   }
 }
-
-const algorithm = 'aes-256-gcm'
-const nonceBytes = 12
-const tagBytes = 16
 
 /** The properties of a line when it was read. */
 type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
@@ -95,23 +92,16 @@ export class ResultCipher {
 
   close (line: number, result: Result): Buffer {
     const nonce = this.#nonces.next()
-    const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(toHeader(line))
-    const parts = [nonce, cipher.update(JSON.stringify(result), 'utf8'), cipher.final()]
-    return Buffer.concat([...parts, cipher.getAuthTag()])
+    const encryption = { key: this.#key, nonce, associatedData: toHeader(line) }
+    return Buffer.concat([nonce, ...encrypt(encryption, Buffer.from(JSON.stringify(result)))])
   }
 
   /** @throws {Failure} INTERNAL_ERROR for data that was not encrypted as the result of this line */
   open (line: number, sealed: Buffer): Result {
-    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), {
-      authTagLength: tagBytes
-    }).setAAD(toHeader(line))
-    try {
-      decipher.setAuthTag(sealed.subarray(-tagBytes))
-      const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))
-      return JSON.parse(Buffer.concat([plain, decipher.final()]).toString()) as Result
-    } catch {
-      throw corruptFile('the result of a line is not the one that was stored')
-    }
+    const encryption = { key: this.#key, nonce: sealed.subarray(0, nonceBytes), associatedData: toHeader(line) }
+    const plain = decrypt(encryption, sealed.subarray(nonceBytes))
+    if (plain === undefined) throw corruptFile('the result of a line is not the one that was stored')
+    return JSON.parse(plain.toString()) as Result
   }
 }
 

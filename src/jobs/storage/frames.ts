@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
+import { decrypt, encrypt, nonceBytes, tagBytes } from '../../files/authenticated-encryption.js'
 
 /** The secret from which a file's keys are derived: content encrypted for one file is not valid for another. */
 export interface FileSecret { readonly key: Uint8Array, readonly name: string }
@@ -6,13 +7,8 @@ export interface FileSecret { readonly key: Uint8Array, readonly name: string }
 /** The bytes of plaintext in a frame; one with fewer is the last of its row. */
 export const frameBytes = 65_536
 
-const tagBytes = 16
-
 /** The bytes of a frame on disk. */
 export const sealedFrameBytes = frameBytes + tagBytes
-
-const algorithm = 'aes-256-gcm'
-const nonceBytes = 12
 
 /** Derives a separate key for each use (RFC 5869). */
 export function keyFor ({ key, name }: FileSecret, use: 'list' | 'frames', salt: Uint8Array = Buffer.alloc(0)): Buffer {
@@ -21,24 +17,12 @@ export function keyFor ({ key, name }: FileSecret, use: 'list' | 'frames', salt:
 
 /** Encrypts a frame for the disk, in parts. Each key must encrypt each number only once. */
 export function encryptFrame (key: Uint8Array, number: number, plain: Uint8Array): readonly [Buffer, Buffer] {
-  const cipher = createCipheriv(algorithm, key, nonceOf(number))
-  const bytes = cipher.update(plain)
-  cipher.final()
-  return [bytes, cipher.getAuthTag()]
+  return encrypt({ key, nonce: nonceOf(number) }, plain)
 }
 
 /** The content of a frame; undefined unless exactly this frame was encrypted with this key and number. */
 export function decryptFrame (key: Uint8Array, number: number, frame: Buffer): Buffer | undefined {
-  if (frame.length < tagBytes) return undefined
-  const decipher = createDecipheriv(algorithm, key, nonceOf(number), { authTagLength: tagBytes })
-  decipher.setAuthTag(frame.subarray(-tagBytes))
-  const plain = decipher.update(frame.subarray(0, -tagBytes))
-  try {
-    decipher.final()
-    return plain
-  } catch {
-    return undefined
-  }
+  return decrypt({ key, nonce: nonceOf(number) }, frame)
 }
 
 /** The bytes of plaintext in so many bytes of a row. */
