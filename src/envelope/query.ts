@@ -79,6 +79,11 @@ export const safeName = (name: string): string =>
 /** The text after the question mark of a URL, undecoded. */
 export const rawQuery = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''
 
+/** @throws {Failure} BAD_REQUEST when a request that takes no query parameters has some */
+export function requireNoQuery ({ raw }: { readonly raw: { readonly url?: string | undefined } }): void {
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+}
+
 function decode (text: string): string {
   try {
     const decoded = decodeURIComponent(text.replaceAll('+', ' '))

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { etagMatches } from '../envelope/preconditions.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { rawQuery } from '../envelope/query.js'
+import { requireNoQuery } from '../envelope/query.js'
 import type { Job, JobFile, Jobs } from './model/job.js'
 import type { Spool } from './storage/files.js'
 import { jobOf } from './job-routes.js'
@@ -32,7 +32,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
     handler: async (request: WithName, reply) => {
-      if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+      requireNoQuery(request)
       const job = await jobOf(jobs, request)
       const file = filesOf(job).find(({ name }) => name === request.params.name)
       if (file === undefined) throw new Failure('NOT_FOUND')

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { parseCount, parseQuery, safeName, rawQuery, invalidParameter, type PageSize } from '../envelope/query.js'
+import { parseCount, parseQuery, safeName, rawQuery, requireNoQuery, invalidParameter, type PageSize } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from './model/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
@@ -37,14 +37,14 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
   })
   scope.get('/bulk/jobs/:id', pollRouteOptions, async (request: WithId) => {
-    refuseQuery(request)
+    requireNoQuery(request)
     return present(await jobOf(jobs, request))
   })
   scope.delete(
     '/bulk/jobs/:id',
     { config: { ...cancelRouteOptions.config, effect: 'of the record' } },
     async (request: WithId) => {
-      refuseQuery(request)
+      requireNoQuery(request)
       const job = await jobOf(jobs, request)
       requireScope(request.caller, effectOfJob[job.request.kind])
       return present((await jobs.cancel(job.id, request.caller)) ?? missing())
@@ -59,10 +59,6 @@ export async function jobOf (jobs: Pick<Jobs, 'find'>, { params: { id }, caller 
 
 function missing (): never {
   throw new Failure('NOT_FOUND')
-}
-
-function refuseQuery ({ raw }: FastifyRequest): void {
-  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function readPart ({ raw }: FastifyRequest): PageSize & { readonly before?: Pick<Job, 'id' | 'createdAt'> } {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Plans } from '../config/schema.js'
-import { Failure } from '../envelope/failures.js'
-import { rawQuery } from '../envelope/query.js'
+import { requireNoQuery } from '../envelope/query.js'
 import type { Mode } from '../config/mode.js'
 import { startOfMonth, monthOf } from './month.js'
 import type { MonthlyUsage } from './usage-ledger/month-counts.js'
@@ -38,7 +37,7 @@ export async function usageRoute (scope: FastifyInstance, options: UsageRouteOpt
 }
 
 function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions): MonthSoFar {
-  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+  requireNoQuery({ raw })
   const { mode, plan } = caller
   const limit = getPlan(plans, plan).requestsPerMonth
   const month = monthOf(arrivedAt)

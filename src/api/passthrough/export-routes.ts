@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, type FailureCode, catalog } from '../../envelope/failures.js'
-import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
-import { rawQuery } from '../../envelope/query.js'
+import { Failure } from '../../envelope/failures.js'
+import { requireNoQuery } from '../../envelope/query.js'
 import type { ExportRequest, Job } from '../../jobs/model/job.js'
 import { requireScope } from '../../keys/scopes.js'
 import { cancelRouteOptions } from '../../limits/monthly-quota.js'
 import { pollRouteOptions } from '../../limits/rate-limit.js'
 import type { Export } from '../../tenant-guard/interaction.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
+import { jobFailure, sendJobManifest, sendJobResponse, sendProgress } from './job-responses.js'
 import { parsePrefer } from './preferences.js'
 
 /** The exports of a caller, which jobs gather. */
@@ -45,11 +45,8 @@ export async function kickOff (
   }
   await store.requireExportable(interaction)
   const job = await exports.begin(request, { ...interaction.request, url: `${url}${request.raw.url!}` })
-  return reply
-    .code(202)
-    .type(fhirType)
-    .header('content-location', `${url}/v1/fhir/_export/${job.id}`)
-    .send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
+  reply.header('content-location', `${url}/v1/fhir/_export/${job.id}`)
+  return sendJobResponse(reply.code(202), 'The export has started. Poll its status at the URL in Content-Location.')
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
@@ -60,40 +57,26 @@ export async function exportRoutes (
   { exports, now }: { readonly exports: Exports; readonly now: () => Date }
 ): Promise<void> {
   const found = async (request: WithId): Promise<Job> => {
-    if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+    requireNoQuery(request)
     return (await exports.find(request, request.params.id)) ?? missing()
   }
   scope.get('/_export/:id', pollRouteOptions, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
-    if (job.status === 'failed') throw failureOf(job)
-    return job.status === 'completed' ? sendManifest(reply, job, exports) : sendProgress(reply, job, now())
+    if (job.status === 'failed') throw jobFailure(job)
+    if (job.status === 'completed') return await sendManifest(reply, job, exports)
+    return sendProgress(reply, job, retryAfterOf(job, now()))
   })
   scope.delete('/_export/:id', cancelRouteOptions, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     await exports.discard(request, job.id)
-    return reply
-      .code(202)
-      .type(fhirType)
-      .send(JSON.stringify(successOutcome('The export was ended and its files were deleted.')))
+    return sendJobResponse(reply.code(202), 'The export was ended and its files were deleted.')
   })
 }
 
 function missing (): never {
   throw new Failure('NOT_FOUND')
-}
-
-/**
- * A failed export still exists, so no code says that it does not, or that the request for its state was wrong in other
- * ways.
- */
-function failureOf ({ failure }: Job): Failure {
-  const code =
-    failure !== undefined && Object.hasOwn(catalog, failure.code) ? (failure.code as FailureCode) : 'INTERNAL_ERROR'
-  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, {
-    message: failure?.message
-  })
 }
 
 async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): Promise<FastifyReply> {
@@ -105,28 +88,15 @@ async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): P
     output,
     error: []
   }
-  return reply
-    .type('application/json; charset=utf-8')
-    .header('expires', new Date(job.expiresAt).toUTCString())
-    .send(JSON.stringify(manifest))
+  return sendJobManifest(reply, job, manifest)
 }
 
 const maxWaitSeconds = 30
 /** Retry-After as a fraction of the time that an export has taken so far. */
 const partOfTheTime = 1 / 5
 
-function sendProgress (
-  reply: FastifyReply,
-  { status, progress: { processed, total }, createdAt }: Job,
-  now: Date
-): FastifyReply {
+/** Seconds after which to request the progress again. */
+function retryAfterOf ({ createdAt }: Job, now: Date): number {
   const seconds = Math.ceil(((now.getTime() - Date.parse(createdAt)) / 1_000) * partOfTheTime)
-  const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
-  return reply
-    .code(202)
-    .headers({
-      'x-progress': status === 'pending' ? 'waiting' : records,
-      'retry-after': String(Math.min(Math.max(seconds, 1), maxWaitSeconds))
-    })
-    .send()
+  return Math.min(Math.max(seconds, 1), maxWaitSeconds)
 }

@@ -98,7 +98,7 @@ export function readCriteria (text: string | undefined): readonly QueryPair[] | 
  * @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was
  * meant
  */
-export function requireNoQuery ({ query }: FhirRequest): void {
+export function requireNoParameters ({ query }: FhirRequest): void {
   if (query.length > 0) throw invalidParameter('query', 'this request takes no parameters')
 }
 

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseBody } from '../../envelope/body.js'
-import { catalog, Failure, type FailureCode } from '../../envelope/failures.js'
-import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
-import { rawQuery, invalidParameter } from '../../envelope/query.js'
+import { Failure } from '../../envelope/failures.js'
+import { requireNoQuery, invalidParameter } from '../../envelope/query.js'
 import { refuseIdempotencyKey } from '../../idempotency/header.js'
 import type { Job } from '../../jobs/model/job.js'
 import { requireScope } from '../../keys/scopes.js'
 import { cancelRouteOptions } from '../../limits/monthly-quota.js'
 import { pollRouteOptions } from '../../limits/rate-limit.js'
 import type { FhirElement } from '../../mappings/fhir.js'
+import { jobFailure, sendJobManifest, sendJobResponse, sendProgress } from './job-responses.js'
 import { parsePrefer } from './preferences.js'
 
 /** Where records of a type are fetched from. */
@@ -59,20 +59,13 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
   }
   scope.get('/_import/:id', pollRouteOptions, async (request: WithId, reply) => {
     const job = await found(request)
-    if (job.status === 'failed') throw failureOf(job)
-    return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)
+    if (job.status === 'failed') throw jobFailure(job)
+    return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job, retryAfterSeconds)
   })
   scope.delete('/_import/:id', cancelRouteOptions, async (request: WithId, reply) => {
     await imports.discard(request, (await found(request)).id)
     return sendJobResponse(reply.code(202), 'The import was ended. Records that it wrote are kept.')
   })
-}
-
-const sendJobResponse = (reply: FastifyReply, diagnostics: string): FastifyReply =>
-  reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
-
-function requireNoQuery ({ raw }: FastifyRequest): void {
-  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function missing (): never {
@@ -120,23 +113,12 @@ function inputOf ({ part }: FhirElement): ImportInput {
   return { resourceType: valueOf('type'), url: valueOf('url') }
 }
 
-/**
- * A failed import still exists, so no code says that it does not, or that the request for its state was wrong in other
- * ways.
- */
-function failureOf ({ failure }: Job): Failure {
-  const code =
-    failure !== undefined && Object.hasOwn(catalog, failure.code) ? (failure.code as FailureCode) : 'INTERNAL_ERROR'
-  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, {
-    message: failure?.message
-  })
-}
-
 function sendManifest (
   reply: FastifyReply,
-  { id, completedAt, expiresAt, progress: { processed, failed } }: Job,
+  job: Job,
   url: string
 ): FastifyReply {
+  const { id, completedAt, progress: { processed, failed } } = job
   const manifest = {
     transactionTime: completedAt,
     request: `${url}/v1/fhir/$import`,
@@ -145,19 +127,8 @@ function sendManifest (
     error: [],
     extension: { results: `${url}/v1/bulk/jobs/${id}/results`, processedRecords: processed, failedRecords: failed }
   }
-  return reply
-    .type('application/json; charset=utf-8')
-    .header('expires', new Date(expiresAt).toUTCString())
-    .send(JSON.stringify(manifest))
+  return sendJobManifest(reply, job, manifest)
 }
 
-/** The interval between two requests for the progress of an import. */
-const retryAfterSeconds = '5'
-
-function sendProgress (reply: FastifyReply, { status, progress: { processed, total } }: Job): FastifyReply {
-  const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
-  return reply
-    .code(202)
-    .headers({ 'x-progress': status === 'pending' ? 'waiting' : records, 'retry-after': retryAfterSeconds })
-    .send()
-}
+/** Seconds between two requests for the progress of an import. */
+const retryAfterSeconds = 5

@@ -7,7 +7,7 @@ import type { FhirInteraction } from '../../tenant-guard/interaction.js'
 import { policy } from '../../tenant-guard/policy.js'
 import { resourceTypes } from '../../tenant-guard/resource-types.js'
 import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
-import { readSince, requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
+import { readSince, requireNoParameters, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { exportOf } from './export-request.js'
 import { parseParameters } from './parameters-resource.js'
@@ -129,7 +129,7 @@ function read ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
 }
 
 function vread (request: FhirRequest, { type, id, version }: Named): FhirInteraction {
-  requireNoQuery(request)
+  requireNoParameters(request)
   return { kind: 'vread', type, id, version }
 }
 
@@ -178,7 +178,7 @@ function queryIn (body: unknown): FhirRequest['query'] {
 }
 
 function create (request: FhirRequest, { type }: Named): FhirInteraction {
-  requireNoQuery(request)
+  requireNoParameters(request)
   const resource = parseInteger(request, type)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
   return {
@@ -205,7 +205,7 @@ function parseInteger (request: FhirRequest, type: string): FhirResource {
 }
 
 function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
-  requireNoQuery(request)
+  requireNoParameters(request)
   const resource = parseInteger(request, type)
   if (resource.id !== undefined && resource.id !== id) {
     throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
@@ -214,12 +214,12 @@ function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
 }
 
 function remove (request: FhirRequest, { type, id }: Named): FhirInteraction {
-  requireNoQuery(request)
+  requireNoParameters(request)
   return { kind: 'delete', type, id, ...versionIn(request) }
 }
 
 function patch (request: FhirRequest, { type, id }: Named): FhirInteraction {
-  requireNoQuery(request)
+  requireNoParameters(request)
   return { kind: 'patch', type, id, patch: patchIn(request), ...versionIn(request) }
 }
 
@@ -263,7 +263,7 @@ function patchIn ({ body }: FhirRequest): readonly unknown[] {
 
 /** The parser of a single request also reads each entry of a Bundle of requests. */
 function bundle (request: FhirRequest): FhirInteraction {
-  requireNoQuery(request)
+  requireNoParameters(request)
   return readBundle(request, parseInteraction)
 }
 

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '@fastify/accepts'
 import { Failure } from '../../envelope/failures.js'
-import { rawQuery } from '../../envelope/query.js'
+import { requireNoQuery } from '../../envelope/query.js'
 import type { Job } from '../model/job.js'
 import { fileFor, ndjsonTypes, requireLocalFile, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
@@ -36,7 +36,7 @@ export async function writeResults (scope: FastifyInstance, { jobs, spool }: Dow
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
     handler: async (request: WithId, reply) => {
-      if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+      requireNoQuery(request)
       const job = await jobOf(jobs, request)
       if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
       requireLocalFile(job, spool)
