@@ -14,7 +14,7 @@ import {
   referencePages,
   withTables
 } from '../src/config/documentation.js'
-import { policyTable } from '../src/tenant-guard/policy-table.js'
+import { policyTable } from '../src/tenant-guard/policy.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/secret-file.js'
 import { warnAboutConfig } from '../src/bootstrap/warnings.js'

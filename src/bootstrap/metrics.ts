@@ -15,9 +15,10 @@ export async function openMetrics (
   const { port, host } = config.metrics
   if (port === undefined) return undefined
   // A process without metrics need not load the library.
-  const { prometheusMetrics, serveMetrics } = await import('../observability/metrics/served.js')
+  const { prometheusMetrics } = await import('../observability/metrics/prometheus.js')
+  const { startMetricsServer } = await import('../observability/metrics/listener.js')
   const metrics = prometheusMetrics({ version, role: config.role })
-  closers.add(await serveMetrics(metrics, { host, port }))
+  closers.add(await startMetricsServer(metrics, { host, port }))
   log.info({ host, port }, 'metrics are served at /metrics')
   return metrics
 }

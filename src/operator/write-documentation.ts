@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultFile, editorSchema, environmentExample, referencePages, withTables } from '../config/documentation.js'
 import { metricsTable } from '../observability/metrics/declarations.js'
-import { policyTable } from '../tenant-guard/policy-table.js'
+import { policyTable } from '../tenant-guard/policy.js'
 
 const root = (path: string) => join(import.meta.dirname, '../..', path)
 const json = (value: unknown) => JSON.stringify(value, null, 2) + '\n'

@@ -3,7 +3,7 @@ import { toReference, withAccessReport } from './access.js'
 import { createOnce, type CreateResult } from './writes/create-once.js'
 import { sendRequest, type TenantContext } from './tenant-context.js'
 import type { FhirResponse } from './fhir-answer.js'
-import { requireExportable } from './export/require-exportable.js'
+import { requireExportable } from './export/export.js'
 import type {
   Export,
   FhirInteraction,

@@ -115,6 +115,17 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
   }
 }
 
+/** The policy as the documentation prints it, a line for each interaction. */
+export function policyTable (): string {
+  const rows = Object.entries(policy).map(
+    ([kind, { scopes, isolation }]) =>
+      `| ${kind} | ${scopes === 'entries' ? 'as its entries' : scopes.join(', ')} | ${isolation} |`
+  )
+  return ["| interaction | needs | how one tenant is kept from another's records |", '|---|---|---|', ...rows].join(
+    '\n'
+  )
+}
+
 /**
  * Refuses an interaction that no tenant may have, before any look-up.
  * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway

@@ -11,18 +11,41 @@ import {
   firstNamePrefix,
   firstNameSuffix,
   fullName,
+  givenNameRule,
   lastName,
-  middleName
+  middleName,
+  nameRule
 } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { email, phone } from '../fields/telecom.js'
 import { byText, byWords } from '../core/filter.js'
+import { isOrdered } from '../core/date-order.js'
 import { mapping } from '../core/mapping.js'
+import { isElement, itemsAt } from '../core/path.js'
+import type { Rule } from '../core/rule.js'
 import { backbone } from '../core/structure.js'
-import { patientRules } from '../invariants/patient.js'
 import { administrativeGender } from '../value-sets.js'
 
 const gender = code(administrativeGender)
+
+const rules: readonly Rule[] = [
+  {
+    // Advice alone: a child that died before it was born has such dates.
+    severity: 'warning',
+    fields: ['birthDate', 'deceased'],
+    message: 'the death is before the birth; check both',
+    holds: patient => isOrdered(patient.birthDate, patient.deceasedDateTime)
+  },
+  {
+    key: 'pat-1',
+    fields: ['contact'],
+    message: 'each contact needs a name, phone, email or address',
+    holds: patient => itemsAt(patient, 'contact').every(contact =>
+      isElement(contact) && ['name', 'telecom', 'address', 'organization'].some(part => contact[part] !== undefined))
+  },
+  nameRule,
+  givenNameRule('middleName', 'needs firstName, which is not stored; send both, or remove both')
+]
 
 /** http://hl7.org/fhir/R4/patient.html */
 export const patients = mapping('Patient', {
@@ -75,5 +98,5 @@ export const patients = mapping('Patient', {
     }).list('link', { about: 'Merged records of the same person.' })
   },
   filters: { name: byWords('name'), city: byText('address-city'), postalCode: byText('address-postalcode') },
-  rules: patientRules
+  rules
 })

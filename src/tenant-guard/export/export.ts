@@ -1,6 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import { decorateBackend } from '../../backends/decorate.js'
-import { type TenantContext, sendRequest } from '../tenant-context.js'
+import type { Export } from '../interaction.js'
+import { notFound, sendRequest, type TenantContext } from '../tenant-context.js'
 import { withRetry } from '../retry.js'
 import { endNativeExport } from './native-export.js'
 import { nativeChunks } from './native-chunks.js'
@@ -11,7 +12,9 @@ import { searchChunks } from './search-chunks.js'
 import { idPattern } from '../../fhir/names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { filterOwned } from '../reads/fetch-owned.js'
-import { readRecord } from '../reads/read-record.js'
+import { readMeta, readRecord } from '../reads/read-record.js'
+import { isId } from '../resource-types.js'
+import { tenantCriteria } from '../restrict.js'
 
 /**
  * The ids of the patients in a group of the tenant's that are the tenant's too. Members that have left do not count,
@@ -37,6 +40,23 @@ function patientIn (member: FhirElement | null): string[] {
 }
 
 declare const guarded: unique symbol
+
+/**
+ * Refuses an export that could not be, before a job is made of it.
+ * @throws {Failure} NOT_FOUND for a group that is not the tenant's, BAD_REQUEST or UNKNOWN_FILTER for a filter that
+ * reaches beyond the records
+ */
+export async function requireExportable (
+  context: TenantContext,
+  { id, request: { filters = {} } }: Export
+): Promise<void> {
+  for (const [type, searches] of Object.entries(filters)) {
+    for (const parameters of searches) tenantCriteria({ type, parameters }, context.tenant)
+  }
+  if (id === undefined) return
+  if (!isId(id)) throw notFound()
+  await readMeta(context, 'Group', id)
+}
 
 /** The parts of an export besides its request. */
 interface ExportRun {

@@ -14,3 +14,13 @@ export function requireSingleHostHeader ({ raw }: Pick<FastifyRequest, 'raw'>): 
     throw new Failure('BAD_REQUEST', { message: 'Send one Host header.' })
   }
 }
+
+const overrides = ['x-http-method-override', 'x-http-method', 'x-method-override']
+
+/**
+ * Refuses method override headers, with which some proxies and frameworks would turn a POST into a DELETE.
+ * @throws {Failure} METHOD_OVERRIDE_REJECTED
+ */
+export function refuseMethodOverride ({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  if (overrides.some(name => headers[name] !== undefined)) throw new Failure('METHOD_OVERRIDE_REJECTED')
+}
