@@ -193,6 +193,24 @@ export interface Issue {
   readonly expression?: readonly string[]
 }
 
+/** A record that refers to another one, or to one of those that do. */
+export interface Referrer {
+  readonly type: string
+  readonly id: string
+  /** Present where it and other listed records refer to each other, so that only a transaction deletes them. */
+  readonly cycle?: true
+  /** The path at which a client deletes it; absent in raw FHIR. */
+  readonly path?: string
+}
+
+/** What keeps a record from being deleted. */
+export interface Referrers {
+  /** In an order in which they can be deleted. */
+  readonly referrers: readonly Referrer[]
+  /** Whether there are others, which a delete names after these. */
+  readonly hasMore: boolean
+}
+
 export interface FailureDetails {
   /** What to do, instead of the catalog's remedy. Never contains a value that was sent or stored. */
   readonly message?: string
@@ -200,6 +218,8 @@ export interface FailureDetails {
   readonly retryAfterSeconds?: number | undefined
   /** If there are too many, only the first ones are listed. */
   readonly issues?: readonly Issue[]
+  /** Shown in the simple form as `details`. */
+  readonly details?: Referrers | undefined
   readonly headers?: Readonly<Record<string, string>>
   /** Only for the log. */
   readonly cause?: unknown
@@ -210,6 +230,7 @@ export class Failure extends Error {
   readonly status: number
   readonly title: string
   readonly issues: readonly Issue[]
+  readonly details: Referrers | undefined
   readonly headers: Readonly<Record<string, string>>
   /** The message without a number of seconds, for a reader who sees it much later, such as that of a failed job. */
   readonly lastingMessage: string
@@ -223,6 +244,7 @@ export class Failure extends Error {
     this.status = catalog[code].status
     this.title = catalog[code].title
     this.issues = formatList(details.issues ?? [])
+    this.details = details.details
     this.headers = { ...seconds !== undefined && { 'retry-after': String(seconds) }, ...details.headers }
     this.lastingMessage = messageOf(code, details, 'Try again later.')
   }

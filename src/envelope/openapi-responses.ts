@@ -130,10 +130,36 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       code: { type: 'string', enum: Object.keys(catalog) },
       message: { type: 'string', description: 'What to do. Never contains a value that was sent or stored.' },
       issues: { type: 'array', items: referTo('Issue') },
+      details: referTo('Referrers'),
       requestId: { type: 'string', description: 'As in `meta`.' },
       meta: referTo('Meta')
     },
     required: ['data', 'error', 'code', 'message', 'issues', 'requestId', 'meta']
+  },
+  Referrers: {
+    type: 'object',
+    description: 'What refers to a record that was to be deleted, and what refers to that, in an order in which they can be deleted.',
+    properties: {
+      referrers: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            type: { type: 'string', description: 'The FHIR R4 type.' },
+            id: { type: 'string' },
+            path: { type: 'string', description: 'Where to send its DELETE.' },
+            cycle: {
+              type: 'boolean',
+              const: true,
+              description: 'It and others refer to each other: delete them in one transaction of raw FHIR.'
+            }
+          },
+          required: ['type', 'id', 'path']
+        }
+      },
+      hasMore: { type: 'boolean', description: 'Whether there are others, to be listed once these are deleted.' }
+    },
+    required: ['referrers', 'hasMore']
   },
   Total: { type: 'integer', minimum: 0, description: 'The total number of matches.', examples: [1] },
   Cursor: { type: 'string', description: 'Cursor for the next page; absent on the last page.' },

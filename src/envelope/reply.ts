@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { printJson } from '../json/json.js'
-import type { Failure, Issue } from './failures.js'
+import type { Failure, Issue, Referrers } from './failures.js'
 import type {} from './request-metadata.js'
 
 /** The metadata of every response. The numbers are null if no limit applies. */
@@ -26,6 +26,8 @@ export interface FailureEnvelope extends Envelope<null> {
   readonly code: string
   readonly message: string
   readonly issues: readonly Issue[]
+  /** Of a delete that is refused: the records that refer to the one to delete. */
+  readonly details?: Referrers
   /** As in `meta`, for clients that look for it here. */
   readonly requestId: string
 }
@@ -79,6 +81,7 @@ export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnve
     code: failure.code,
     message: failure.message,
     issues: failure.issues,
+    ...failure.details !== undefined && { details: failure.details },
     requestId: meta.requestId,
     meta
   }

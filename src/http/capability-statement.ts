@@ -70,7 +70,7 @@ function headOf ({ version, date }: StatementFacts) {
 function resourceOf (mapping: Mapping, mappings: readonly Mapping[], { hasParameter }: Offered) {
   const { type, about, appendOnly } = mapping
   const interactions = appendOnly
-    ? ['create', 'read', 'search-type']
+    ? ['create', 'read', 'search-type', 'delete']
     : ['create', 'read', 'search-type', 'patch', 'delete']
   return {
     type,

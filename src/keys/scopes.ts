@@ -26,6 +26,17 @@ export function requireScope (caller: Caller, effect: Effect): void {
 }
 
 /**
+ * Refuses what only a key may do that may do everything: the deletion of evidence.
+ * @throws {Failure} INSUFFICIENT_SCOPE
+ */
+export function requireEveryScope ({ scopes }: Caller): void {
+  if (scopes.includes('*')) return
+  throw new Failure('INSUFFICIENT_SCOPE', {
+    message: 'Use a key with the scope *, which deleting a record of this type needs.'
+  })
+}
+
+/**
  * Refuses a request that its key does not permit, as far as that is known before anything is looked up.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */

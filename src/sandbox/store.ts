@@ -199,7 +199,11 @@ function prepare (db: Database.Database) {
     addLink: db.prepare('INSERT INTO link (source, type, id) VALUES (?, ?, ?)'),
     dropRows: db.prepare('DELETE FROM search_index WHERE pk = ?'),
     dropLinks: db.prepare('DELETE FROM link WHERE source = ?'),
-    linkTo: db.prepare('SELECT 1 FROM link WHERE type = ? AND id = ? LIMIT 1'),
+    // As HAPI does, only a reference that a search parameter follows holds a resource.
+    linkTo: db.prepare(`
+      SELECT 1 FROM link l WHERE l.type = ? AND l.id = ? AND EXISTS (
+        SELECT 1 FROM search_index i WHERE i.pk = l.source AND i.system = l.type AND i.value = l.id
+      ) LIMIT 1`),
     brokenLink: db.prepare(`
       SELECT 1 FROM link l LEFT JOIN resource r ON r.type = l.type AND r.id = l.id AND r.deleted = 0
       WHERE l.source = ? AND r.pk IS NULL LIMIT 1`),

@@ -191,6 +191,8 @@ export interface Delete {
   readonly type: string
   readonly id: string
   readonly version?: string
+  /** Whether the records that refer to this one are looked for where it cannot be deleted. The caller may read. */
+  readonly listsReferrers?: boolean
 }
 
 /** Conditions of a search that identify the record, at least one. */

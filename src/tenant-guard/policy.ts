@@ -144,6 +144,25 @@ export function authorize (interaction: Interaction): void {
   const { id } = interaction as { id?: unknown }
   if (on === 'record' && !isId(id)) throw new Failure('NOT_FOUND')
   if (on === 'record' && scopes.includes('write')) requireMutable(interaction.type, id)
+  if (changes.has(interaction.kind) && isAppendOnly(interaction.type)) throw unchangeable()
+}
+
+const changes: ReadonlySet<InteractionKind> = new Set([
+  'update', 'conditional-update', 'patch', 'conditional-patch'
+])
+
+/**
+ * Whether records of a type are evidence: they are created and read, never changed, and deleted only by a key that may
+ * do everything.
+ */
+export const isAppendOnly = (type: string): boolean => type === 'AuditEvent'
+
+/** The refusal of a change of a record that {@link isAppendOnly}. */
+export function unchangeable (): Failure {
+  return new Failure('METHOD_NOT_ALLOWED', {
+    message: 'Records of this type are never changed. Create another one.',
+    headers: { allow: 'GET, HEAD, DELETE' }
+  })
 }
 
 /**

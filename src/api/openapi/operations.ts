@@ -38,7 +38,8 @@ export function resourcePaths (
         mapping,
         referrersTo(mapping, mappings).map(referrer => referrer.mapping)
       ),
-      ...(!appendOnly && { patch: updates(mapping), delete: deletes(mapping) })
+      ...(!appendOnly && { patch: updates(mapping) }),
+      delete: deletes(mapping)
     }
   }
 }
@@ -156,6 +157,7 @@ function deletes (mapping: Mapping): JsonSchema {
     operationId: `delete${displayName(mapping)}`,
     tags: [mapping.path],
     summary: `Delete ${aRecord(mapping)}`,
+    description: `While others refer to it, 409: \`details.referrers\` lists them in an order in which they can be deleted, to keys that may read.${mapping.appendOnly ? ' Needs a key with the scope `*`.' : ''}`,
     parameters: [recordId, parameter('IfMatch')],
     responses: {
       200: { $ref: '#/components/responses/Deleted' },

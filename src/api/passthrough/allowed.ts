@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Caller } from '../../keys/caller.js'
-import { hasScope, requireScope } from '../../keys/scopes.js'
+import { hasScope, requireEveryScope, requireScope } from '../../keys/scopes.js'
 import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-guard/interaction.js'
-import { policy } from '../../tenant-guard/policy.js'
+import { isAppendOnly, policy } from '../../tenant-guard/policy.js'
 
 /**
  * The interaction as far as the caller's scopes permit it; its kind and type are stored on the request. A Bundle shows
- * the written records only to callers that may read.
+ * the written records, and a refused delete the records that refer to the one named, only to callers that may read.
  * @throws {Failure} INSUFFICIENT_SCOPE; in a batch only the entries that need another scope are refused
  */
 export function authorizeInteraction (
@@ -26,6 +26,7 @@ export function authorizeInteraction (
   }
   const parts = interaction.kind === 'transaction' ? interaction.entries.map(entry => entry.interaction) : [interaction]
   for (const part of parts) requireScopes(caller, part)
+  if (interaction.kind === 'delete') return { ...interaction, listsReferrers: mayRead(caller) }
   return interaction.kind === 'transaction' ? { ...interaction, showsWritten } : interaction
 }
 
@@ -48,8 +49,11 @@ function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number
 function requireScopes (caller: Caller, interaction: FhirInteraction): void {
   const { scopes } = policy[interaction.kind]
   if (scopes !== 'entries') for (const scope of scopes) requireScope(caller, scope)
+  if (deletions.has(interaction.kind) && isAppendOnly(interaction.type)) requireEveryScope(caller)
   if ('patch' in interaction && tests(interaction)) requireScope(caller, 'read')
 }
+
+const deletions: ReadonlySet<FhirInteraction['kind']> = new Set(['delete', 'conditional-delete'])
 
 /** Whether a patch tests stored values: it fails where a value differs. */
 const tests = ({ patch }: Pick<Patch, 'patch'>): boolean =>

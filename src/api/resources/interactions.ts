@@ -1,4 +1,4 @@
-import { Failure } from '../../envelope/failures.js'
+import { Failure, type Referrer, type Referrers } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { CreateContext } from '../../mappings/core/element.js'
 import { lossWarnings } from '../../mappings/core/losses.js'
@@ -136,14 +136,44 @@ async function updateFrom (
   })
 }
 
-/** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */
-export async function remove ({ mapping, store }: Context, id: string, ifMatch: string | undefined): Promise<void> {
+interface Removal {
+  readonly id: string
+  readonly ifMatch: string | undefined
+  /** Whether a conflict lists the records that refer to this one. */
+  readonly listsReferrers: boolean
+  /** The paths of the resource groups by their types. */
+  readonly paths: ReadonlyMap<string, string>
+}
+
+/**
+ * Deletes a resource.
+ * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it, with the paths to delete them at
+ */
+export async function remove (
+  { mapping, store }: Context,
+  { id, ifMatch, listsReferrers, paths }: Removal
+): Promise<void> {
   const versions = versionsIn(ifMatch, 'If-Match') ?? '*'
   if (versions !== '*' && versions.length > 1) {
     throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
   }
   const version = versions === '*' ? undefined : versions[0]
-  await store.delete({ kind: 'delete', type: mapping.type, id, ...version !== undefined && { version } })
+  const { type } = mapping
+  try {
+    await store.delete({ kind: 'delete', type, id, listsReferrers, ...version !== undefined && { version } })
+  } catch (error) {
+    throw error instanceof Failure && error.details !== undefined ? withPaths(error, error.details, paths) : error
+  }
+}
+
+/** The same failure, with the path at which each record is deleted. */
+function withPaths (failure: Failure, { referrers, hasMore }: Referrers, paths: Removal['paths']): Failure {
+  const { code, message, issues, cause } = failure
+  const withPath = (referrer: Referrer): Referrer => {
+    const { type, id } = referrer
+    return { ...referrer, path: `/v1/${paths.get(type) ?? `fhir/${type}`}/${id}` }
+  }
+  return new Failure(code, { message, issues, cause, details: { referrers: referrers.map(withPath), hasMore } })
 }
 
 /** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */

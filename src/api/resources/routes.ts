@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { rawQuery, invalidParameter } from '../../envelope/query.js'
 import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore } from '../../idempotency/keyed-requests.js'
+import { hasScope, requireEveryScope } from '../../keys/scopes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { warningsOf } from '../../mappings/core/validate.js'
@@ -45,7 +46,8 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOp
   const routeOptions = { ...options, mapping, contextOf }
   createRoute(scope, routeOptions)
   readRoutes(scope, routeOptions)
-  if (!mapping.appendOnly) changeRoutes(scope, routeOptions)
+  if (!mapping.appendOnly) changeRoute(scope, routeOptions)
+  deleteRoute(scope, routeOptions)
 }
 
 interface RouteOptions extends ResourceOptions {
@@ -95,7 +97,7 @@ function createRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequest
   })
 }
 
-function changeRoutes (scope: FastifyInstance, { mapping, contextOf, keyedRequests }: RouteOptions): void {
+function changeRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequests }: RouteOptions): void {
   const { path } = mapping
   scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
     requirePlainWrite(request)
@@ -103,10 +105,17 @@ function changeRoutes (scope: FastifyInstance, { mapping, contextOf, keyedReques
     const update = async (claim?: IdempotencyClaim) => await updateOnce(contextOf(request), change, claim)
     return presentWritten(mapping, await claimed(keyedRequests, { request, route: path, ...change }, update), reply)
   })
-  scope.delete(`/${path}/:id`, async (request: WithId) => {
+}
+
+function deleteRoute (scope: FastifyInstance, { mapping, mappings, contextOf }: RouteOptions): void {
+  const paths = new Map(mappings.map(({ type, path }) => [type, path]))
+  scope.delete(`/${mapping.path}/:id`, async (request: WithId) => {
+    const { caller, headers, params: { id } } = request
     requirePlainWrite(request)
-    await remove(contextOf(request), request.params.id, request.headers['if-match'])
-    return { id: request.params.id, deleted: true }
+    if (mapping.appendOnly) requireEveryScope(caller)
+    const listsReferrers = hasScope(caller.scopes, 'read')
+    await remove(contextOf(request), { id, ifMatch: headers['if-match'], listsReferrers, paths })
+    return { id, deleted: true }
   })
 }
 

@@ -1,4 +1,5 @@
 import type { StoredResource } from '../../mappings/fhir.js'
+import { isAppendOnly } from '../../tenant-guard/policy.js'
 import { findExistingRecords } from './existing-records.js'
 import type { ImportContext } from './import-context.js'
 import { idOf } from './line-ids.js'
@@ -11,7 +12,10 @@ export interface NamedLine {
   readonly record: Pick<LineRecord, 'type' | 'name' | 'mapping'>
 }
 
-/** A line's id, and its stored record: complete for lines in the simple form, only the identity for others. */
+/**
+ * A line's id, and its stored record: complete for lines in the simple form and of evidence, only the identity for
+ * others.
+ */
 export interface Target { readonly id: string, readonly before: StoredResource | undefined }
 
 /**
@@ -39,6 +43,7 @@ async function targetsOfGroup (
   lines: readonly NamedLine[]
 ): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
+  const isComplete = mapping !== undefined || isAppendOnly(type)
   const mayBeThere = await findExistingRecords(context, type)
   // A line that was sent before may be stored, even if its record did not exist before this import.
   const requested = context.index.together(() =>
@@ -47,7 +52,7 @@ async function targetsOfGroup (
   const stored =
     requested.length === 0
       ? new Map<string, StoredResource>()
-      : await context.store.stored({ type, ids: [...new Set(requested)], isComplete: mapping !== undefined })
+      : await context.store.stored({ type, ids: [...new Set(requested)], isComplete })
   return lines.map(line => {
     const ids = idsOf(line)
     const before = ids.map(id => stored.get(id)).find(record => record !== undefined)

@@ -1,4 +1,3 @@
-import { Failure } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { deepEqual } from '../../mappings/core/element.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
@@ -8,6 +7,7 @@ import { throwIfIssues, validateCreate, buildResource } from '../../record-input
 import { resolveCanonicals } from '../../record-input/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
 import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
+import { isAppendOnly, unchangeable } from '../../tenant-guard/policy.js'
 import { createContext, type ImportContext } from './import-context.js'
 import type { IndexedLine } from './index-rows.js'
 import type { Target } from './look-up.js'
@@ -38,6 +38,10 @@ export async function prepareLine (
   { id, before, targets }: Target & { readonly targets: Targets }
 ): Promise<Prepared> {
   if (mapping === undefined) {
+    if (before !== undefined && isAppendOnly(type)) {
+      requireUnchanged(context, { before, body, targets })
+      return { record: undefined, fields: {} }
+    }
     return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
   }
   if (before !== undefined) return await changed(context, mapping, { before, body, targets })
@@ -52,6 +56,20 @@ export async function prepareLine (
   return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
 }
 
+/**
+ * Refuses a line that would change evidence, and not one that was sent before.
+ * @throws {Failure} METHOD_NOT_ALLOWED
+ */
+function requireUnchanged ({ store }: ImportContext, { before, body, targets }: Change): void {
+  const { resourceType: type, id } = before
+  const sent = body as FhirResource
+  const { links } = store.checked({ type, id, resource: sent })
+  const { resource } = resolveLinks({ resource: sent, links }, targets)
+  if (!deepEqual(contentOf(resource), contentOf(before))) throw unchangeable()
+}
+
+const contentOf = ({ id: _, meta: __, ...content }: FhirResource): unknown => content
+
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
 
 async function changed (
@@ -59,9 +77,6 @@ async function changed (
   mapping: Mapping,
   { before, body, targets }: Change
 ): Promise<Prepared> {
-  if (mapping.appendOnly === true) {
-    throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
-  }
   const { changed, stored } = changedFields(mapping, body, mapping.present(before))
   const fields = await complete(context, mapping, await resolveTargets(context, mapping, { fields: changed, targets }))
   const patched: FhirResource = mapping.patch(before, { ...stored, ...fields })
@@ -74,6 +89,7 @@ async function changed (
     targets
   )
   if (deepEqual(resource, before)) return { record: undefined, fields }
+  if (isAppendOnly(type)) throw unchangeable()
   const version = before.meta.versionId
   return { record: { type, id, resource, before, ...(version !== undefined && { version }) }, fields }
 }

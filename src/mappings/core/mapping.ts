@@ -28,7 +28,7 @@ interface Declaration<E extends Elements> {
   readonly rules?: readonly Rule[]
   /** Moves what clients send to the fields that show it, where an `alias` is not enough. */
   readonly normalizeInput?: InputNormalizer
-  /** Records that are never changed or deleted, such as audit events. */
+  /** Records that are never changed, and are deleted only by a key that may do everything: audit events. */
   readonly appendOnly?: boolean
 }
 

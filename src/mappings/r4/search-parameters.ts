@@ -75,6 +75,22 @@ export function referenceParametersTo (type: string, target: string): string[] {
   return referenceParameters(type).filter(name => parameterOf(type, name)?.targets?.includes(target) ?? true)
 }
 
+/**
+ * The fewest of these search parameters of a type that look at the elements of all of them: `subject` looks where
+ * `patient` does.
+ */
+export function widestParameters (type: string, names: readonly string[]): string[] {
+  const looksAt = new Map(names.map(name => [name, elementsOf(referencePath(type, name) ?? '')]))
+  return names.filter((name, at) => !names.some((other, otherAt) => {
+    const [own, others] = [looksAt.get(name)!, looksAt.get(other)!]
+    return name !== other && own.every(path => others.includes(path)) && (others.length > own.length || otherAt < at)
+  }))
+}
+
+/** The paths of an expression, without the type that it demands of a reference. */
+const elementsOf = (expression: string): string[] =>
+  expression.split(' | ').map(path => path.replace(/\.where\(resolve\(\) is \w+\)/, ''))
+
 /** The names of a type's search parameters that follow references. */
 export function referenceParameters (type: string): string[] {
   return parameterNames(type).filter(name => referencePath(type, name) !== undefined)

@@ -38,7 +38,7 @@ const reportingKey = ({ keyName }: DefaultContext) => ({ observer: keyName })
 export const auditEvents = mapping('AuditEvent', {
   path: 'audit-events',
   operation: 'createAuditEvent',
-  about: 'Who did what to which records, and when; never changed and never deleted.',
+  about: 'Who did what to which records, and when; never changed, and deleted only by a key with the scope *.',
   appendOnly: true,
   fields: {
     type: codingOf(auditTypes)('type', { required: true, filter: 'type' }),

@@ -50,7 +50,8 @@ export async function ownedAmong (
   const isKnown = (record: string): boolean => context.ownership.isKnown(ownershipScope(context), record)
   const owned = new Set(records.filter(isKnown))
   const searches = searchesFor(records.filter(record => !owned.has(record)), idsOfBatchEntry)
-  const responses = await searchTogether(context, searches)
+  const requests = searches.map(search => ownedSearch(context, { ...search, isComplete: false }))
+  const responses = await searchTogether(context, requests, idsOfBatchEntry)
   for (const [at, { type }] of searches.entries()) {
     for (const match of matchesOf(responses[at]!)) {
       const record = verifyAndRememberOwned(context, match, { type })
@@ -60,13 +61,16 @@ export async function ownedAmong (
   return new Set(records.filter(record => owned.has(record)))
 }
 
-/** The response to each search: of one batch, or of a call for each from a datastore that has no batches. */
-async function searchTogether (
+/**
+ * The response to each search by GET, with at most so many matches: of one batch, or of a call for each from a
+ * datastore that has no batches.
+ */
+export async function searchTogether (
   context: TenantContext,
-  searches: ReturnType<typeof searchesFor>
+  requests: readonly BackendRequest[],
+  maxMatches: number
 ): Promise<readonly SearchResponse[]> {
-  const requests = searches.map(search => ownedSearch(context, { ...search, isComplete: false }))
-  const headers = { 'cache-control': singlePage(idsOfBatchEntry) }
+  const headers = { 'cache-control': singlePage(maxMatches) }
   if (requests.length > 1) {
     const entry = requests.map(({ path }) => ({ request: { method: 'GET', url: path } }))
     const body = JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry })
@@ -92,8 +96,8 @@ interface SearchResponse {
   readonly response?: { readonly status?: unknown }
 }
 
-/** The matches of a search; none where the datastore refuses it, since it does not serve the type. */
-function matchesOf ({ resource, response }: SearchResponse): readonly unknown[] {
+/** The matches of a search; none where the datastore refuses it, since it does not serve the type or parameter. */
+export function matchesOf ({ resource, response }: SearchResponse): readonly unknown[] {
   const status = Number.parseInt(String(response?.status), 10)
   if (status >= 400 && status < 500) return []
   const found = status === 200 ? parseBundle(resource) : undefined

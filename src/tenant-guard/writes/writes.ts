@@ -17,6 +17,7 @@ import {
 import type { Create, Delete, Update } from '../interaction.js'
 import { filterOwned } from '../reads/fetch-owned.js'
 import { forgetAndNotFound, readMeta } from '../reads/read-record.js'
+import { findReferrers, toIssues } from '../reads/referrers.js'
 import { warnAboutDifferences } from './stored-differences.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection } from './rejection.js'
@@ -117,8 +118,12 @@ export async function update (
   throw unexpectedResponse(response, 'an update was not answered')
 }
 
-/** Deletes the tenant's record if it still has the version that the client means. */
-export async function remove (context: TenantContext, { type, id, version }: Delete): Promise<void> {
+/**
+ * Deletes the tenant's record if it still has the version that the client means.
+ * @throws {Failure} CONFLICT, which lists the tenant's records that refer to it, where the request says so
+ */
+export async function remove (context: TenantContext, request: Delete): Promise<void> {
+  const { type, id, version } = request
   const record = `${type}/${id}`
   const stored = await readMeta(context, type, id)
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
@@ -130,14 +135,27 @@ export async function remove (context: TenantContext, { type, id, version }: Del
     ...(version !== undefined && { headers: { 'if-match': `W/"${version}"` } })
   })
   if (response.status === 404 || response.status === 410) throw notFound()
-  if (response.status === 409) {
-    throw new Failure('CONFLICT', {
-      message: 'Other records still refer to this one. Delete or change them first.',
-      cause: failureCause(response)
-    })
-  }
+  if (response.status === 409) throw await stillReferredTo(context, request, response)
   if (response.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: failureCause(response) })
   if (response.status >= 300) throw unexpectedResponse(response, 'a delete was not answered')
+}
+
+async function stillReferredTo (
+  context: TenantContext,
+  { type, id, listsReferrers = false }: Delete,
+  response: BackendResponse
+): Promise<Failure> {
+  const message = 'Other records still refer to this one. Delete or change them first.'
+  const cause = failureCause(response)
+  // Where the search for them fails, it stays true that the record cannot be deleted.
+  const details = listsReferrers ? await findReferrers(context, `${type}/${id}`).catch(undefinedIfFailure) : undefined
+  if (details === undefined) return new Failure('CONFLICT', { message, cause })
+  return new Failure('CONFLICT', { message, cause, details, issues: toIssues(details) })
+}
+
+function undefinedIfFailure (error: unknown): undefined {
+  if (!(error instanceof Failure)) throw error
+  return undefined
 }
 
 function stamped (
