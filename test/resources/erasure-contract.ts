@@ -169,7 +169,7 @@ function auditEvent (patientId?: string): object {
 }
 
 /** A patient, and records that refer to the patient and to each other, by their paths. */
-async function storedPatient (client: Client): Promise<{ readonly patientId: string; readonly records: readonly string[] }> {
+async function storedPatient (client: Client): Promise<{ readonly patientId: string; readonly records: string[] }> {
   const records: string[] = []
   const store = async (path: string, body: object): Promise<string> => {
     const { status, text, body: { data = {}, id = data.id } = {} } = await client.send('POST', path, body)

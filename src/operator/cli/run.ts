@@ -7,6 +7,7 @@ import { addAudit } from './audit.js'
 import { addAuditLog } from './audit-log.js'
 import { addBackup } from './backup.js'
 import { addBulk } from './bulk/command.js'
+import { addCompare } from './compare/command.js'
 import { addDoctor } from './doctor.js'
 import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
@@ -43,6 +44,7 @@ export async function run (args: readonly string[], context: CliContext): Promis
   addAdopt(program, context)
   addDoctor(program, context)
   addValidate(program, context)
+  addCompare(program, context)
   addBackup(program, context)
   addBulk(program, context)
   try {
