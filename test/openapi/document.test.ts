@@ -104,6 +104,64 @@ for (const mapping of mappings) {
   })
 }
 
+/**
+ * The fields whose value has several types in a response, and what says so. The type of any other depends on nothing
+ * that is stored.
+ */
+const severalTypes: ReadonlyArray<readonly [schema: RegExp, types: RegExp, reason: string]> = [
+  [/^Remarks$/, /^array string$/, 'contract: a note is a string when there is one Annotation with text only'],
+  [/./, /^(?:CodeableConcept|Coding) string$/, 'contract: a Code is a string when it holds only text'],
+  [/^Assessment\.findings\[\]\.code$/, /^object string$/, 'as a Code, whose text is a field of its own'],
+  [/^Note\.content$/, /^Attachment string$/, 'contract: string (text) or Attachment'],
+  [/^Patient\.deceased$/, /^boolean string$/, 'contract: boolean or dateTime, a choice of R4'],
+  [/\.(?:doseNumber|seriesDoses)$/, /^integer string$/, 'a choice of R4'],
+  [/^(?:Observation\.component\[\]|DeviceRequest\.parameter\[\])\.value$/, /./, 'contract: a choice of R4'],
+  [/^Goal\.target\[\]\.detail$/, /./, 'contract: a choice of R4'],
+  [/^IntakeItem\.answer\[\]$/, /./, 'contract: a choice of R4']
+]
+
+/** Each place below a schema whose value has several types, with those types; a component is looked into once. */
+function unionsIn (schema: any, place: string, seen: Set<string>): Array<readonly [string, string]> {
+  const name = schema.$ref?.split('/').pop()
+  if (name !== undefined) {
+    if (seen.has(name)) return []
+    seen.add(name)
+    return unionsIn((document.components as any).schemas[name], name, seen)
+  }
+  const { anyOf = [], oneOf = [], allOf = [], type, properties = {}, items } = schema
+  const forms: any[] = [...anyOf, ...oneOf]
+  const types = [...new Set(forms.flatMap(typesOf))].sort()
+  const several = [type].flat().length > 1 ? [[place, [type].flat().sort().join(' ')] as const] : []
+  return [
+    ...several,
+    ...(types.length > 1 ? [[place, types.join(' ')] as const] : []),
+    ...[...forms, ...allOf].flatMap(form => unionsIn(form, place, seen)),
+    ...Object.entries(properties).flatMap(([name, member]) => unionsIn(member, `${place}.${name}`, seen)),
+    ...(items === undefined ? [] : unionsIn(items, `${place}[]`, seen))
+  ]
+}
+
+/** The types of a schema; an object among the components has its name. */
+function typesOf (schema: any): string[] {
+  const name = schema.$ref?.split('/').pop()
+  if (name === undefined) return schema.anyOf?.flatMap(typesOf) ?? [schema.type].flat()
+  const target = (document.components as any).schemas[name]
+  return target.type === 'object' ? [name] : typesOf(target)
+}
+
+t.test('a field has one type in responses, unless the contract or a choice of R4 gives it several', async t => {
+  const seen = new Set<string>()
+  const unions = mappings.flatMap(mapping => unionsIn({ $ref: component(displayName(mapping)) }, '', seen))
+  t.strictSame(
+    unions.filter(([place, types]) => !severalTypes.some(([at, of]) => at.test(place) && of.test(types))),
+    []
+  )
+  const unused = severalTypes.filter(([at, of]) => !unions.some(([place, types]) => at.test(place) && of.test(types)))
+  t.strictSame(unused.map(([, , reason]) => reason), [], 'each exception is needed')
+  const lists = unions.filter(([, types]) => /\barray\b/.test(types))
+  t.strictSame(lists.map(([place]) => place), ['Remarks'], 'a list is a list whatever its length')
+})
+
 function shownFaults (mapping: Mapping, resource: Record<string, unknown>): string[] {
   const shown = mapping.present({ meta: {}, ...parseStored(printJson(resource)) as object } as never)
   return checkClosed(component(displayName(mapping)), JSON.parse(printJson(shown)))
