@@ -17,7 +17,7 @@ import {
 import type { Create, Delete, Update } from '../interaction.js'
 import { filterOwned } from '../reads/fetch-owned.js'
 import { forgetAndNotFound, readMeta } from '../reads/read-record.js'
-import { findReferrers, toIssues } from '../reads/referrers.js'
+import { findReferrers, toIssues } from './referrers.js'
 import { warnAboutDifferences } from './stored-differences.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection } from './rejection.js'

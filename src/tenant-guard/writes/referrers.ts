@@ -7,9 +7,9 @@ import { matchesOf, searchTogether } from '../fetch-owned.js'
 import { isTenantType, resourceTypes } from '../resource-types.js'
 import { identityElements, restrict } from '../restrict.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
-import { collectReferences } from '../writes/references.js'
-import { includedElements } from './followed-references.js'
-import { reportForeign } from './own-matches.js'
+import { collectReferences } from './references.js'
+import { includedElements } from '../reads/followed-references.js'
+import { reportForeign } from '../reads/own-matches.js'
 
 const maxListed = 100
 /** Records whose referrers are looked for at once, and the matches of each search. */
