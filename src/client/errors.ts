@@ -6,10 +6,14 @@ export type Issue = components['schemas']['Issue']
 /** The gateway's codes, and what goes wrong before it: no answer at all, and an answer that is not the gateway's. */
 export type ErrorCode = components['schemas']['Failure']['code'] | 'NETWORK_ERROR' | 'UNEXPECTED_ANSWER'
 
+/** The records that refer to one that cannot be deleted, in an order in which they can be. */
+export type Referrers = components['schemas']['Referrers']
+
 interface Details {
   readonly status?: number
   readonly requestId?: string | undefined
   readonly issues?: readonly Issue[]
+  readonly details?: Referrers | undefined
   readonly retryAfter?: number | undefined
   readonly cause?: unknown
 }
@@ -22,19 +26,22 @@ export class ClinigateError extends Error {
   readonly requestId: string | undefined
   /** What to correct in the request, field by field. */
   readonly issues: readonly Issue[]
+  /** What keeps a record from being deleted; undefined for any other error. */
+  readonly details: Referrers | undefined
   /** Seconds after which the same request may succeed, where the gateway knows. */
   readonly retryAfter: number | undefined
 
   constructor (
     readonly code: ErrorCode,
     message: string,
-    { status = 0, requestId, issues = [], retryAfter, cause }: Details = {}
+    { status = 0, requestId, issues = [], details, retryAfter, cause }: Details = {}
   ) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'ClinigateError'
     this.status = status
     this.requestId = requestId
     this.issues = issues
+    this.details = details
     this.retryAfter = retryAfter
   }
 }
@@ -49,7 +56,8 @@ export function errorOf (response: Response, body: unknown): ClinigateError {
   if (!isFailure(body)) {
     return new ClinigateError('UNEXPECTED_ANSWER', `The answer ${response.status} is not one of the gateway.`, facts)
   }
-  return new ClinigateError(body.code, body.message, { ...facts, requestId: body.meta.requestId, issues: body.issues })
+  const { code, message, issues, details, meta: { requestId } } = body
+  return new ClinigateError(code, message, { ...facts, requestId, issues, details })
 }
 
 /** The seconds in Retry-After. */

@@ -7,7 +7,7 @@ import { resourcePaths } from './resource-paths.js'
 import { withRetry, type RetryOptions } from './retry.js'
 import { createSender } from './send.js'
 
-export { ClinigateError, type ErrorCode, type Issue } from './errors.js'
+export { ClinigateError, type ErrorCode, type Issue, type Referrers } from './errors.js'
 export type * from './openapi.js'
 export type {
   UpdateOf as ChangesOf,

@@ -54,6 +54,18 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     await patients.delete(id, { ifMatch: '*' })
   })
 
+  await t.test('a delete that others stand in the way of names them, in an order that works', async t => {
+    const { patients, observations } = await clientOf(t, settings)
+    const patient = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
+    const { id } = await observations.create({ code: 'Weight', patientId: patient.id })
+    const { code, details } = await errorOf(patients.delete(patient.id))
+    t.equal(code, 'CONFLICT')
+    t.strictSame(details, {
+      referrers: [{ type: 'Observation', id, path: `/v1/observations/${id}` }],
+      hasMore: false
+    })
+  })
+
   await t.test('a mistake names its fields and its request', async t => {
     const { observations } = await clientOf(t, settings)
     const error = await errorOf(observations.create({ patientId: 'Patient/none' } as never))

@@ -109,7 +109,8 @@ interface LeadingParameter {
 /** The search parameters that follow references from types of which the tenant has records. */
 async function parametersInUse (context: TenantContext): Promise<readonly LeadingParameter[]> {
   const stated = await getCapabilities(context.backend, request => sendRequest(context, request))
-  const types = stated.types.filter(isTenantType)
+  // A stored Bundle refers to nothing: it holds records, of which a search would fetch all.
+  const types = stated.types.filter(type => isTenantType(type) && type !== 'Bundle')
   const requests = types.map(type =>
     restrict({ type, parameters: [], count: 1, total: 'none', shape: identityElements(type) }, context.tenant)
   )
