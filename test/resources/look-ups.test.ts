@@ -97,7 +97,7 @@ t.test(
     t.equal((await send('GET', 'audit-events?subtype=login,logout')).data.total, 1)
     t.equal((await send('GET', 'audit-events?site=north')).data.total, 1)
     t.equal((await send('PATCH', `audit-events/${made.id}`, { outcome: '8' })).status, 405)
-    t.equal((await send('DELETE', `audit-events/${made.id}`)).status, 405)
+    t.equal((await send('DELETE', `audit-events/${made.id}`)).status, 200, 'with a key that may do everything')
   }
 )
 
