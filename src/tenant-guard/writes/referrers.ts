@@ -3,7 +3,7 @@ import { referenceParametersTo, widestParameters } from '../../mappings/r4/searc
 import type { StoredResource } from '../../mappings/fhir.js'
 import { toReference } from '../access.js'
 import { getCapabilities, hasSearchParameter } from '../capabilities.js'
-import { matchesOf, searchTogether } from '../fetch-owned.js'
+import { matchesOf, searchTogether } from '../reads/fetch-owned.js'
 import { isTenantType, resourceTypes } from '../resource-types.js'
 import { identityElements, restrict } from '../restrict.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
