@@ -5,6 +5,7 @@
  */
 import { Failure, fieldIssue } from './failures.js'
 import { isJsonObject, isNumber, maxDepth } from '../json/json.js'
+import { setOrigins, type ItemOrigin } from '../json/list-origins.js'
 
 const maxOperations = 1000
 /** Characters of a path: {@link maxDepth} names of fields take fewer. */
@@ -24,8 +25,16 @@ interface Operation {
   readonly value: unknown
 }
 
+interface Origins { readonly before: readonly unknown[], items?: Array<ItemOrigin | undefined> }
+
 /** The record while it changes, and what its operations have cost so far. */
-interface Draft { readonly root: unknown, copied: number, shifted: number }
+interface Draft {
+  readonly root: unknown
+  /** The lists that were there before, with the origins of their items once these are not where they were. */
+  readonly lists: Map<readonly unknown[], Origins>
+  copied: number
+  shifted: number
+}
 
 type Holder = Record<string, unknown> | unknown[]
 
@@ -33,7 +42,8 @@ type Holder = Record<string, unknown> | unknown[]
 interface PointerTarget { readonly holder: Holder, readonly token: string }
 
 /**
- * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays unchanged.
+ * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays unchanged. The lists in the result have
+ * their origins.
  * @throws {Failure} BAD_REQUEST for a body that is no patch, VALIDATION_ERROR for one that does not apply to this value
  */
 export function applyPatch (body: readonly unknown[], value: unknown): unknown {
@@ -42,7 +52,9 @@ export function applyPatch (body: readonly unknown[], value: unknown): unknown {
       message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${maxOperations} operations are allowed, and at most ${maxPointer} characters in a path or from.`
     })
   }
-  const draft = { root: copyOf(value), copied: 0, shifted: 0 }
+  const lists: Draft['lists'] = new Map()
+  const root = copyOf(value, { copied: -Infinity, noteList: (copy, before) => lists.set(copy, { before }) })
+  const draft: Draft = { root, lists, copied: 0, shifted: 0 }
   const failed = body.findIndex(operation => !isApplied(draft, operation))
   if (failed >= 0) {
     throw refusal(
@@ -53,6 +65,7 @@ export function applyPatch (body: readonly unknown[], value: unknown): unknown {
   if (isDeeper(draft.root, maxDepth)) {
     throw refusal(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
   }
+  for (const [list, origins] of lists) setOrigins(list, origins)
   return draft.root
 }
 
@@ -100,34 +113,55 @@ function isApplied (draft: Draft, operation: Operation): boolean {
 }
 
 const apply = {
-  add: (draft: Draft, { path, value }: Operation) => put(draft, path, copyOf(value)),
+  add: (draft: Draft, { path, value }: Operation) => put(draft, path, { value: copyOf(value) }),
   remove: (draft: Draft, { path }: Operation) => { take(draft, path) },
   replace: (draft: Draft, { path, value }: Operation) => {
     const { holder, token } = filled(draft, path)
+    if (Array.isArray(holder)) markItem(draft, holder, Number(token), 'replaced')
     holder[token as never] = copyOf(value) as never
   },
   move: (draft: Draft, { from, path }: Operation) => {
     require(!path.startsWith(`${from}/`))
     put(draft, path, take(draft, from))
   },
-  copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copyOf(valueAt(draft, from), draft)),
+  copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copied(draft, from)),
   // The comparison costs no more than the value in the operation: the first difference ends the patch.
   test: (draft: Draft, { path, value }: Operation) => require(isEqual(valueAt(draft, path), value))
 }
 
-function put (draft: Draft, pointer: string, value: unknown): void {
+/** A value, and of an item the list in which it stood and its origin there. */
+interface Taken {
+  readonly value: unknown
+  readonly list?: readonly unknown[]
+  readonly origin?: ItemOrigin | undefined
+}
+
+function put (draft: Draft, pointer: string, taken: Taken): void {
   startList(draft, pointer)
   const { holder, token } = getPosition(draft, pointer)
   if (Array.isArray(holder)) {
     const at = token === '-' ? holder.length : isIndex(token) ? Number(token) : Infinity
     require(at <= holder.length)
     draft.shifted += holder.length - at
-    holder.splice(at, 0, value)
+    originsIn(draft, holder)?.splice(at, 0, taken.list === holder ? taken.origin : undefined)
+    holder.splice(at, 0, taken.value)
   } else {
     // The one name that is no member when it is set: it would change what the object is.
     require(token !== '__proto__')
-    holder[token] = value
+    holder[token] = taken.value
   }
+}
+
+/** The origins of the items of a list, to be changed; undefined for a list that is new. */
+function originsIn ({ lists }: Draft, list: readonly unknown[]): Array<ItemOrigin | undefined> | undefined {
+  const origins = lists.get(list)
+  return origins && (origins.items ??= list.map((_, index) => ({ index, how: 'same' })))
+}
+
+function markItem (draft: Draft, list: readonly unknown[], at: number, how: ItemOrigin['how']): void {
+  const items = originsIn(draft, list)
+  const origin = items?.[at]
+  if (origin !== undefined) items![at] = { ...origin, how }
 }
 
 /** FHIR has no empty lists, so an item that is appended to an absent list becomes its first item. */
@@ -135,19 +169,41 @@ function startList (draft: Draft, pointer: string): void {
   const list = /^(.+)\/-$/.exec(pointer)?.[1]
   if (list === undefined) return
   const { holder, token } = getPosition(draft, list)
-  if (!Array.isArray(holder) && !holds(holder, token)) put(draft, list, [])
+  if (!Array.isArray(holder) && !holds(holder, token)) put(draft, list, { value: [] })
 }
 
-function take (draft: Draft, pointer: string): unknown {
+function take (draft: Draft, pointer: string): Taken {
   const { holder, token } = filled(draft, pointer)
   const value = holder[token as never] as unknown
   if (Array.isArray(holder)) {
     draft.shifted += holder.length - Number(token)
+    const [origin] = originsIn(draft, holder)?.splice(Number(token), 1) ?? []
     holder.splice(Number(token), 1)
-  } else {
-    delete holder[token]
+    return { value, list: holder, origin }
   }
-  return value
+  delete holder[token]
+  return { value }
+}
+
+function copied (draft: Draft, pointer: string): Taken {
+  const { holder, token } = filled(draft, pointer)
+  const value = copyOf(holder[token as never], withLists(draft))
+  if (!Array.isArray(holder)) return { value }
+  const origin = originsIn(draft, holder)?.[Number(token)]
+  return { value, list: holder, origin: origin && { ...origin, how: 'copied' } }
+}
+
+/** Counts in the draft what is copied, and the lists of the copy have the origins of those that are copied. */
+function withLists (draft: Draft): Copying {
+  const { lists } = draft
+  return {
+    get copied () { return draft.copied },
+    set copied (count) { draft.copied = count },
+    noteList (copy, list) {
+      const origins = lists.get(list)
+      if (origins !== undefined) lists.set(copy, { ...origins, ...(origins.items && { items: [...origins.items] }) })
+    }
+  }
 }
 
 function valueAt (draft: Draft, pointer: string): unknown {
@@ -191,13 +247,23 @@ function require (isMet: boolean): void {
   if (!isMet) throw new Inapplicable()
 }
 
+interface Copying {
+  /** The characters until now. */
+  copied: number
+  noteList? (copy: readonly unknown[], list: readonly unknown[]): void
+}
+
 /** A copy that shares nothing that can be changed, its characters counted as they are copied. */
-function copyOf (value: unknown, count: Pick<Draft, 'copied'> = { copied: -Infinity }, depth = 1): unknown {
+function copyOf (value: unknown, count: Copying = { copied: -Infinity }, depth = 1): unknown {
   count.copied += typeof value === 'string' ? value.length + 2 : 1
   require(count.copied <= maxCopied)
   if (!isHolder(value)) return value
   require(depth <= maxDepth)
-  if (Array.isArray(value)) return value.map(item => copyOf(item, count, depth + 1))
+  if (Array.isArray(value)) {
+    const list = value.map(item => copyOf(item, count, depth + 1))
+    count.noteList?.(list, value)
+    return list
+  }
   const copy: Record<string, unknown> = { ...value }
   for (const name of Object.keys(copy)) {
     count.copied += name.length + 3

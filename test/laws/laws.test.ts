@@ -5,18 +5,23 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
+import { changesOf as changesOfPatch } from '../../src/api/resources/changes.js'
 import { parseStored, plainNumbers, printJson } from '../../src/json/json.js'
+import { Failure, type Issue } from '../../src/envelope/failures.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { deepEqual, type Element } from '../../src/mappings/core/element.js'
 import { lostPaths } from '../../src/mappings/core/losses.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { isElement, itemsAt, withAt } from '../../src/mappings/core/path.js'
+import { contradictions } from '../../src/mappings/core/shortcuts.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { changedFields } from '../../src/record-input/changed-record.js'
+import { changedFields, changeRecord, echoWarnings } from '../../src/record-input/changed-record.js'
+import { throwIfIssues } from '../../src/record-input/new-record.js'
 import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
 import { faultsOf, searchParametersOf } from './definitions.js'
 import { r4Resource } from './r4-arbitrary.js'
+import { listPatch, marksOf, steps, withMarks } from './list-patches.js'
 import { differences, pathsOfValues, withoutNamed, withPart } from './lossless.js'
 import { isList, strays } from './unmapped-elements.js'
 import { createContext } from '../harness/create-context.js'
@@ -119,11 +124,73 @@ function pathsIn (holder: FhirElement): string[] {
   ])
 }
 
-/**
- * A component without anything that identifies it can take the place of another one, whose hidden parts it keeps; the
- * value that it brings then stays when the old list is sent back. The law does not hold there yet.
- */
-const isOpen = (type: string, field: string): boolean => type === 'Observation' && field === 'component'
+/** Of two fields those that no issue names, where there is any. */
+const unnamed = (names: readonly string[], issues: readonly Issue[]): string[] =>
+  issues.length === 0
+    ? []
+    : names.filter(name => !issues.some(({ expression }) => expression?.[0] === name)).map(name => `${name} is not named`)
+
+const isContradiction = ({ diagnostics }: Issue): boolean => diagnostics.includes('contradicts')
+
+/** What a client sends in a field: a value of its own, what it was shown, or that with an item less or more. */
+function variant (kind: string, shown: unknown, sent: unknown): unknown {
+  if (kind === 'removed') return null
+  if (kind === 'sent') return sent
+  if (kind === 'shown' || !Array.isArray(shown)) return shown
+  const items = kind === 'less' ? shown.slice(1) : [...[sent].flat(), ...shown]
+  return items.length === 0 ? undefined : items
+}
+
+/** What a change makes of a record; undefined where it is not valid. */
+function unlessRefused<T> (change: () => T): T | undefined {
+  try {
+    return change()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return undefined
+  }
+}
+
+/** What a change makes of a record; undefined where a shortcut contradicts its full list. */
+function unlessContradicted<T> (change: () => T): T | undefined {
+  try {
+    return change()
+  } catch (error) {
+    if (!(error instanceof Failure) || !error.issues.every(isContradiction)) throw error
+    return undefined
+  }
+}
+
+interface SentPair {
+  readonly changes: Simple
+  readonly before?: FhirElement
+  readonly after: FhirElement
+}
+
+/** Which of a shortcut and its full list that were accepted together is not shown as it was sent. */
+function contradicted (
+  { fields }: Mapping,
+  { name, whole }: { readonly name: string; readonly whole: string },
+  { changes, before = {}, after }: SentPair
+): string[] {
+  // A value that was stored is shown as it was, one that is new in the form in which it is accepted.
+  const isIn = (shown: unknown, items: readonly unknown[]): boolean =>
+    items.every(item => [shown ?? []].flat().some(other => hasAll(other, item)))
+  const isShown = (field: string): boolean => {
+    const { accept, read, write } = fields[field]!
+    const value = changes[field]
+    if (value === null) return read(after) === undefined
+    const forms = [value].flat().map(item => [
+      item,
+      Array.isArray(value) ? (accept([item]) as unknown[])[0] : accept(item),
+      [read(write(before, value) as FhirElement) ?? []].flat()
+    ])
+    return forms.every(([item, form, alone]) =>
+      [item, form].some(one => isIn(read(after), [one].flat())) || isIn(read(after), alone as unknown[])
+    )
+  }
+  return [name, whole].filter(field => !isShown(field)).map(field => `${field} is not shown`)
+}
 
 for (const mapping of mappings) {
   t.test(mapping.path, async t => {
@@ -188,8 +255,14 @@ for (const mapping of mappings) {
               ...Object.fromEntries(rivals.map(other => [other, null])),
               [name]: value
             })
-            const { changed, stored: kept } = changedFields(mapping, sent, before)
-            const after: Simple = mapping.toSimple(mapping.patch(resource, { ...kept, ...changed }))
+            const changed = unlessContradicted(() => {
+              const change = changedFields(mapping, sent, before)
+              const after = mapping.patch(resource, { ...change.stored, ...change.changed })
+              throwIfIssues(contradictions(mapping.fields, { ...change.stored, ...change.changed }, () => after))
+              return after
+            })
+            if (changed === undefined) return
+            const after: Simple = mapping.toSimple(changed)
             refuse(
               Object.keys(before)
                 .filter(
@@ -256,8 +329,7 @@ for (const mapping of mappings) {
             const shown: Simple = mapping.toSimple(resource)
             const changed = withPart(shown[name], value, place)
             fc.pre(
-              !isOpen(mapping.type, name) &&
-                changed !== undefined &&
+              changed !== undefined &&
                 checkChange(mapping, { [name]: changed }, shown).length === 0
             )
             const after = mapping.patch(resource, { [name]: changed })
@@ -279,6 +351,40 @@ for (const mapping of mappings) {
         )
       }
     )
+
+    t.test('lossless: an item that a JSON Patch changes, moves or leaves keeps what it hides, or a warning names it', async () => {
+      const lists = writable(mapping).filter(name => isList(mapping.fields[name]!))
+      if (lists.length === 0) return
+      const values = fieldValues(mapping)
+      const list = fc
+        .constantFrom(...lists)
+        .chain(name => fc.tuple(fc.constant(name), fc.array(values[name]!, { minLength: 1, maxLength: 2 }), steps))
+      fc.assert(fc.property(resource, list, (resource, [name, others, steps]) => {
+        const element = mapping.fields[name]!
+        const before = withMarks(element, resource)
+        if (before === undefined) return
+        const shown: Simple = mapping.toSimple(before)
+        const items = [shown[name] ?? []].flat()
+        const marks = marksOf(element, before)
+        const { operations, expected } = listPatch(name, { shown: items, others: others.flat(), marks }, steps)
+        const changes = changesOfPatch(operations, shown)
+        // Items that look alike and change places are no change in the client's sight.
+        if (deepEqual(changes[name], shown[name])) return
+        const after = unlessRefused(() => changeRecord(mapping, before, changedFields(mapping, changes, shown)))
+        if (after === undefined) return
+        const lost = lostPaths(mapping, before, after)
+        const isNamed = lost.some(path => path.startsWith(element.path) || element.path.startsWith(path))
+        const found = marksOf(element, after)
+        const removed = marks.filter(mark => !expected.some(item => item.mark === mark))
+        refuse(expected.flatMap(({ mark, isChanged, isCopy }, i) => {
+          if (isCopy || found[i] === mark) return []
+          if (mark === undefined) return removed.includes(found[i]) ? [] : [`a new item of ${name} has ${found[i]}`]
+          // A code that means something else keeps nothing of the old one, which a copy may still have.
+          const isInCopy = expected.some(({ isCopy }, at) => isCopy && found[at] === mark)
+          return isChanged && (isNamed || isInCopy) ? [] : [`${name} lost ${mark} without a warning: ${found.join()}`]
+        }))
+      }), parameters)
+    })
 
     t.test('3: the same change again changes nothing', async () => {
       fc.assert(fc.property(resource, changes, (resource, changes) => {
@@ -312,17 +418,13 @@ for (const mapping of mappings) {
       }), parameters)
     })
 
+    const pairs = Object.entries(mapping.fields).flatMap(([name, { options: { shortcutOf } }]) =>
+      shortcutOf === undefined ? [] : [{ name, whole: shortcutOf }]
+    )
+
     t.test(
       'a shortcut and its full list never contradict in silence: what is accepted of both is shown by both',
       async () => {
-        const pairs = Object.entries(mapping.fields).flatMap(
-          ([
-            name,
-            {
-              options: { shortcutOf }
-            }
-          ]) => (shortcutOf === undefined ? [] : [{ name, whole: shortcutOf }])
-        )
         if (pairs.length === 0) return
         const values = fieldValues(mapping)
         const sent = fc
@@ -330,19 +432,50 @@ for (const mapping of mappings) {
           .chain(({ name, whole }) => fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!))
         fc.assert(
           fc.property(sent, ([{ name, whole }, part, all]) => {
-            const issues = checkChange(mapping, { [name]: part, [whole]: all })
-            if (issues.length > 0) {
-              return refuse(
-                [name, whole]
-                  .filter(field => !issues.some(({ expression }) => expression?.[0] === field))
-                  .map(field => `${field} is not named`)
-              )
+            const changes = { [name]: part, [whole]: all }
+            const issues = checkChange(mapping, changes)
+            if (issues.length > 0) return refuse(unnamed([name, whole], issues))
+            refuse(contradicted(mapping, { name, whole }, { changes, after: mapping.patch<FhirElement>({}, changes) }))
+          }),
+          parameters
+        )
+      }
+    )
+
+    t.test(
+      'nor in a change of a record, whichever of the two is as it was, removed, or in a record that was read',
+      async () => {
+        if (pairs.length === 0) return
+        const values = fieldValues(mapping)
+        const kind = fc.constantFrom('sent', 'shown', 'removed', 'less', 'more')
+        const sent = fc
+          .constantFrom(...pairs)
+          .chain(({ name, whole }) =>
+            fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!, kind, kind, fc.boolean())
+          )
+        fc.assert(
+          fc.property(resource, sent, (resource, [{ name, whole }, part, all, ofPart, ofAll, isWhole]) => {
+            const shown: Simple = mapping.toSimple(resource)
+            const changes = {
+              [name]: variant(ofPart, shown[name], part),
+              [whole]: variant(ofAll, shown[whole], all)
             }
-            const shown: Simple = mapping.toSimple(mapping.patch<FhirElement>({}, { [name]: part, [whole]: all }))
-            const wholeAlone = [mapping.toSimple(mapping.patch<FhirElement>({}, { [whole]: all }))[whole] ?? []].flat()
-            const items = [shown[whole] ?? []].flat()
-            refuse(deepEqual(shown[name], accepted(mapping, name, part)) ? [] : [`${name} is not shown`])
-            refuse(wholeAlone.every(item => items.some(other => hasAll(other, item))) ? [] : [`${whole} is not shown`])
+            fc.pre(Object.values(changes).every(value => value !== undefined))
+            const read = { ...shown, versionId: '1' }
+            try {
+              const change = changedFields(mapping, { ...(isWhole && { versionId: '1' }), ...changes }, read)
+              const after = changeRecord(mapping, resource, change)
+              // What was read and not changed follows the other one, and a warning says it.
+              const warned = echoWarnings(mapping, change, after).map(({ expression }) => expression![0])
+              refuse(
+                contradicted(mapping, { name, whole }, { changes, before: resource, after }).filter(
+                  finding => !warned.includes(finding.split(' ')[0])
+                )
+              )
+            } catch (error) {
+              if (!(error instanceof Failure)) throw error
+              refuse(unnamed([name, whole], error.issues.filter(isContradiction)))
+            }
           }),
           parameters
         )

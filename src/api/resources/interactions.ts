@@ -3,14 +3,13 @@ import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { CreateContext } from '../../mappings/core/element.js'
 import { lossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { checkRules } from '../../mappings/core/validate.js'
 import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
 import type { TenantStore, WrittenRecord } from '../../tenant-guard/guard.js'
 import type { RecordChecks, Trace, SearchParameter } from '../../tenant-guard/interaction.js'
 import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
 import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
-import { changedFields } from '../../record-input/changed-record.js'
-import { throwIfIssues, validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
+import { changedFields, changeRecord, echoWarnings } from '../../record-input/changed-record.js'
+import { validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
 import { resolveIds, urlOf, writeResolved } from '../../record-input/references.js'
 import type { Query } from './query.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
@@ -120,18 +119,22 @@ async function updateFrom (
   trace: Trace
 ): Promise<WrittenRecord> {
   const shown = mapping.present(before)
-  const { changed, stored } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
+  const change = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
+  const { changed } = change
   const complete = await resolveIds(mapping, store, changed)
   return await writeResolved({ mapping, store }, complete, async fields => {
-    const resource: FhirResource = mapping.patch(before, { ...stored, ...fields })
+    const resource: FhirResource = changeRecord(mapping, before, { ...change, changed: fields })
     if (resource === before) return { record: before, warnings: [] }
-    throwIfIssues(checkRules(mapping, resource, Object.keys(fields), before))
     const version = before.meta.versionId
     if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
     const write = (): Promise<WrittenRecord> =>
       store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
     const { record, warnings } = await trace.leave(resource, version, write)
-    const own = [...completedValues(mapping, changed), ...lossWarnings(mapping, before, resource)]
+    const own = [
+      ...completedValues(mapping, changed),
+      ...lossWarnings(mapping, before, resource),
+      ...echoWarnings(mapping, change, resource)
+    ]
     return { record, warnings: [...own, ...warnings] }
   })
 }

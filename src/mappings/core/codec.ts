@@ -1,6 +1,8 @@
+import type { ItemOrigin } from '../../json/list-origins.js'
 import { deepEqual } from './element.js'
 import { areDifferent } from './identity.js'
-import { findMatching, findEqual, findInPlace } from './match.js'
+import { findMatching, findEqual, findInPlace, findOrigins } from './match.js'
+import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 import { canonicalJson } from './canonical-json.js'
 
@@ -60,7 +62,8 @@ export interface ReorderedList {
 /**
  * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an item
  * that is still wanted is kept as it was, hidden parts and all; a revised one keeps its hidden parts when it is the
- * same thing as the one it replaces, or stands in its place in a list of the same length and order.
+ * same thing as the one it replaces, or stands in its place in a list of the same length and order. A JSON Patch says
+ * which item is which.
  */
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): ReorderedList {
   if (before.length === 0) {
@@ -68,22 +71,17 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   }
   const shown = before.map(item => codec.read(item))
   const requested = requestedOf(codec, values, shown)
-  const equal = findEqual(requested, shown)
-  const identified = codec.identityOf ? findMatching({ values: requested, shown }, equal, codec.identityOf) : equal
-  const alike = codec.revises
-    ? findInPlace(identified, shown, (value, index) =>
-      areDifferent(codec.identityOf?.(requested[value]) ?? [], codec.identityOf?.(shown[index]) ?? [])
-    )
-    : identified
+  const named = findOrigins(values, shown)
+  const sources = named ? namedSources(codec, { requested, shown, named }) : alikeSources(codec, requested, shown)
   const written = values.map((value, i) => {
-    const [remaining, origin] = [equal[i], alike[i]]
-    return {
-      item:
-        remaining === undefined
-          ? codec.write(value, origin === undefined ? undefined : before[origin])
-          : before[remaining],
-      origin
+    const origin = sources[i]
+    if (origin === undefined) {
+      return { item: codec.write(value, codec.revises ? copiedItem(before, named?.[i]) : undefined), origin }
     }
+    if (deepEqual(shown[origin], requested[i])) return { item: before[origin], origin }
+    return codec.revises
+      ? { item: codec.write(value, before[origin]), origin }
+      : { item: codec.write(value, undefined), origin: undefined }
   })
   let next = 0
   const slots = before.flatMap((item, i) =>
@@ -91,4 +89,50 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   )
   const positioned = [...slots, ...written.slice(next)]
   return { items: positioned.map(slot => slot.item), origins: positioned.map(slot => slot.origin) }
+}
+
+type Sources = ReturnType<typeof findEqual>
+
+/** The items that values revise, found by what they have in common. */
+function alikeSources<T> (codec: Codec<T>, requested: readonly T[], shown: readonly unknown[]): Sources {
+  const identified = identifiedSources(codec, { requested, shown })
+  return codec.revises
+    ? findInPlace(identified, shown, (value, index) => isOther(codec, requested[value], shown[index]))
+    : identified
+}
+
+interface Lists<T> { readonly requested: readonly T[], readonly shown: readonly unknown[] }
+
+function identifiedSources<T> (codec: Codec<T>, { requested, shown }: Lists<T>, known?: Sources): Sources {
+  const equal = findEqual(requested, shown, known)
+  return codec.identityOf ? findMatching({ values: requested, shown }, equal, codec.identityOf) : equal
+}
+
+/** The items that a JSON Patch names; one that it adds or replaces may still be one that it removed. */
+function namedSources<T> (
+  codec: Codec<T>,
+  { requested, shown, named }: Lists<T> & { readonly named: NonNullable<ReturnType<typeof findOrigins>> }
+): Sources {
+  const certain = named.map(origin => (origin?.how === 'same' ? origin.index : undefined))
+  const sources = identifiedSources(codec, { requested, shown }, certain)
+  const used = new Set(sources)
+  return sources.map((source, i) => {
+    const origin = named[i]
+    if (source !== undefined || origin?.how !== 'replaced' || used.has(origin.index)) return source
+    return isOther(codec, requested[i], shown[origin.index]) ? undefined : origin.index
+  })
+}
+
+const isOther = ({ identityOf }: Codec<any>, value: unknown, item: unknown): boolean =>
+  areDifferent(identityOf?.(value) ?? [], identityOf?.(item) ?? [])
+
+/** What the copy of an item hides: all that the item does but its ids, each of which is there once in a record. */
+const copiedItem = (before: readonly unknown[], origin: ItemOrigin | undefined): unknown =>
+  origin?.how === 'copied' ? withoutIds(before[origin.index]) : undefined
+
+function withoutIds (stored: unknown): unknown {
+  if (Array.isArray(stored)) return stored.map(withoutIds)
+  if (!isElement(stored)) return stored
+  const { id: _, ...rest } = stored
+  return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, withoutIds(value)]))
 }

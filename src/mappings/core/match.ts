@@ -1,4 +1,5 @@
 import { ExactNumber, plainNumbers } from '../../json/json.js'
+import { mapItems, originsOf, type ItemOrigin } from '../../json/list-origins.js'
 import { deepEqual } from './element.js'
 import { isElement } from './path.js'
 import { canonicalJson } from './canonical-json.js'
@@ -10,10 +11,11 @@ type Sources = ReadonlyArray<number | undefined>
  * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findMatching} it takes time in
  * proportion to the lists' length, which clients choose, and not to its square.
  * @param shown the items before, undefined for those that are not shown
+ * @param known the places of items that are certain
  */
-export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
-  const order = shown.flatMap((item, index) => item === undefined ? [] : [index])
-  const sources = values.map((value, i) =>
+export function findEqual (values: readonly unknown[], shown: readonly unknown[], known?: Sources): Sources {
+  const order = shownPlaces(shown)
+  const sources = known ?? values.map((value, i) =>
     order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined
   )
   return claim(sources, { values, free: freeOf(shown, sources) }, value => [canonicalJson(value)])
@@ -38,10 +40,30 @@ export function findInPlace (
   isOther: (value: number, index: number) => boolean
 ): Sources {
   if (!sources.includes(undefined)) return sources
-  const order = shown.flatMap((item, index) => (item === undefined ? [] : [index]))
+  const order = shownPlaces(shown)
   const isInOrder =
     order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
   return isInOrder ? sources.map((source, i) => source ?? (isOther(i, order[i]!) ? undefined : order[i])) : sources
+}
+
+const shownPlaces = (shown: readonly unknown[]): readonly number[] =>
+  shown.flatMap((item, index) => (item === undefined ? [] : [index]))
+
+/**
+ * For each value of a list that a JSON Patch made of the shown items its origin, with the place among all items;
+ * undefined for any other list.
+ */
+export function findOrigins (
+  values: readonly unknown[],
+  shown: readonly unknown[]
+): ReadonlyArray<ItemOrigin | undefined> | undefined {
+  const origins = originsOf(values)
+  if (origins === undefined) return undefined
+  const order = shownPlaces(shown)
+  // Moved to another place of the record, a list is of other items.
+  if (!deepEqual(origins.before, order.map(index => shown[index]))) return undefined
+  if (origins.items === undefined) return order.map(index => ({ index, how: 'same' }))
+  return origins.items.map(origin => origin && { ...origin, index: order[origin.index]! })
 }
 
 /** The values, and the items shown before with their places that no value has claimed. */
@@ -93,7 +115,7 @@ export function mapWithShown (
 ): unknown {
   if (Array.isArray(sent) && Array.isArray(shown)) {
     const positions = positionsInShown(sent, shown)
-    return sent.map((item, i) => mapWithShown(item, shown[positions[i] ?? -1], choose))
+    return mapItems(sent, (item, i) => mapWithShown(item, shown[positions[i] ?? -1], choose))
   }
   if (!isElement(sent) || !isElement(shown)) return choose(sent, shown)
   return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, mapWithShown(item, shown[name], choose)]))

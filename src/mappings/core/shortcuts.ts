@@ -54,13 +54,15 @@ function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: 
   return concerned.some(({ options }) => options.partOfItem) ? holder : withAt(holder, path, [item, ...items])
 }
 
-/** An issue for each of two fields that were sent and that cannot both be shown as they were sent. */
+/**
+ * An issue for each of two fields that were sent and that cannot both be shown as they were sent; null removes one.
+ * @param patch makes the record that should show the fields of such pairs
+ */
 export function contradictions (fields: Elements, changes: Fields, patch: (changes: Fields) => FhirElement): Issue[] {
   const pairs = Object.entries(fields).flatMap(([name, { options }]) => {
     const full = options.shortcutOf
-    return full !== undefined && Object.hasOwn(changes, name) && (changes[full] ?? undefined) !== undefined
-      ? [{ name, full }]
-      : []
+    const areSent = full !== undefined && Object.hasOwn(changes, name) && Object.hasOwn(changes, full)
+    return areSent && (changes[name] ?? changes[full] ?? undefined) !== undefined ? [{ name, full }] : []
   })
   if (pairs.length === 0) return []
   const resource = patch(
@@ -72,8 +74,12 @@ export function contradictions (fields: Elements, changes: Fields, patch: (chang
     )
   )
   const isShown = (name: string): boolean => {
-    const value = changes[name] ?? undefined
-    return contains(fields[name]!.read(resource), value === undefined ? undefined : fields[name]!.accept(value))
+    const { accept, read } = fields[name]!
+    const [value, shown] = [changes[name] ?? undefined, read(resource)]
+    if (value === undefined) return shown === undefined
+    // A value that another system stored in a form of its own stays in it.
+    const forms = Array.isArray(value) ? value.map(item => [item, accept([item])]) : [[value, accept(value)]]
+    return forms.every(alternatives => alternatives.some(form => contains(shown, form)))
   }
   return pairs.filter(({ name, full }) => !isShown(name) || !isShown(full)).flatMap(({ name, full }) => [
     fieldIssue(name, `contradicts ${full}; send one of the two, or the same in both`, 'invariant'),
@@ -83,10 +89,11 @@ export function contradictions (fields: Elements, changes: Fields, patch: (chang
 
 /** Whether a value has all that another has; a list may have more items, and an object more members. */
 function contains (shown: unknown, sent: unknown): boolean {
-  if (Array.isArray(shown) || Array.isArray(sent)) {
-    const items = [shown ?? []].flat()
-    return [sent ?? []].flat().every(item => items.some(other => contains(other, item)))
-  }
+  const items = [shown ?? []].flat()
+  return [sent ?? []].flat().every(item => items.some(other => hasMembers(other, item)))
+}
+
+function hasMembers (shown: unknown, sent: unknown): boolean {
   if (!isElement(shown) || !isElement(sent)) return deepEqual(shown, sent)
-  return Object.keys(sent).every(name => contains(shown[name], sent[name]))
+  return Object.keys(sent).every(name => deepEqual(shown[name], sent[name]))
 }
