@@ -4,6 +4,7 @@
  */
 import { Failure, fieldIssue, maxIssues, type Issue } from '../envelope/failures.js'
 import { isValidId } from '../fhir/names.js'
+import { mapItems } from '../json/list-origins.js'
 import type { Mapping } from '../mappings/core/mapping.js'
 import { isElement } from '../mappings/core/path.js'
 import type { Schema } from '../mappings/core/schema.js'
@@ -44,6 +45,11 @@ export function bareIdsIn (mapping: Mapping, fields: Fields): readonly BareId[] 
   return allBareIds(mapping, fields).filter(({ isName }) => !isName)
 }
 
+/** Every text in a field for names that has the form of an id. */
+export function namesIn (mapping: Mapping, fields: Fields): readonly BareId[] {
+  return allBareIds(mapping, fields).filter(({ isName }) => isName)
+}
+
 function allBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
   const found: BareId[] = []
   mapBareIds(mapping, fields, bareId => {
@@ -59,7 +65,7 @@ function allBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
  * @throws {Failure} VALIDATION_ERROR for an id that records of several types have
  */
 export async function resolveNames (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
-  const names = allBareIds(mapping, fields).filter(({ isName }) => isName)
+  const names = namesIn(mapping, fields)
   if (names.length === 0) return fields
   const owned = await store.ownedAmong(names.flatMap(({ others }) => others))
   return applyFound(mapping, fields, ({ isName, others }) =>
@@ -124,7 +130,7 @@ function mapAt (value: unknown, schemas: readonly Schema[], position: Position):
   if (typeof value === 'string') return mapText(value, forms, position)
   if (Array.isArray(value)) {
     const items = forms.flatMap(({ items }) => items ?? [])
-    const after = value.map((item, at) => mapAt(item, items, { ...position, path: `${path}[${at}]` }))
+    const after = mapItems(value, (item, at) => mapAt(item, items, { ...position, path: `${path}[${at}]` }))
     return after.some((item, at) => item !== value[at]) ? after : value
   }
   if (!isElement(value)) return value

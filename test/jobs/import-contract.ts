@@ -100,6 +100,38 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     ])
   })
 
+  test(`${name}: a line that was accepted with warnings says them as a single write does`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const read = { updatedAt: '2026-01-01T00:00:00Z' }
+    const practitioner = { firstName: 'Ada', lastName: 'One', npi: '1234567890' }
+    const { id: patientId } = (await client.post('/patients', { lastName: 'One' })).body.data
+    const note = { patientId, title: 'Note', content: 'well', date: '2025-01-15' }
+    const { body: stored } = await client.post('/fhir/Patient', {
+      ...patient(),
+      birthDate: '1990-01-01',
+      _birthDate: { extension: [{ url: 'http://example.org/why', valueString: 'guessed' }] }
+    })
+    const lines = [
+      { resourceType: 'Practitioner', ...read, ...practitioner },
+      { resourceType: 'DocumentReference', ...read, ...note },
+      { resourceType: 'Patient', ...read, id: stored.id, lastName: 'Ilse', birthDate: '1991-01-01' },
+      patient('w'),
+      { resourceType: 'Practitioner', ...read, lastName: 'Two' }
+    ]
+    const { results } = await client.run(lines)
+    const warningsOf = async (path: string, body: object) => (await client.post(path, body)).body.meta.warnings
+    t.match(results.map(({ status }) => status), ['created', 'created', 'updated', 'created', 'created'])
+    t.ok(results[0]!.warnings!.length > 0)
+    t.strictSame(results[0]!.warnings, await warningsOf('/practitioners', practitioner))
+    t.ok(results[1]!.warnings!.length > 0)
+    t.strictSame(results[1]!.warnings, await warningsOf('/notes', note))
+    t.match(results[2]!.warnings, [{ severity: 'warning', expression: ['Patient.birthDate.extension'] }])
+    for (const result of results.slice(3)) t.notOk('warnings' in result)
+    const { results: dry } = await client.run(lines.slice(0, 2), '?dryRun=true')
+    t.strictSame(dry.map(({ warnings }) => warnings), results.slice(0, 2).map(({ warnings }) => warnings))
+  })
+
   test(`${name}: an own id is updated; another tenant's, an unknown and a deleted one are alike names of new records`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)

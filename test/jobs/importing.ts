@@ -10,6 +10,7 @@ export interface ResultLine {
   readonly code?: string
   readonly message?: string
   readonly field?: string
+  readonly warnings?: readonly unknown[]
 }
 
 /** A client of one organization that imports. */

@@ -98,6 +98,52 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
     )
     t.same(dry.results.map(({ status }) => status), ['valid'])
   })
+
+  await t.test('lines of an import name by ids in fields for names stored records, lines, or neither', async t => {
+    const { secret } = await gateway.createKey({ tenantId: client.tenantId })
+    const lines = importer(gateway, secret)
+    const lab = (id: string, performer: string) => ({
+      resourceType: 'DiagnosticReport',
+      updatedAt: '2026-01-01T00:00:00Z',
+      id,
+      code: 'HbA1c',
+      patientId,
+      performer
+    })
+    const performersOf = async ({ id }: { readonly id?: string }) =>
+      (await client.send('GET', `fhir/DiagnosticReport/${id}`)).body.performer
+    const { results } = await lines.run([
+      lab('n1', ids.practitionerId),
+      lab('n2', 'Smith'),
+      lab('n3', 'p1'),
+      lab('n4', `Organization/${ids.organizationId}`),
+      { resourceType: 'Practitioner', id: 'p1', name: [{ family: 'Clarke' }] }
+    ])
+    t.ok(results.every(({ status }) => status === 'created'), JSON.stringify(results))
+    t.match(await performersOf(results[0]!), [{ reference: `Practitioner/${ids.practitionerId}` }])
+    t.same(await performersOf(results[1]!), [{ display: 'Smith' }])
+    t.match(await performersOf(results[2]!), [{ reference: `Practitioner/${results[4]!.id}` }])
+    t.match(await performersOf(results[3]!), [{ reference: `Organization/${ids.organizationId}` }])
+    const again = await lines.run([lab('n1', ids.organizationId)])
+    t.match(again.results, [{ status: 'updated', id: results[0]!.id }])
+    t.match(await performersOf(results[0]!), [{ reference: `Organization/${ids.organizationId}` }], 'and in a change')
+
+    const callsFor = async (prefix: string, performer: string): Promise<number> => {
+      watched.seen.length = 0
+      await lines.run(Array.from({ length: 50 }, (_, i) => lab(`${prefix}${i}`, performer)))
+      return watched.seen.length
+    }
+    const named = await callsFor('a', 'Dr. Smith')
+    t.ok((await callsFor('b', ids.practitionerId)) <= named + 2, 'one look-up for all lines of a batch')
+
+    const other = await clientOf(gateway)
+    const { data: theirs } = await other.send('POST', 'patients', { lastName: 'F' })
+    const theirLines = importer(gateway, (await gateway.createKey({ tenantId: other.tenantId })).secret)
+    const foreign = await theirLines.run([{ ...lab('o1', ids.practitionerId), patientId: theirs.id }])
+    t.match(foreign.results, [{ status: 'created' }])
+    const { body } = await other.send('GET', `fhir/DiagnosticReport/${foreign.results[0]!.id}`)
+    t.same(body.performer, [{ display: ids.practitionerId }], 'another organization’s record is found by no name')
+  })
 }
 
 async function targetsOf ({ send }: Client) {

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { bundle, entry, idIn, patchType, patient, sender } from '../passthrough/fixture.js'
+import { importer } from '../jobs/importing.js'
+import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { startMeasured } from '../metrics/scrape.js'
@@ -53,6 +55,14 @@ await t.test('a datastore that drops content without a word', async t => {
     const first = await send()
     t.strictSame(first.meta.warnings.map((warning: any) => warning.expression[0]), ['Patient.birthDate.extension', path])
     t.strictSame((await send()).meta.warnings, first.meta.warnings)
+  })
+
+  await t.test('a line of an import names what was lost of it', async t => {
+    const importing = await startGateway(t, { fhirUrl: lossy.url })
+    const client = importer(importing, (await importing.createKey()).secret)
+    const { results } = await client.run([patient(married), patient()])
+    t.match(results[0], { status: 'created', warnings: [{ severity: 'warning', expression: [path] }] })
+    t.notOk('warnings' in results[1]!)
   })
 
   await t.test('raw FHIR names the paths in the OperationOutcome that a client prefers, also of a repetition', async t => {

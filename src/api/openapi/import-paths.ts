@@ -100,7 +100,7 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
       tags,
       summary: 'Read the results of an import',
       description:
-        "One result for each input line that is not blank, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record's `id` or `code`, `message` and `field`. Lines that are still pending when the job has ended were not imported.",
+        "One result for each input line that is not blank, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record's `id` or `code`, `message` and `field`. A line that was accepted with warnings has `warnings`, as `meta.warnings` of a single write, at most the first five. Lines that are still pending when the job has ended were not imported.",
       parameters: [jobId],
       responses: {
         200: { description: 'The results so far.', content: ndjson },

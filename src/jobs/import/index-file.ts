@@ -87,7 +87,9 @@ export class IndexFile extends IndexQueries {
     const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as Called | undefined })
     const named = line.refersTo.filter(target => target !== identity).map(find)
     const missing = new Set(named.filter(({ found }) => found === undefined).map(({ target }) => target))
-    const others = (line.alternatives ?? []).flatMap(({ main, others }) => (missing.has(main) ? others() : []))
+    const others = (line.alternatives ?? []).flatMap(({ main, others }) =>
+      main === undefined || missing.has(main) ? others() : []
+    )
     const references = [...named, ...others.filter(target => target !== identity).map(find)]
     const isOrdered = failure === undefined && references.every(({ found }) => found?.isOrdered === 1)
     if (this.#insert(line, isOrdered)) {

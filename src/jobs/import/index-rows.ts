@@ -19,8 +19,11 @@ export interface NewLine {
   readonly identity?: Identity
   /** The references that may lead to lines of this import; empty for a line that fails. */
   readonly refersTo: readonly Identity[]
-  /** What a reference may lead to as well, unless an earlier line has the identity of the first. */
-  readonly alternatives?: ReadonlyArray<{ readonly main: Identity, readonly others: () => readonly Identity[] }>
+  /**
+   * What a reference may lead to as well, unless an earlier line has the identity of the first; for a name there is no
+   * first.
+   */
+  readonly alternatives?: ReadonlyArray<{ readonly main?: Identity, readonly others: () => readonly Identity[] }>
   /** An HMAC of number, location, type and identity, which only the gateway can make; absent for a line that fails. */
   readonly seal?: string
   /** Why it can't be stored, encrypted; absent for a valid line. */

@@ -1,3 +1,4 @@
+import type { Issue } from '../../envelope/failures.js'
 import type { TaggedRecord } from '../../tenant-guard/import/import-store.js'
 import type { LineRecord } from './record.js'
 
@@ -12,6 +13,7 @@ export interface CachedRecord extends Pick<LineRecord, 'type' | 'name' | 'mappin
   /** The fields of the simple form, to name those at fault. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly record: TaggedRecord
+  readonly warnings: readonly Issue[]
 }
 
 /** Records that were read and wait to be written, in bounded memory: those not cached are read from the input again. */

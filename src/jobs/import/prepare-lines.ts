@@ -1,19 +1,22 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
+import type { Issue } from '../../envelope/failures.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import type { TaggedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { readContents } from './contents.js'
-import { failedOutcome, typeOfLine, type ImportContext, type LineOutcome } from './import-context.js'
+import { createContext, failedOutcome, typeOfLine, type ImportContext, type LineOutcome } from './import-context.js'
 import { idOf, type Identity } from './line-ids.js'
 import { states, type IndexedLine, type LineAction, type LineReference } from './index-rows.js'
 import type { CachedRecord } from './kept-records.js'
 import { targetsOf, type NamedLine, type Target } from './look-up.js'
-import { readRecord } from './record.js'
+import { lookUpNames } from './references.js'
+import { createdContent, createWarnings, readRecord } from './record.js'
 import { prepareLine, type Prepared, type ReadLine } from './resource.js'
-import type { ResultStatus } from './result.js'
+import { warned, type ResultStatus } from './result.js'
 
 /** A line with everything needed to write it, and without its input: many wait while the datastore works. */
 export interface Entry {
@@ -21,6 +24,7 @@ export interface Entry {
   readonly mapping: Mapping | undefined
   /** The fields of the simple form. */
   readonly fields: Prepared['fields']
+  readonly warnings: Prepared['warnings']
   readonly record: TaggedRecord
   readonly plan: LineAction
   readonly reservation: QuotaReservation | undefined
@@ -126,6 +130,7 @@ async function readAgain (context: ImportContext, lines: readonly IndexedLine[])
         ] as const
     )
   )
+  await lookUpNames(context, [...read.values()].map(({ record }) => record))
   // After each step that takes milliseconds for two hundred lines, so that other requests are served.
   await breathe()
   return read
@@ -153,18 +158,22 @@ function storedId (
   return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
 }
 
-function entryOf ({ line, record: { mapping, fields, record } }: CachedLine, { reservations }: Known): Entry {
-  return { line, mapping, fields, record, plan: 'created', reservation: reservations.get(line.line) }
+function entryOf ({ line, record: { mapping, fields, warnings, record } }: CachedLine, { reservations }: Known): Entry {
+  return { line, mapping, fields, warnings, record, plan: 'created', reservation: reservations.get(line.line) }
 }
 
 async function prepare (context: ImportContext, read: ReadLine, known: Known): Promise<Entry | LineOutcome> {
   const { line, record: { type, name, mapping } } = read
   const reservation = known.reservations.get(line.line)
   const target = known.found.get(line.line)!
-  const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineOutcome => ({
+  const ended = (
+    status: Exclude<ResultStatus, 'pending' | 'failed'>,
+    id?: string,
+    warnings: readonly Issue[] = []
+  ): LineOutcome => ({
     line: line.line,
     type,
-    result: { status, ...(id !== undefined && { id }) },
+    result: { status, ...(id !== undefined && { id }), ...warned(warnings) },
     status: 200,
     interaction: status === 'created' ? 'create' : 'update',
     reservation
@@ -172,15 +181,18 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
   const isThere = target.before !== undefined
   // An earlier run of this job was interrupted after it wrote the line: the record is as that run wrote it, or was
   // changed since.
-  if (isThere && line.plan === 'created') return ended('created', target.id)
+  if (isThere && line.plan === 'created') {
+    return ended('created', target.id, warningsAgain(context, read, target.before!))
+  }
   if (isThere && name === undefined) return ended('unchanged', target.id)
   try {
     const done = await prepareLine(context, read, { ...target, targets: targetsIn(context, read, known) })
-    if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
+    if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id, done.warnings)
     return {
       line,
       mapping,
       fields: done.fields,
+      warnings: done.warnings,
       record: context.store.stamped(done.record),
       plan: isThere ? 'updated' : 'created',
       reservation
@@ -190,6 +202,13 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
     if (failure.status >= 500) throw error
     return failedOutcome(context, { line: line.line, type }, failure, reservation)
   }
+}
+
+/** The warnings of a line that is stored: those of its content, since what the datastore made of it is not known. */
+function warningsAgain (context: ImportContext, { line, record }: ReadLine, stored: FhirResource): readonly Issue[] {
+  if (record.mapping === undefined) return []
+  const { fields } = createdContent(record, createContext(context, line.identity))
+  return createWarnings(record, fields, stored)
 }
 
 /** The ids of the lines that a line refers to: lines written together with it, and stored lines. */

@@ -19,8 +19,8 @@ import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
 import type { CachedRecord } from './kept-records.js'
 import { maxBytes, maxLines, maxReferences } from './pace.js'
-import { CarrierLine, createdContent, readRecord, type LineRecord } from './record.js'
-import { hasCanonicalIds, referredBy } from './references.js'
+import { CarrierLine, createdContent, createWarnings, readRecord, type LineRecord } from './record.js'
+import { dependsOnStored, referredBy } from './references.js'
 import { failed } from './result.js'
 
 /** How long to work before other requests are served, in milliseconds. */
@@ -62,7 +62,7 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
 }
 
 /** A line as a new record, whose own id is known, but not yet those of its references. */
-interface Made extends Pick<CachedRecord, 'fields'> { readonly checked: CheckedRecord }
+interface Made extends Pick<CachedRecord, 'fields' | 'warnings'> { readonly checked: CheckedRecord }
 
 /** Lines that were read and are not in the index yet. */
 class Part {
@@ -136,7 +136,7 @@ class Part {
   #print ({
     line,
     record: { body: _, ...read },
-    made: { fields, checked },
+    made: { fields, warnings, checked },
     targets
   }: {
     readonly line: number
@@ -145,10 +145,10 @@ class Part {
     readonly targets: ReadonlyMap<string, Identity>
   }): void {
     const { stored: cached } = this.#context
-    const isOpen = read.mapping !== undefined && hasCanonicalIds(read.mapping)
+    const isOpen = read.mapping !== undefined && dependsOnStored(read.mapping, fields)
     if (isOpen || !cached.hasRoom) return
     const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
-    this.#records.set(line, { ...read, fields, record: checked.stamped(stored) })
+    this.#records.set(line, { ...read, fields, warnings, record: checked.stamped(stored) })
   }
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
@@ -170,7 +170,8 @@ class Part {
 
   #check (record: LineRecord, identity: Identity): Made {
     const { resource, fields } = createdContent(record, createContext(this.#context, identity))
-    return { fields, checked: this.#context.store.checked({ type: record.type, id: idOf(identity), resource }) }
+    const checked = this.#context.store.checked({ type: record.type, id: idOf(identity), resource })
+    return { fields, warnings: createWarnings(record, fields, resource), checked }
   }
 
   /** The identities of the records that a line refers to, by the line's own references. */
@@ -186,8 +187,8 @@ class Part {
       })
     }
     const targets = new Map([...records].map(record => [record, identities.ofRecord(record)]))
-    const alternatives = bareIds.map(({ reference, others }) => ({
-      main: targets.get(reference) ?? identities.ofRecord(reference),
+    const alternatives = bareIds.map(({ reference, others, isName }) => ({
+      ...(!isName && { main: targets.get(reference) ?? identities.ofRecord(reference) }),
       others: () => others.map(other => identities.ofRecord(other))
     }))
     return { targets, alternatives }

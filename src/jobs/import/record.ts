@@ -1,12 +1,14 @@
 import { parseBody } from '../../envelope/body.js'
-import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { isOfRequests } from '../../files/line-files.js'
 import { isSubsetted, type FhirElement, type FhirResource } from '../../mappings/fhir.js'
 import type { CreateContext } from '../../mappings/core/element.js'
 import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
 import { isElement } from '../../mappings/core/path.js'
+import { warningsOf } from '../../mappings/core/validate.js'
 import { mappings } from '../../mappings/registry.js'
-import { validateCreate, buildResource } from '../../record-input/new-record.js'
+import { wasRead } from '../../record-input/changed-record.js'
+import { validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
 import { isId, isTenantType } from '../../tenant-guard/resource-types.js'
 import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
 
@@ -17,6 +19,8 @@ export interface LineRecord {
   readonly name?: string
   /** The mapping of the simple form; absent for FHIR. */
   readonly mapping?: Mapping
+  /** Whether the line is a record of the simple form as it was read here. */
+  readonly wasRead?: true
   /** The content to store, without the name and without what only a datastore sets. */
   readonly body: FhirElement
 }
@@ -41,8 +45,10 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   }
   const named = nameOf(body.id)
   const mapping =
-    body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
-  if (mapping !== undefined) return { type: own, ...named, mapping, body: sentOf(mapping, body) }
+    body.resourceType === undefined || wasRead(body) ? mappings.find(mapping => mapping.type === own) : undefined
+  if (mapping !== undefined) {
+    return { type: own, ...named, mapping, ...(wasRead(body) && { wasRead: true }), body: sentOf(mapping, body) }
+  }
   if (body.resourceType === undefined) {
     throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
   }
@@ -65,6 +71,15 @@ export function createdContent (
   if (mapping === undefined) return { resource: body as FhirResource, fields: {} }
   const fields = validateCreate(mapping, body, createContext)
   return { resource: buildResource(mapping, fields), fields }
+}
+
+/** What the client of a new record should know of it, as after a single create; nothing for a line of FHIR. */
+export function createWarnings (
+  { mapping }: Pick<LineRecord, 'mapping'>,
+  fields: FhirElement,
+  resource: FhirResource
+): readonly Issue[] {
+  return mapping === undefined ? [] : [...completedValues(mapping, fields), ...warningsOf(mapping, resource)]
 }
 
 /** A Bundle of other records; it has a result, but is not counted as a record. */
@@ -92,15 +107,12 @@ function nameOf (id: unknown): { readonly name?: string } {
   return { name: id }
 }
 
-/** Whether this is a response of the gateway in the simple form: no FHIR resource has these names outside `meta`. */
-const isShown = (body: FhirElement): boolean => 'updatedAt' in body || 'versionId' in body
-
 const identityNames: ReadonlySet<string> = new Set(identityFields)
 
 /** The fields that a client may write; a response of the gateway contains others. */
 function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
   const isOurs = (name: string): boolean =>
-    identityNames.has(name) || (isShown(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
+    identityNames.has(name) || (wasRead(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
   return Object.fromEntries(Object.entries(body).filter(([name]) => !isOurs(name)))
 }
 

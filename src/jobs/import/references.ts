@@ -1,7 +1,7 @@
 import type { Failure } from '../../envelope/failures.js'
 import { isValidId } from '../../fhir/names.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { applyFound, bareIdsIn, type BareId } from '../../record-input/bare-ids.js'
+import { applyFound, bareIdsIn, namesIn, type BareId } from '../../record-input/bare-ids.js'
 import { toFieldPath } from '../../record-input/references.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/references.js'
@@ -13,7 +13,9 @@ type Fields = Readonly<Record<string, unknown>>
 interface Referred {
   /** Every record, as `Type/id`. */
   readonly records: ReadonlySet<string>
-  /** Bare ids that may lead to a record of another type, unless there is one of the first. */
+  /**
+   * Bare ids that may lead to a record of another type, unless there is one of the first, and names that may be ids.
+   */
   readonly bareIds: readonly BareId[]
 }
 
@@ -31,7 +33,8 @@ export function referredBy (
   const linked = links.map(({ record }) => record!)
   if (mapping === undefined) return { records: new Set(linked), bareIds: [] }
   const definitions = canonicalFields(mapping).flatMap(field => candidateOf(field, fields[field.name]) ?? [])
-  return { records: new Set([...linked, ...definitions]), bareIds: bareIdsIn(mapping, fields) }
+  const bareIds = [...bareIdsIn(mapping, fields), ...namesIn(mapping, fields)]
+  return { records: new Set([...linked, ...definitions]), bareIds }
 }
 
 /** A refused reference, with its path in the form of the line. */
@@ -64,12 +67,34 @@ export async function resolveTargets (
     found.set(keyOf({ reference, others }), records)
     if (lines.length > 0) open.push(reference)
   }
+  // Most are known by now, from the look-up for all lines that are prepared together.
+  await lookUpNames({ store, bareIds }, [{ mapping, body: fields }])
+  for (const name of namesIn(mapping, fields)) {
+    const lines = name.others.filter(other => targets.get(other) !== undefined)
+    const records = lines.length > 0 ? lines : bareIds.get(keyOf(name)) ?? []
+    if (records.length > 0) found.set(keyOf(name), records)
+  }
   const named = canonicals.length === 0 ? fields : { ...fields, ...Object.fromEntries(canonicals) }
   if (found.size === 0) return named
   const stored = await store.records.ownedAmong(open)
   return applyFound(mapping, named, bareId =>
     stored.has(bareId.reference) ? [] : found.get(keyOf(bareId)) ?? []
   ) ?? named
+}
+
+/** Looks up the names in lines that have the form of an id among the stored records, in one call for all. */
+export async function lookUpNames (
+  { store, bareIds }: Pick<ImportContext, 'store' | 'bareIds'>,
+  lines: ReadonlyArray<{ readonly mapping?: Mapping | undefined; readonly body: Fields }>
+): Promise<void> {
+  const names = lines.flatMap(({ mapping, body }) =>
+    mapping === undefined ? [] : namesIn(mapping, mapping.named(body))
+  )
+  const open = new Map(names.map(name => [keyOf(name), name]))
+  for (const key of open.keys()) if (bareIds.has(key)) open.delete(key)
+  if (open.size === 0) return
+  const owned = await store.records.ownedAmong([...new Set([...open.values()].flatMap(({ others }) => others))])
+  for (const [key, { others }] of open) bareIds.set(key, others.filter(other => owned.has(other)))
 }
 
 /** A line whose references were refused. */
@@ -105,6 +130,10 @@ export async function lookUpBareIds (
 }
 
 const keyOf = ({ reference, others }: Pick<BareId, 'reference' | 'others'>): string => [reference, ...others].join(' ')
+
+/** Whether fields have values whose form depends on stored records: ids in the place of URLs or of names. */
+export const dependsOnStored = (mapping: Mapping, fields: Fields): boolean =>
+  hasCanonicalIds(mapping) || namesIn(mapping, fields).length > 0
 
 /** Whether a value of these fields is resolved in a way that depends on stored records: a canonical by its id. */
 export function hasCanonicalIds (mapping: Mapping): boolean {

@@ -1,9 +1,11 @@
+import type { Issue } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { deepEqual } from '../../mappings/core/element.js'
+import { lossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { checkRules } from '../../mappings/core/validate.js'
-import { changedFields } from '../../record-input/changed-record.js'
-import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
+import { warningsOf } from '../../mappings/core/validate.js'
+import { changedFields, changeRecord, echoWarnings } from '../../record-input/changed-record.js'
+import { validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
 import { resolveCanonicals } from '../../record-input/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
 import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
@@ -11,7 +13,7 @@ import { isAppendOnly, unchangeable } from '../../tenant-guard/policy.js'
 import { createContext, type ImportContext } from './import-context.js'
 import type { IndexedLine } from './index-rows.js'
 import type { Target } from './look-up.js'
-import type { LineRecord } from './record.js'
+import { createWarnings, type LineRecord } from './record.js'
 import { hasCanonicalIds, resolveTargets } from './references.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -25,6 +27,8 @@ export interface Prepared {
   readonly record: ImportedRecord | undefined
   /** The fields of the simple form, to name those at fault. */
   readonly fields: Fields
+  /** What the client should know of the write, before the datastore stored it. */
+  readonly warnings: readonly Issue[]
 }
 
 /**
@@ -34,17 +38,19 @@ export interface Prepared {
  */
 export async function prepareLine (
   context: ImportContext,
-  { line, record: { type, mapping, body } }: ReadLine,
+  { line, record: { type, mapping, body, wasRead } }: ReadLine,
   { id, before, targets }: Target & { readonly targets: Targets }
 ): Promise<Prepared> {
   if (mapping === undefined) {
     if (before !== undefined && isAppendOnly(type)) {
       requireUnchanged(context, { before, body, targets })
-      return { record: undefined, fields: {} }
+      return { record: undefined, fields: {}, warnings: [] }
     }
-    return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
+    return { record: { type, id, resource: body as FhirResource, targets }, fields: {}, warnings: [] }
   }
-  if (before !== undefined) return await changed(context, mapping, { before, body, targets })
+  if (before !== undefined) {
+    return await changed(context, mapping, { before, body, wasRead: wasRead === true, targets })
+  }
   const fields = await complete(
     context,
     mapping,
@@ -53,14 +59,15 @@ export async function prepareLine (
       targets
     })
   )
-  return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
+  const resource = buildResource(mapping, fields)
+  return { record: { type, id, resource, targets }, fields, warnings: createWarnings({ mapping }, fields, resource) }
 }
 
 /**
  * Refuses a line that would change evidence, and not one that was sent before.
  * @throws {Failure} METHOD_NOT_ALLOWED
  */
-function requireUnchanged ({ store }: ImportContext, { before, body, targets }: Change): void {
+function requireUnchanged ({ store }: ImportContext, { before, body, targets }: Omit<Change, 'wasRead'>): void {
   const { resourceType: type, id } = before
   const sent = body as FhirResource
   const { links } = store.checked({ type, id, resource: sent })
@@ -70,17 +77,28 @@ function requireUnchanged ({ store }: ImportContext, { before, body, targets }: 
 
 const contentOf = ({ id: _, meta: __, ...content }: FhirResource): unknown => content
 
-interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
+interface Change {
+  readonly before: StoredResource
+  readonly body: Fields
+  readonly wasRead: boolean
+  readonly targets: Targets
+}
 
 async function changed (
   context: ImportContext,
   mapping: Mapping,
-  { before, body, targets }: Change
+  { before, body, wasRead, targets }: Change
 ): Promise<Prepared> {
-  const { changed, stored } = changedFields(mapping, body, mapping.present(before))
-  const fields = await complete(context, mapping, await resolveTargets(context, mapping, { fields: changed, targets }))
-  const patched: FhirResource = mapping.patch(before, { ...stored, ...fields })
-  throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
+  const shown = mapping.present(before)
+  const { versionId, updatedAt } = shown
+  const read = { ...(versionId !== undefined && { versionId }), ...(updatedAt !== undefined && { updatedAt }) }
+  const change = changedFields(mapping, wasRead ? { ...body, ...read } : body, shown)
+  const fields = await complete(
+    context,
+    mapping,
+    await resolveTargets(context, mapping, { fields: change.changed, targets })
+  )
+  const patched: FhirResource = changeRecord(mapping, before, { ...change, changed: fields })
   // Resolved immediately, since the result may equal the stored record.
   const { type } = mapping
   const { id } = before
@@ -88,10 +106,16 @@ async function changed (
     { resource: patched, links: context.store.checked({ type, id, resource: patched, before }).links },
     targets
   )
-  if (deepEqual(resource, before)) return { record: undefined, fields }
+  const warnings = [
+    ...completedValues(mapping, change.changed),
+    ...lossWarnings(mapping, before, resource),
+    ...echoWarnings(mapping, change, resource),
+    ...warningsOf(mapping, resource)
+  ]
+  if (deepEqual(resource, before)) return { record: undefined, fields, warnings }
   if (isAppendOnly(type)) throw unchangeable()
   const version = before.meta.versionId
-  return { record: { type, id, resource, before, ...(version !== undefined && { version }) }, fields }
+  return { record: { type, id, resource, before, ...(version !== undefined && { version }) }, fields, warnings }
 }
 
 async function complete ({ store }: ImportContext, mapping: Mapping, fields: Fields): Promise<Fields> {

@@ -1,6 +1,6 @@
 import { createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { decrypt, encrypt, nonceBytes, tagBytes } from '../../files/authenticated-encryption.js'
-import { Failure, type FailureCode } from '../../envelope/failures.js'
+import { Failure, type FailureCode, type Issue } from '../../envelope/failures.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import type { IndexedLine } from './index-rows.js'
 
@@ -17,10 +17,21 @@ export interface Result {
   readonly message?: string
   /** The first field at fault, as the form of the line names it. */
   readonly field?: string
+  /** What a single write would have in `meta.warnings`; of many, the first ones. */
+  readonly warnings?: readonly Issue[]
 }
 
-/** Maximum number of fields at fault in a message; a line may have thousands. */
+/** Maximum number of fields at fault in a message, and of warnings; a line may have thousands. */
 const maxReported = 5
+
+/** The warnings of a result, of which there are none where nothing is to be said. */
+export function warned (warnings: readonly Issue[]): Pick<Result, 'warnings'> {
+  if (warnings.length === 0) return {}
+  const [first, others] = [warnings.slice(0, maxReported), warnings.length - maxReported]
+  const rest: Issue[] =
+    others <= 0 ? [] : [{ severity: 'warning', code: 'informational', diagnostics: `and ${others} more warnings` }]
+  return { warnings: [...first, ...rest] }
+}
 
 /** Converts a failure to the result of a line. */
 export function failed ({ code, lastingMessage: message, issues }: Failure): Result {

@@ -1,7 +1,8 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
-import { Failure } from '../../envelope/failures.js'
+import { Failure, type Issue } from '../../envelope/failures.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
+import type { RecordOutcome } from '../../tenant-guard/import/import-store.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
 import { recordOutcomes, exceededIn, failedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
 import { idOf } from './line-ids.js'
@@ -9,6 +10,7 @@ import { states, type IndexedLine, type LineAction } from './index-rows.js'
 import type { Throttle } from './pace.js'
 import { prepareAll, type Entry, type QuotaReservations } from './prepare-lines.js'
 import { lookUpBareIds, toLineFailure } from './references.js'
+import { warned } from './result.js'
 
 /**
  * Writes lines whose references are stored or among them. A line that can't be written ends with its error; lines that
@@ -119,11 +121,15 @@ async function refusedEnds (
   )
 }
 
-function endOf ({ line, record: { type, id }, plan, reservation }: Entry, status: 'valid' | LineAction): LineOutcome {
+function endOf (
+  { line, record: { type, id }, plan, warnings, reservation }: Entry,
+  status: 'valid' | LineAction,
+  differences: readonly Issue[] = []
+): LineOutcome {
   return {
     line: line.line,
     type,
-    result: { status, ...(status !== 'valid' && { id }) },
+    result: { status, ...(status !== 'valid' && { id }), ...warned([...warnings, ...differences]) },
     status: plan === 'created' ? 201 : 200,
     interaction: plan === 'created' ? 'create' : 'update',
     reservation
@@ -173,7 +179,7 @@ async function write (
       return note([...ends.values()])
     }
     pace.succeeded(entries.length)
-    note(entries.map((entry, at) => toOutcome(context, entry, together.written[at])))
+    note(entries.map((entry, at) => toOutcome(context, entry, together.written[at]!)))
   } catch (error) {
     const failure = failureOf(error)
     if (failure.code === 'INTERNAL_ERROR') throw error
@@ -217,8 +223,8 @@ function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[
   })).flat()
 }
 
-function toOutcome (context: ImportContext, entry: Entry, failure: Failure | undefined): LineOutcome {
-  return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(context, entry, failure)
+function toOutcome (context: ImportContext, entry: Entry, { failure, warnings }: RecordOutcome): LineOutcome {
+  return failure === undefined ? endOf(entry, entry.plan, warnings) : refusedEnd(context, entry, failure)
 }
 
 /** Runs a function that only reads, and retries while the datastore has errors. */

@@ -9,7 +9,7 @@ import { CheckedRecord, type ImportedRecord, type TaggedRecord } from './stamped
 import { rejectedEntries, TransactionWriter, type TransactionResult } from './write-together.js'
 
 export type { CheckedRecord, ImportedRecord, TaggedRecord } from './stamped-record.js'
-export type { TransactionResult } from './write-together.js'
+export type { RecordOutcome, TransactionResult } from './write-together.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {

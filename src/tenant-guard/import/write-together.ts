@@ -1,4 +1,4 @@
-import { Failure } from '../../envelope/failures.js'
+import { Failure, type Issue } from '../../envelope/failures.js'
 import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
 import {
   sendRequest,
@@ -19,12 +19,15 @@ import { ReferenceFailure } from '../writes/references.js'
 import type { TaggedRecord } from './stamped-record.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
+/** A record that was sent: its error, or what the datastore stored differently. */
+export interface RecordOutcome { readonly failure?: Failure, readonly warnings?: readonly Issue[] }
+
 /**
  * The outcome of records that were sent together: each stored, or with an error of its own; or none sent because of
  * some, by their indexes.
  */
 export type TransactionResult =
-  { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
+  { readonly written: readonly RecordOutcome[] } | { readonly refused: ReadonlyMap<number, Failure> }
 
 /**
  * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
@@ -102,7 +105,7 @@ export class TransactionWriter {
   async #confirmed (
     entries: readonly StoredEntry[],
     records: readonly TaggedRecord[]
-  ): Promise<ReadonlyArray<Failure | undefined>> {
+  ): Promise<readonly RecordOutcome[]> {
     const context = this.#context
     const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
     for (const record of made) context.ownership.remember(ownershipScope(context), record.name)
@@ -112,27 +115,27 @@ export class TransactionWriter {
       open.map(at => entries[at] ?? {}),
       open.map(at => records[at]!)
     )
-    const failures = new Map(open.map((at, i) => [at, this.#findError(stored[i], records[at]!)] as const))
-    return records.map((_, at) => failures.get(at))
+    const outcomes = new Map(open.map((at, i) => [at, this.#outcomeOf(stored[i], records[at]!)] as const))
+    return records.map((_, at) => outcomes.get(at) ?? {})
   }
 
   /** A write is done, whatever its response holds. */
-  #findError (stored: StoredEntry | undefined, { type, id, text }: TaggedRecord): Failure | undefined {
+  #outcomeOf (stored: StoredEntry | undefined, { type, id, text }: TaggedRecord): RecordOutcome {
     const status = Number.parseInt(String(stored?.response?.status), 10)
     const record = verifyAndRememberOwned(this.#context, stored?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
       this.#seen.add(type)
       // What was fetched afterwards may be a later version.
-      if (stored?.isFetched !== true) {
-        warnAboutDifferences(this.#context, JSON.parse(text) as FhirResource, { record })
-      }
-      return undefined
+      if (stored?.isFetched === true) return {}
+      return { warnings: warnAboutDifferences(this.#context, JSON.parse(text) as FhirResource, { record }) }
     }
     reportIncident(this.#context, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
-    return new Failure('INTERNAL_ERROR', {
-      message: uncertainOutcomeMessage,
-      cause: { reason: "the answer to an import is not the tenant's record" }
-    })
+    return {
+      failure: new Failure('INTERNAL_ERROR', {
+        message: uncertainOutcomeMessage,
+        cause: { reason: "the answer to an import is not the tenant's record" }
+      })
+    }
   }
 }
 
