@@ -1,22 +1,15 @@
-import { lookup } from 'node:dns/promises'
 import { Agent } from 'undici'
 import { Failure } from '../../envelope/failures.js'
+import { AddressRefused, checkedConnector, type AddressRules } from '../../net/checked-connection.js'
 import { decompress } from './decompress.js'
-import { isLoopback, isPublic } from './public-address.js'
 
 /** The hosts that imports may fetch from, and the limits of a source. */
-export interface SourceRules {
+export interface SourceRules extends Pick<AddressRules, 'trial'> {
   /** Host names, with a port where it is not 443. */
   readonly importHosts: readonly string[]
   /** The maximum size of a source in bytes, and the maximum time to fetch it. */
   readonly sourceBytes?: number
   readonly sourceMs?: number
-  /** For tests only: a resolver in place of DNS, permission for loopback addresses, and the certificate's CA. */
-  readonly trial?: {
-    readonly resolve?: (host: string) => Promise<readonly string[]>
-    readonly loopback?: boolean
-    readonly ca?: string
-  }
 }
 
 const defaults = { sourceBytes: 64 * 1024 ** 3, sourceMs: 6 * 3_600_000 }
@@ -51,7 +44,12 @@ export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
 export async function * fetchSource (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
   const url = sourceUrl(text, rules)
   const { sourceBytes = defaults.sourceBytes, sourceMs = defaults.sourceMs, trial } = rules
-  const agent = agentTo(await addressOf(url.hostname, rules), trial?.ca)
+  const agent = new Agent({
+    connections: 1,
+    headersTimeout: quietMs,
+    bodyTimeout: quietMs,
+    connect: checkedConnector({ trial }, connectMs)
+  })
   try {
     const signal = AbortSignal.any([leaving, AbortSignal.timeout(sourceMs)])
     const { statusCode, headers, body } = await agent.request({
@@ -75,7 +73,7 @@ export async function * fetchSource (text: string, rules: SourceRules, leaving: 
       yield chunk
     }
   } catch (error) {
-    throw error instanceof Failure ? new SourceError(error.message) : error
+    throw error instanceof Failure || error instanceof AddressRefused ? new SourceError(error.message) : error
   } finally {
     await agent.destroy()
   }
@@ -86,34 +84,4 @@ function requireContent (status: number): void {
   if (status >= 300 && status < 400) throw new SourceError('it redirects to another address; use that address')
   if (status === 429 || status >= 500) throw new Error('the source failed', { cause: { status } })
   throw new SourceError(`it answered with status ${status}`)
-}
-
-/** One address for the full exchange: a DNS record that changes meanwhile has no effect. */
-async function addressOf (host: string, { trial }: SourceRules): Promise<string> {
-  const name = host.replace(/^\[(.*)\]$/, '$1')
-  const addresses = await (trial?.resolve ?? resolved)(name)
-  const isAllowed = (address: string): boolean => isPublic(address) || (trial?.loopback === true && isLoopback(address))
-  // If one non-public address among many were allowed, a client could retry until that address comes first.
-  if (addresses.length === 0 || !addresses.every(isAllowed)) throw new SourceError('the host has no public address')
-  return addresses[0]!
-}
-
-async function resolved (host: string): Promise<readonly string[]> {
-  return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
-}
-
-function agentTo (address: string, ca: string | undefined): Agent {
-  const family = address.includes(':') ? 6 : 4
-  return new Agent({
-    connections: 1,
-    headersTimeout: quietMs,
-    bodyTimeout: quietMs,
-    connect: {
-      timeout: connectMs,
-      rejectUnauthorized: true,
-      ...(ca !== undefined && { ca }),
-      lookup: (_: string, { all }: { all?: boolean }, found: (error: null, ...result: unknown[]) => void) =>
-        all === true ? found(null, [{ address, family }]) : found(null, address, family)
-    } as Agent.Options['connect'] & object
-  })
 }

@@ -1,0 +1,237 @@
+import { sql, type ExpressionBuilder, type Selectable, type Transaction } from 'kysely'
+import { base32, randomString } from '../../keys/random-text.js'
+import { maxRetried, type Attempt, type ClaimedWebhook, type DeliveryQueue, type DueEvent, type TurnResult } from '../../webhooks/model/delivery-queue.js'
+import { maxPauseMs, pauseAfter } from '../../webhooks/model/retry-schedule.js'
+import type { ControlContext } from './context.js'
+import type { EventRow } from './event-tables.js'
+import type { Tables } from './tables.js'
+import { isReceived } from './webhook-rows.js'
+import type { SecretSealer } from './webhook-secrets.js'
+import type { WebhookRow } from './webhook-tables.js'
+
+/** The most new events of one turn. */
+const eventsPerTurn = 100
+/** The candidates of one look: another process may take some of them meanwhile. */
+const candidatesAtOnce = 16
+
+/** The type of the event that a test sends. */
+const testType = 'webhook.test'
+
+/** Deliveries of webhooks. All times are by the clock of the process that runs the query. */
+export class WebhookQueue implements DeliveryQueue {
+  readonly #context: ControlContext
+  readonly #sealer: SecretSealer
+
+  constructor (context: ControlContext, sealer: SecretSealer) {
+    this.#context = context
+    this.#sealer = sealer
+  }
+
+  async claim (leaseMs: number): Promise<ClaimedWebhook | undefined> {
+    const { db } = this.#context
+    await this.#heedClock(leaseMs)
+    const now = this.#at()
+    const candidates = await db.selectFrom('webhooks').select(['id', 'leaseNumber']).where(isFree(now))
+      .where(hasWork(now)).orderBy('claimedAt').limit(candidatesAtOnce).execute()
+    for (const { id, leaseNumber } of candidates) {
+      const row = await db.updateTable('webhooks')
+        .set({ leaseNumber: leaseNumber + 1, leasedUntil: this.#at(leaseMs), claimedAt: now })
+        .where('id', '=', id).where('leaseNumber', '=', leaseNumber).where(isFree(now)).returningAll()
+        .executeTakeFirst()
+      if (row !== undefined) return await this.#claimed(row)
+    }
+    return undefined
+  }
+
+  async record ({ lease, tenantId, mode }: ClaimedWebhook, result: TurnResult): Promise<void> {
+    const { attempts, position, restMs } = result
+    await this.#context.db.transaction().execute(async trx => {
+      // It starts with a write, so that SQLite acquires the write lock immediately.
+      const { numUpdatedRows } = await trx.updateTable('webhooks').set({
+        position,
+        leasedUntil: null,
+        ...restMs !== undefined && { restUntil: this.#at(Math.min(restMs, maxPauseMs)) }
+      }).where('id', '=', lease.webhookId).where('leaseNumber', '=', lease.number).executeTakeFirstOrThrow()
+      const isHeld = numUpdatedRows > 0n
+      const isThere = isHeld || await trx.selectFrom('webhooks').select('id').where('id', '=', lease.webhookId)
+        .executeTakeFirst() !== undefined
+      // The webhook was deleted meanwhile.
+      if (!isThere) return
+      for (const attempt of attempts) {
+        const nextAttemptAt = isHeld ? await this.#settle(trx, lease.webhookId, attempt) : undefined
+        await this.#log(trx, lease.webhookId, { attempt, nextAttemptAt })
+      }
+      const hasRecovered = attempts.some(({ outcome, event }) =>
+        outcome === 'delivered' && event.attempt > 1 && event.sequence > 0)
+      if (isHeld && hasRecovered) await this.#restartRetries(trx, lease.webhookId)
+    })
+    // Only for the type: what a lost lease leaves undone is done by the process that has it now.
+    void [tenantId, mode]
+  }
+
+  async #claimed (row: Selectable<WebhookRow>): Promise<ClaimedWebhook> {
+    const { id, tenantId, mode, url, leaseNumber } = row
+    const position = Number(row.position)
+    const isResting = row.enabled === 0 || (row.restUntil !== null && row.restUntil > this.#at())
+    const retries = await this.#dueRetries(id, isResting)
+    const maxFailures = isResting ? 0 : maxRetried - await this.#countRetries(id)
+    const events = maxFailures <= 0 ? [] : await this.#eventsAfter(row)
+    return {
+      tenantId,
+      mode,
+      url,
+      lease: { webhookId: id, number: leaseNumber },
+      secrets: this.#secretsOf(row),
+      retries,
+      fresh: events.filter(({ type }) => isReceived(row.types, type)).map(event => dueEvent(event, 1)),
+      through: events.at(-1)?.sequence ?? position,
+      maxFailures
+    }
+  }
+
+  async #eventsAfter ({ tenantId, mode, position }: Selectable<WebhookRow>): Promise<EventRow[]> {
+    const rows = await this.#context.db.selectFrom('events').selectAll().where('organizationId', '=', tenantId)
+      .where('mode', '=', mode).where('sequence', '>', position).orderBy('sequence').limit(eventsPerTurn).execute()
+    return rows.map(row => ({ ...row, sequence: Number(row.sequence) }))
+  }
+
+  /** The events that are due again; of a webhook that rests, only tests. */
+  async #dueRetries (webhookId: string, isResting: boolean): Promise<DueEvent[]> {
+    const { db } = this.#context
+    const rows = await db.selectFrom('webhookRetries').leftJoin('events', 'events.id', 'webhookRetries.eventId')
+      .selectAll('events').select(['eventId', 'attempts', 'eventCreatedAt', 'webhookRetries.sequence as retried'])
+      .where('webhookId', '=', webhookId).where('nextAttemptAt', '<=', this.#at())
+      .$if(isResting, query => query.where('webhookRetries.sequence', '=', 0))
+      .orderBy('webhookRetries.sequence').execute()
+    const expired = rows.filter(row => row.id === null && Number(row.retried) > 0)
+    if (expired.length > 0) {
+      // Events are kept for a limited time.
+      await db.deleteFrom('webhookRetries').where('webhookId', '=', webhookId)
+        .where('eventId', 'in', expired.map(({ eventId }) => eventId)).execute()
+    }
+    return rows.filter(row => !expired.includes(row)).map(row =>
+      Number(row.retried) === 0
+        ? testEvent(row.eventId, row.eventCreatedAt)
+        : dueEvent({ ...row as EventRow, sequence: Number(row.retried) }, row.attempts + 1)
+    )
+  }
+
+  async #countRetries (webhookId: string): Promise<number> {
+    const { count } = await this.#context.db.selectFrom('webhookRetries').select(({ fn }) => fn.countAll().as('count'))
+      .where('webhookId', '=', webhookId).where('sequence', '>', 0).executeTakeFirstOrThrow()
+    return Number(count)
+  }
+
+  /** Stores when an event is sent again, or that it is not. @returns the time of the next attempt */
+  async #settle (trx: Transaction<Tables>, webhookId: string, attempt: Attempt): Promise<string | undefined> {
+    const { event, outcome, responseStatus } = attempt
+    const isTest = event.sequence === 0
+    if (outcome === 'delivered' || isTest) {
+      if (event.attempt > 1 || isTest) {
+        await trx.deleteFrom('webhookRetries').where('webhookId', '=', webhookId).where('eventId', '=', event.id).execute()
+      }
+      return undefined
+    }
+    const pauseMs = responseStatus === 410 ? undefined : pauseAfter({ ...attempt, attempt: event.attempt })
+    const nextAttemptAt = this.#at(pauseMs)
+    const state = { attempts: pauseMs === undefined ? 0 : event.attempt, nextAttemptAt }
+    await trx.insertInto('webhookRetries').values({
+      webhookId, eventId: event.id, sequence: event.sequence, eventCreatedAt: event.createdAt, ...state
+    }).onConflict(conflict => conflict.columns(['webhookId', 'eventId']).doUpdateSet(state)).execute()
+    if (pauseMs !== undefined) return nextAttemptAt
+    await trx.updateTable('webhooks').set({
+      enabled: 0,
+      disabledAt: this.#at(),
+      disabledReason: responseStatus === 410
+        ? 'The receiver responded with 410 Gone.'
+        : `An event could not be delivered in ${event.attempt} attempts.`
+    }).where('id', '=', webhookId).execute()
+    return undefined
+  }
+
+  async #log (
+    trx: Transaction<Tables>,
+    webhookId: string,
+    { attempt, nextAttemptAt = null }: { readonly attempt: Attempt, readonly nextAttemptAt?: string | null }
+  ): Promise<void> {
+    const { event, outcome, at, durationMs, responseStatus = null, responseText = null, error = null } = attempt
+    await trx.insertInto('webhookDeliveries').values({
+      id: `dlv_${randomString(base32, 26)}`,
+      webhookId,
+      eventId: event.id,
+      eventType: event.type,
+      outcome,
+      attempt: event.attempt,
+      at,
+      durationMs,
+      responseStatus,
+      // PostgreSQL can't store it.
+      responseText: responseText?.replaceAll('\0', '') ?? null,
+      error,
+      nextAttemptAt
+    }).execute()
+  }
+
+  /** An event that had failed was delivered, so the receiver is back: the others begin their schedule again. */
+  async #restartRetries (trx: Transaction<Tables>, webhookId: string): Promise<void> {
+    await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#at() })
+      .where('webhookId', '=', webhookId).where('sequence', '>', 0).where('nextAttemptAt', '>', this.#at()).execute()
+  }
+
+  /** If the clock was set back, ends leases and pauses that would last too long. */
+  async #heedClock (leaseMs: number): Promise<void> {
+    const { db } = this.#context
+    const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(maxPauseMs)]
+    const isFar = await db.selectFrom('webhooks').select('id').where(eb =>
+      eb.or([eb('leasedUntil', '>', lastLease), eb('restUntil', '>', lastPause)])).limit(1).executeTakeFirst()
+    if (isFar !== undefined) {
+      await db.updateTable('webhooks').set({ leasedUntil: lastLease }).where('leasedUntil', '>', lastLease).execute()
+      await db.updateTable('webhooks').set({ restUntil: null }).where('restUntil', '>', lastPause).execute()
+    }
+    await db.updateTable('webhookRetries').set({ nextAttemptAt: this.#at() }).where('nextAttemptAt', '>', lastPause)
+      .execute()
+  }
+
+  #secretsOf ({ id, secret, previousSecret, previousSecretUntil }: WebhookRow): readonly string[] | undefined {
+    const present = this.#sealer.open(secret, id)
+    if (present === undefined) return undefined
+    const isOverlap = previousSecret !== null && previousSecretUntil !== null && previousSecretUntil > this.#at()
+    const previous = isOverlap ? this.#sealer.open(previousSecret, id) : undefined
+    return previous === undefined ? [present] : [present, previous]
+  }
+
+  /** The time now, or in `inMs`. */
+  #at (inMs = 0): string {
+    return new Date(this.#context.now().getTime() + inMs).toISOString()
+  }
+}
+
+const isFree = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) =>
+  eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', now)])
+
+/** Whether a webhook has something to send now: a test, an event that is due again, or a new event. */
+const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => {
+  const retries = eb.selectFrom('webhookRetries').whereRef('webhookId', '=', 'webhooks.id')
+  const isAwake = eb.and([
+    eb('enabled', '=', 1),
+    eb.or([eb('restUntil', 'is', null), eb('restUntil', '<=', now)])
+  ])
+  const isDue = eb.exists(retries.select('eventId').where('nextAttemptAt', '<=', now)
+    .where(({ or, ...where }) => or([where.eb('sequence', '=', 0), isAwake])))
+  const hasNews = eb.exists(eb.selectFrom('events').select('events.id')
+    .whereRef('events.organizationId', '=', 'webhooks.tenantId').whereRef('events.mode', '=', 'webhooks.mode')
+    .whereRef('events.sequence', '>', 'webhooks.position'))
+  const hasRoom = eb(retries.select(sql<number>`count(*)`.as('count')).where('sequence', '>', 0), '<', maxRetried)
+  return eb.or([isDue, eb.and([isAwake, hasNews, hasRoom])])
+}
+
+function dueEvent (event: EventRow, attempt: number): DueEvent {
+  const { id, type, createdAt, sequence, resourceType, resourceId, versionId, requestId } = event
+  const body = { id, type, createdAt, data: { resourceType, id: resourceId, versionId }, requestId }
+  return { id, type, createdAt, sequence, attempt, body: JSON.stringify(body) }
+}
+
+function testEvent (id: string, createdAt: string): DueEvent {
+  const type = testType
+  return { id, type, createdAt, sequence: 0, attempt: 1, body: JSON.stringify({ id, type, createdAt, data: {} }) }
+}

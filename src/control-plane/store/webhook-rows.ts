@@ -1,0 +1,75 @@
+import type { Selectable } from 'kysely'
+import type { Delivery, Webhook, WebhookDraft } from '../../webhooks/model/webhook.js'
+import { parseName } from './validate-name.js'
+import { ControlError } from './control-error.js'
+import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
+
+/** The columns of a webhook that clients set. */
+type OwnColumns = Pick<WebhookRow, 'url' | 'types' | 'description' | 'enabled'>
+
+/** A webhook without its secret. @param now leaves out a previous secret that no longer signs */
+export function toWebhook (row: Selectable<WebhookRow>, now: Date): Webhook {
+  const { id, mode, url, types, description, enabled, disabledReason, disabledAt, createdAt } = row
+  const { previousSecretUntil: until } = row
+  return {
+    id,
+    mode,
+    url,
+    types: types.split(','),
+    ...description !== null && { description },
+    enabled: enabled === 1,
+    ...disabledReason !== null && { disabledReason },
+    ...disabledAt !== null && { disabledAt },
+    createdAt,
+    ...until !== null && Date.parse(until) > now.getTime() && { previousSecretUntil: until }
+  }
+}
+
+export function toDelivery (row: Selectable<WebhookDeliveryRow>): Delivery {
+  const { id, eventId, eventType, outcome, attempt, at, durationMs } = row
+  const { responseStatus, responseText, error, nextAttemptAt } = row
+  return {
+    id,
+    eventId,
+    eventType,
+    outcome,
+    attempt,
+    at,
+    durationMs,
+    ...responseStatus !== null && { responseStatus },
+    ...responseText !== null && { responseText },
+    ...error !== null && { error },
+    ...nextAttemptAt !== null && { nextAttemptAt }
+  }
+}
+
+/** The columns that a draft or change sets. @throws {ControlError} invalid */
+export function webhookColumns ({ url, types, description, enabled }: Partial<WebhookDraft>): Partial<OwnColumns> {
+  return {
+    ...url !== undefined && { url: parseUrl(url) },
+    ...types !== undefined && { types: parseTypes(types) },
+    ...description !== undefined && { description: description.trim() === '' ? null : parseName(description) },
+    ...enabled !== undefined && { enabled: enabled ? 1 : 0 }
+  }
+}
+
+function parseUrl (text: string): string {
+  const refuse = (message: string) => new ControlError('invalid', `url: ${message}`, 'url')
+  if (text.length > 2_048 || !URL.canParse(text)) throw refuse('expected a valid URL of at most 2048 characters')
+  const url = new URL(text)
+  if (url.protocol !== 'https:') throw refuse('expected a URL that begins with https://')
+  if (url.username !== '' || url.password !== '') throw refuse('expected a URL without user name and password')
+  if (url.hash !== '') throw refuse('expected a URL without a fragment')
+  return url.href
+}
+
+function parseTypes (types: readonly string[]): string {
+  if (types.length === 0) throw new ControlError('invalid', 'types: expected at least one type of event', 'types')
+  return [...new Set(types)].join(',')
+}
+
+/** Whether a webhook with these types receives events of a type: `*`, `patients.*` or `patients.created`. */
+export function isReceived (types: string, eventType: string): boolean {
+  const all = `${eventType.slice(0, eventType.lastIndexOf('.'))}.*`
+  return types.split(',').some(type => type === '*' || type === eventType || type === all)
+}

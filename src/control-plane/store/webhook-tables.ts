@@ -1,0 +1,55 @@
+import type { Mode } from '../../config/mode.js'
+import type { Delivery } from '../../webhooks/model/webhook.js'
+
+/** A webhook. `secret` and `previousSecret` are sealed; `types` is separated by commas. */
+export interface WebhookRow {
+  id: string
+  tenantId: string
+  mode: Mode
+  url: string
+  types: string
+  description: string | null
+  enabled: number
+  disabledReason: string | null
+  disabledAt: string | null
+  secret: string
+  previousSecret: string | null
+  previousSecretUntil: string | null
+  createdAt: string
+  createdBy: string
+  /** The sequence number of the last event that was sent, or waits in {@link WebhookRetryRow}. */
+  position: number
+  leaseNumber: number
+  leasedUntil: string | null
+  /** When a process last took it, for fairness. */
+  claimedAt: string
+  /** Nothing but tests is sent before then, since the receiver requested it. */
+  restUntil: string | null
+}
+
+/** An event that waits for its next attempt, or a test event, whose sequence number is 0. */
+export interface WebhookRetryRow {
+  webhookId: string
+  eventId: string
+  sequence: number
+  eventCreatedAt: string
+  /** How many attempts were made. */
+  attempts: number
+  nextAttemptAt: string
+}
+
+/** One attempt to deliver an event. */
+export interface WebhookDeliveryRow {
+  id: string
+  webhookId: string
+  eventId: string
+  eventType: string
+  outcome: Delivery['outcome']
+  attempt: number
+  at: string
+  durationMs: number
+  responseStatus: number | null
+  responseText: string | null
+  error: string | null
+  nextAttemptAt: string | null
+}

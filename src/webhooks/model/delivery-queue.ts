@@ -1,0 +1,59 @@
+import type { Delivery, WebhookScope } from './webhook.js'
+
+/** The most events of a webhook that wait for another attempt. While so many do, no further ones are sent. */
+export const maxRetried = 8
+
+/** An event that is to be sent now, with the number of this attempt. */
+export interface DueEvent {
+  readonly id: string
+  readonly type: string
+  /** The request's body, the same in each attempt. */
+  readonly body: string
+  readonly createdAt: string
+  /** Its position in the event log; 0 for a test event. */
+  readonly sequence: number
+  readonly attempt: number
+}
+
+/** The right to deliver to a webhook, until another process takes it over. */
+export interface DeliveryLease { readonly webhookId: string, readonly number: number }
+
+/** A webhook whose events this process delivers. */
+export interface ClaimedWebhook extends WebhookScope {
+  readonly lease: DeliveryLease
+  readonly url: string
+  /** The secrets that sign, the present one first; undefined if this process can't decrypt them. */
+  readonly secrets: readonly string[] | undefined
+  /** Events that are due again, and tests. */
+  readonly retries: readonly DueEvent[]
+  /** New events in their order. */
+  readonly fresh: readonly DueEvent[]
+  /** The position when all of `fresh` has been sent: events of other types count as sent. */
+  readonly through: number
+  /** How many further events may fail before no new ones are sent. */
+  readonly maxFailures: number
+}
+
+/** An attempt that was made. */
+export interface Attempt extends Pick<Delivery, 'outcome' | 'at' | 'durationMs' | 'responseStatus' | 'responseText' | 'error'> {
+  readonly event: DueEvent
+  /** What the receiver requested by Retry-After. */
+  readonly retryAfterMs?: number
+}
+
+/** What came of a turn. */
+export interface TurnResult {
+  readonly attempts: readonly Attempt[]
+  /** The position of the webhook now: all events up to it were sent, or wait for another attempt. */
+  readonly position: number
+  /** Leaves the webhook alone for so long. */
+  readonly restMs?: number
+}
+
+/** The work of delivering, shared by all processes of the control plane: one process per webhook at a time. */
+export interface DeliveryQueue {
+  /** A webhook with something to send; undefined if there is none. */
+  readonly claim: (leaseMs: number) => Promise<ClaimedWebhook | undefined>
+  /** Stores what came of a turn, and gives the webhook back. */
+  readonly record: (webhook: ClaimedWebhook, result: TurnResult) => Promise<void>
+}
