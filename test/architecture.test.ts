@@ -5,7 +5,7 @@ import ts from 'typescript'
 import { places, readSources, type Source } from './harness/sources.js'
 
 const routes = [
-  'api/resources', 'api/passthrough', 'api/openapi', 'jobs',
+  'api/resources', 'api/passthrough', 'api/openapi', 'jobs', 'webhooks',
   'control-plane/dashboard', 'control-plane/admin-api', 'control-plane/sync'
 ]
 
@@ -20,11 +20,11 @@ const layers = [
   ['app', 'http'],
   ['operator/server-check', 'operator/ownership-scan', ...routes],
   [
-    'keys', 'limits', 'idempotency', 'jobs/model', 'record-input', 'tenant-guard', 'control-plane/store',
+    'keys', 'limits', 'idempotency', 'jobs/model', 'webhooks/model', 'record-input', 'tenant-guard', 'control-plane/store',
     'observability', 'events', 'outbox'
   ],
   ['backends', 'sandbox'],
-  ['mappings', 'envelope', 'config', 'json', 'fhir', 'files', 'time'],
+  ['mappings', 'envelope', 'config', 'json', 'fhir', 'files', 'net', 'time'],
   ['client']
 ]
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config/schema.js'
+import { webhookKey } from '../config/cursor-secret.js'
 import { controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
 import { inProcessChangeFeed } from '../control-plane/store/local-feed.js'
 import { knownPlans } from '../control-plane/store/organizations.js'
@@ -18,6 +19,7 @@ import type { ServiceParts } from './parts.js'
 import { gatewayName } from './gateway-name.js'
 import { ownUrl } from './own-url.js'
 import { openedFile } from './startup-errors.js'
+import { openWebhooks } from './webhooks.js'
 
 /**
  * The control plane of this process: the management of organizations and keys, and the feed that gateways elsewhere
@@ -37,21 +39,22 @@ export interface ControlSide {
 /** Opens the control database. It depends neither on datastores nor on the copy of the keys. */
 export async function openControlSide (
   config: Config,
-  { environment, now, version }: ServiceParts,
+  { environment, now, version, log }: ServiceParts,
   closers: Disposables
 ): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
   const store = closers.add(
     await openedFile(join(config.dataDirectory, 'control.db'), file =>
-      openControlStore({ file, url, ...knownPlans(config.plans), now })
+      openControlStore({ file, url, ...knownPlans(config.plans), now, webhookKey: webhookKey(config) })
     )
   )
   const linked = linkedStore(store)
+  const webhooks = openWebhooks(config, { store, version, now, log }, closers)
   const own = ownUrl(config)
   return {
     store,
     link: localLink(linked, gatewayName(config.control)),
-    checks: { controlDatabase: () => checkOf(store) },
+    checks: { controlDatabase: () => checkOf(store), webhooks },
     pages: unstyledErrorPages,
     scopes: [
       async scope => {
@@ -86,7 +89,8 @@ function linkedStore (store: ControlStore): LinkedStore {
     feed: inProcessChangeFeed(store),
     report: report => store.gateways.report(report),
     applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
-    jobs: store.jobs
+    jobs: store.jobs,
+    webhooks: store.webhooks
   }
 }
 

@@ -29,6 +29,7 @@ import { openReports } from './reports.js'
 import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
 import { openedFile } from './startup-errors.js'
+import { webhookRoutes } from '../webhooks/routes.js'
 
 /** The parts that serve `/v1`: the dependencies of the pipeline, and those of the rest of a start. */
 export interface GatewayServices {
@@ -85,7 +86,10 @@ export async function openGatewaySide (
     bulk: bulk.check
   }
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
-  const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, checks: allChecks }
+  const { webhooks } = link
+  const opened = {
+    datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, webhooks, checks: allChecks
+  }
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
 }
 
@@ -100,6 +104,7 @@ interface Opened {
   readonly storeFor: ReturnType<typeof guardedStores>
   readonly audit: OpenAuditLog | undefined
   readonly bulk: ReturnType<typeof openBulk>
+  readonly webhooks: ControlPlaneClient['webhooks']
   readonly checks: GatewayOptions['checks']
 }
 
@@ -134,7 +139,7 @@ function toGatewayOptions (
 }
 
 function gatewayRoutes (
-  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage }: Opened
+  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage, webhooks }: Opened
 ): Pick<GatewayOptions, 'fhir' | 'fhirOptions' | 'routes'> {
   const fhirOptions = {
     storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes
@@ -149,6 +154,7 @@ function gatewayRoutes (
     routes: [
       scope => usageRoute(scope, { plans: config.plans, months: usage.months }),
       ...bulk.routes,
+      scope => webhookRoutes(scope, { webhooks }),
       scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl })
     ]
   }

@@ -1,5 +1,6 @@
 import type { Config } from './schema.js'
 import { suggestion } from '../envelope/nearest.js'
+import { isNetwork } from '../net/checked-connection.js'
 import { readSecretBytes } from './cursor-secret.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
@@ -16,6 +17,7 @@ interface Rule {
 
 const rules: readonly Rule[] = [
   { reads: ['cursor.secretFile'], find: cursorErrors },
+  { reads: ['webhooks.secretFile', 'webhooks.privateNetworks'], find: webhookErrors },
   { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogErrors },
   { reads: ['role', 'control.url', 'control.gatewayTokenFile'], find: roleErrors },
   { reads: ['role', 'control.databaseUrlFile'], find: databaseErrors },
@@ -69,8 +71,19 @@ function routingErrors ({ datastores, routing }: Config): string[] {
 }
 
 function cursorErrors ({ cursor }: Config): string[] {
-  const isOk = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
-  return isOk ? [] : ['cursor.secretFile: the file must contain 32 bytes in base64']
+  return secretFileErrors('cursor.secretFile', cursor.secretFile)
+}
+
+function webhookErrors ({ webhooks: { secretFile, privateNetworks } }: Config): string[] {
+  return [
+    ...secretFileErrors('webhooks.secretFile', secretFile),
+    ...privateNetworks.every(isNetwork) ? [] : ['webhooks.privateNetworks: expected networks such as 10.20.0.0/16']
+  ]
+}
+
+function secretFileErrors (setting: string, file: string | undefined): string[] {
+  const isOk = file === undefined || readSecretBytes(file) !== undefined
+  return isOk ? [] : [`${setting}: the file must contain 32 bytes in base64`]
 }
 
 function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] {

@@ -21,17 +21,44 @@ function bytesIn (text: string): Buffer | undefined {
  * first start and that only the gateway's own user may read.
  */
 export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
-  const file = cursor.secretFile ?? generated(dataDirectory)
+  return secretOf(dataDirectory, {
+    setting: 'cursor.secretFile',
+    configured: cursor.secretFile,
+    name: 'cursor.secret',
+    loss: 'invalidates all page links'
+  })
+}
+
+/** The key that encrypts the secrets of webhooks, configured or made in the same way. */
+export function webhookKey ({ webhooks, dataDirectory }: Config): Buffer {
+  return secretOf(dataDirectory, {
+    setting: 'webhooks.secretFile',
+    configured: webhooks.secretFile,
+    name: 'webhooks.secret',
+    loss: 'stops all webhooks until their secrets are rolled'
+  })
+}
+
+/** A setting with the file of a secret, the name of the generated file, and the effect of losing it. */
+interface SecretSource {
+  readonly setting: string
+  readonly configured: string | undefined
+  readonly name: string
+  readonly loss: string
+}
+
+function secretOf (dataDirectory: string, { setting, configured, name, loss }: SecretSource): Buffer {
+  const file = configured ?? generated(dataDirectory, name)
   const secret = bytesIn(readFileSync(file, 'utf8').trim())
   if (!secret) {
     throw new Error(
-      `${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not contain 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which invalidates all page links'}`
+      `${configured !== undefined ? setting : `the file ${name} in the data directory`} does not contain 32 bytes in base64${configured !== undefined ? '' : `; restore it, or delete it, which ${loss}`}`
     )
   }
   return secret
 }
 
-function generated (dataDirectory: string): string {
+function generated (dataDirectory: string, name: string): string {
   ensureDirectory(dataDirectory)
-  return ensureFile(join(dataDirectory, 'cursor.secret'), () => randomBytes(32).toString('base64'))
+  return ensureFile(join(dataDirectory, name), () => randomBytes(32).toString('base64'))
 }

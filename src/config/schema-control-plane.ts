@@ -130,3 +130,23 @@ export const dashboard = Type.Object(
   },
   { additionalProperties: false, default: {} }
 )
+
+export const webhooks = Type.Object(
+  {
+    secretFile: Type.Optional(
+      Type.String({
+        description:
+          'File with the 32-byte key (base64) that encrypts the secrets of webhooks in the control database, the same on all processes of the control plane. If absent: generated in the data directory',
+        minLength: 1,
+        examples: ['/run/secrets/clinigate-webhooks']
+      })
+    ),
+    privateNetworks: Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+      description:
+        'Networks that webhooks may reach although their addresses are not public. Anyone who may create a webhook can send requests there; none by default',
+      default: [],
+      examples: [['10.20.0.0/16']]
+    })
+  },
+  { additionalProperties: false, default: {} }
+)

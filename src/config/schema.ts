@@ -6,7 +6,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { datastore, routing } from './schema-datastores.js'
-import { control, dashboard } from './schema-control-plane.js'
+import { control, dashboard, webhooks } from './schema-control-plane.js'
 import { bulk, metrics, overload, auditLog } from './schema-operation.js'
 
 /** The configuration file and environment, as one schema. */
@@ -177,6 +177,7 @@ export const configSchema = Type.Object(
     ),
     overload,
     bulk,
+    webhooks,
     metrics,
     auditLog
   },

@@ -1,7 +1,10 @@
 import type { Mode } from '../config/mode.js'
 
-/** The permissions of a key: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `*` everything. */
-export const scopes = ['read', 'write', '*'] as const
+/**
+ * The permissions of a key: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `webhooks` the webhooks of its
+ * organization, `*` everything.
+ */
+export const scopes = ['read', 'write', 'webhooks', '*'] as const
 export type Scope = typeof scopes[number]
 
 /** The sender of a request, identified by its key alone. */

@@ -4,7 +4,7 @@ import type {} from './authenticate.js'
 import type { Caller, Scope } from './caller.js'
 
 /** The effect of a request on the data, whatever its method is. */
-export type Effect = Exclude<Scope, '*'>
+export type Effect = Exclude<Scope, '*' | 'webhooks'>
 
 /** The effect of a request on a simple resource; a method that is not known to read counts as a write. */
 export function effectOf (method: string): Effect {
@@ -34,6 +34,15 @@ export function requireEveryScope ({ scopes }: Caller): void {
   throw new Failure('INSUFFICIENT_SCOPE', {
     message: 'Use a key with the scope *, which deleting a record of this type needs.'
   })
+}
+
+/**
+ * Refuses a key that may not manage webhooks, whatever records it may read.
+ * @throws {Failure} INSUFFICIENT_SCOPE
+ */
+export function requireWebhookScope ({ scopes }: Caller): void {
+  if (scopes.includes('*') || scopes.includes('webhooks')) return
+  throw new Failure('INSUFFICIENT_SCOPE', { message: 'Use a key with the scope webhooks, which this request needs.' })
 }
 
 /**

@@ -10,7 +10,7 @@ import { ServedDocument } from '../../envelope/served-document.js'
 import { refuseIdempotencyKey } from '../../idempotency/header.js'
 import { withControlService } from './authenticate.js'
 import { managementDocument } from './document.js'
-import { bodyCheck, queryCheck } from './input.js'
+import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
 import { statusOf, type Operation } from './operation.js'
 import { operations } from './operations.js'
 

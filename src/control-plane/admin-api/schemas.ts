@@ -26,7 +26,7 @@ const mode = Type.Enum(modes, { description: 'Which data the key gives access to
 const scopes = Type.Array(Type.Enum(keyScopes), {
   description: 'What the key is allowed to do',
   minItems: 1,
-  maxItems: 3
+  maxItems: keyScopes.length
 })
 const role = Type.Enum(roles, {
   description: 'Operators can do everything, admins everything in their organization, viewers only read'

@@ -2,7 +2,8 @@
  * Why a request is refused: the entity that it names does not exist, it is invalid, it conflicts with the present
  * state, or the actor's role does not allow it.
  */
-export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
+export const refusalReasons = ['missing', 'invalid', 'conflict', 'forbidden'] as const
+export type RefusalReason = typeof refusalReasons[number]
 
 /**
  * A request that the control plane refuses. The message says what to do; `field` names the member of the request that

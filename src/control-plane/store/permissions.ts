@@ -6,7 +6,8 @@ const missing = {
   key: 'There is no key with this id.',
   member: 'There is no member with this id.',
   invitation: 'There is no invitation with this id.',
-  token: 'There is no token with this id.'
+  token: 'There is no token with this id.',
+  webhook: 'There is no webhook with this id.'
 } as const
 
 /** The kinds of entities that may be missing. */

@@ -16,11 +16,16 @@ import { SessionStore } from './session-store.js'
 import { TokenStore } from './token-store.js'
 import type { Tables } from './tables.js'
 import { UsageStore } from './usage.js'
+import { WebhookQueue } from './webhook-queue.js'
+import { secretSealer } from './webhook-secrets.js'
+import { WebhookStore } from './webhook-store.js'
 
 interface ControlStoreOptions extends DatabaseLocation, KnownPlans {
   readonly now: () => Date
   /** Makes unguessable ids of `a-z`, `0-9` and `-`. */
   readonly newId?: NewId
+  /** 32 bytes that encrypt the secrets of webhooks. If absent: webhooks can't be created or delivered. */
+  readonly webhookKey?: Uint8Array
 }
 
 /** Opens the control database. Several processes may have it open at the same time. */
@@ -46,9 +51,14 @@ export class ControlStore {
   readonly usage: UsageStore
   readonly jobs: JobStore
   readonly events: EventStore
+  readonly webhooks: WebhookStore
+  readonly webhookQueue: WebhookQueue
 
   /** Use {@link openControlStore}. */
-  constructor (database: ControlDatabase, { plans, plansWithoutOverage, now, newId = randomId }: ControlStoreOptions) {
+  constructor (
+    database: ControlDatabase,
+    { plans, plansWithoutOverage, now, newId = randomId, webhookKey }: ControlStoreOptions
+  ) {
     const { db } = database
     this.#database = database
     this.#db = db
@@ -63,6 +73,9 @@ export class ControlStore {
     this.usage = new UsageStore(context)
     this.jobs = new JobStore(context)
     this.events = new EventStore(context)
+    const sealer = secretSealer(webhookKey)
+    this.webhooks = new WebhookStore(context, sealer)
+    this.webhookQueue = new WebhookQueue(context, sealer)
   }
 
   /** Lines of the audit trail, newest first. */

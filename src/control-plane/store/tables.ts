@@ -4,6 +4,7 @@ import type { Mode } from '../../config/mode.js'
 import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
 import type { EventCounterRow, EventRow } from './event-tables.js'
 import type { BatchSourceRow, UsageHourRow, UsageMonthRow } from './usage-tables.js'
+import type { WebhookDeliveryRow, WebhookRetryRow, WebhookRow } from './webhook-tables.js'
 
 /**
  * The tables of the control database. In SQL their names are in snake case. Times are ISO 8601 text in UTC and booleans
@@ -29,6 +30,9 @@ export interface Tables {
   eventSources: BatchSourceRow
   eventCounter: EventCounterRow
   events: EventRow
+  webhooks: WebhookRow
+  webhookRetries: WebhookRetryRow
+  webhookDeliveries: WebhookDeliveryRow
 }
 
 /** An organization, which is a tenant. */

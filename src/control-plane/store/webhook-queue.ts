@@ -43,7 +43,7 @@ export class WebhookQueue implements DeliveryQueue {
     return undefined
   }
 
-  async record ({ lease, tenantId, mode }: ClaimedWebhook, result: TurnResult): Promise<void> {
+  async record ({ lease }: ClaimedWebhook, result: TurnResult): Promise<void> {
     const { attempts, position, restMs } = result
     await this.#context.db.transaction().execute(async trx => {
       // It starts with a write, so that SQLite acquires the write lock immediately.
@@ -65,8 +65,6 @@ export class WebhookQueue implements DeliveryQueue {
         outcome === 'delivered' && event.attempt > 1 && event.sequence > 0)
       if (isHeld && hasRecovered) await this.#restartRetries(trx, lease.webhookId)
     })
-    // Only for the type: what a lost lease leaves undone is done by the process that has it now.
-    void [tenantId, mode]
   }
 
   async #claimed (row: Selectable<WebhookRow>): Promise<ClaimedWebhook> {
@@ -84,6 +82,7 @@ export class WebhookQueue implements DeliveryQueue {
       secrets: this.#secretsOf(row),
       retries,
       fresh: events.filter(({ type }) => isReceived(row.types, type)).map(event => dueEvent(event, 1)),
+      position,
       through: events.at(-1)?.sequence ?? position,
       maxFailures
     }
@@ -217,7 +216,7 @@ const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => 
     eb.or([eb('restUntil', 'is', null), eb('restUntil', '<=', now)])
   ])
   const isDue = eb.exists(retries.select('eventId').where('nextAttemptAt', '<=', now)
-    .where(({ or, ...where }) => or([where.eb('sequence', '=', 0), isAwake])))
+    .where(retry => retry.or([retry('sequence', '=', 0), isAwake])))
   const hasNews = eb.exists(eb.selectFrom('events').select('events.id')
     .whereRef('events.organizationId', '=', 'webhooks.tenantId').whereRef('events.mode', '=', 'webhooks.mode')
     .whereRef('events.sequence', '>', 'webhooks.position'))

@@ -1,5 +1,6 @@
 import type { GatewayReport } from '../store/gateway-store.js'
 import type { Jobs } from '../../jobs/model/job.js'
+import type { Webhooks } from '../../webhooks/model/webhook.js'
 import type { ChangeFeed } from '../../keys/change-feed.js'
 import type { SendUsage, UsageBatch, UsageAck } from '../../limits/usage.js'
 
@@ -17,6 +18,8 @@ export interface ControlPlaneClient {
   readonly sendUsage: SendUsage
   /** If the control plane can't be reached, calls throw a Failure that a client of the gateway may see. */
   readonly jobs: Jobs
+  /** The same holds of webhooks; what the control plane refuses is a ControlError. */
+  readonly webhooks: Webhooks
   readonly close: () => Promise<void>
 }
 
@@ -27,4 +30,5 @@ export interface LinkedStore {
   /** Applies a batch from the gateway with this name. */
   readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageAck>
   readonly jobs: Jobs
+  readonly webhooks: Webhooks
 }

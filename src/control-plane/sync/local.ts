@@ -1,6 +1,6 @@
 import type { ControlPlaneClient, LinkedStore } from './link.js'
 
 /** The link from the gateway with this name to the control store in the same process. */
-export function localLink ({ feed, report, applyUsage, jobs }: LinkedStore, name: string): ControlPlaneClient {
-  return { feed, report, sendUsage: batch => applyUsage(batch, name), jobs, close: async () => {} }
+export function localLink ({ feed, report, applyUsage, jobs, webhooks }: LinkedStore, name: string): ControlPlaneClient {
+  return { feed, report, sendUsage: batch => applyUsage(batch, name), jobs, webhooks, close: async () => {} }
 }

@@ -33,7 +33,7 @@ const key = Type.Object({
   tenantId: id,
   name: Type.String({ maxLength: 200 }),
   mode: Type.Enum(modes),
-  scopes: Type.Array(Type.Enum(scopes), { minItems: 1, maxItems: 3 }),
+  scopes: Type.Array(Type.Enum(scopes), { minItems: 1, maxItems: scopes.length }),
   expiresAt: Type.Optional(time),
   revokedAt: Type.Optional(time)
 } satisfies WireMessage<KeyState>, strictObject)

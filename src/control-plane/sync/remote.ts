@@ -1,11 +1,13 @@
 import { Pool, type Dispatcher } from 'undici'
 import type { Jobs } from '../../jobs/model/job.js'
+import type { Webhooks } from '../../webhooks/model/webhook.js'
 import type { Batch, ChangeFeed, Position } from '../../keys/change-feed.js'
 import { parseEventStream } from './event-stream.js'
 import { ControlPlaneError } from './failed.js'
 import type { ControlPlaneClient } from './link.js'
 import { readBatch, readReceipt } from './messages.js'
 import { remoteJobs } from './remote-jobs.js'
+import { remoteWebhooks } from './remote-webhooks.js'
 
 /** The address of the control plane, and timeouts. */
 export interface RemoteLinkOptions {
@@ -57,6 +59,8 @@ class RemoteLink implements ControlPlaneClient {
     readReceipt(await this.#post('/usage', batch, { signal }))
 
   readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
+
+  readonly webhooks: Webhooks = remoteWebhooks((path, content) => this.#post(path, content))
 
   readonly close = (): Promise<void> => this.#pool.destroy()
 

@@ -11,6 +11,7 @@ import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
 import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
 import { compileCheck, feedQuery, reportBody } from './messages.js'
+import { webhookLinkRoutes } from './webhook-routes.js'
 
 /** The control store that remote gateways use, and how to authenticate them. */
 interface LinkOptions {
@@ -28,7 +29,7 @@ const usageBytes = 2_097_152
 const logLevel = 'warn'
 
 /**
- * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, and bulk jobs.
+ * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, bulk jobs and webhooks.
  */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
@@ -52,6 +53,7 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
     async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName)
   )
   jobRoutes(scope, options.store.jobs)
+  webhookLinkRoutes(scope, options.store.webhooks)
 }
 
 function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {

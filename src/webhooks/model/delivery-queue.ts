@@ -28,6 +28,8 @@ export interface ClaimedWebhook extends WebhookScope {
   readonly retries: readonly DueEvent[]
   /** New events in their order. */
   readonly fresh: readonly DueEvent[]
+  /** Its position before this turn. */
+  readonly position: number
   /** The position when all of `fresh` has been sent: events of other types count as sent. */
   readonly through: number
   /** How many further events may fail before no new ones are sent. */

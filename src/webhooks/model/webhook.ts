@@ -75,6 +75,9 @@ export const newWebhookSchema = Type.Object({
   secret: Type.String({ description: 'Verifies the signature of each event; shown only here', pattern: '^whsec_' })
 }, strict)
 
+/** The most deliveries of a page. */
+export const maxDeliveries = 100
+
 /** How an attempt to deliver an event ended. */
 export const deliveryOutcomes = ['delivered', 'failed'] as const
 
@@ -97,7 +100,7 @@ export const deliverySchema = Type.Object({
 
 /** Deliveries, newest first; `before` is the id of the last one of the page before. */
 export const deliveryPageSchema = Type.Object({
-  deliveries: Type.Array(deliverySchema, { maxItems: 100 }),
+  deliveries: Type.Array(deliverySchema, { maxItems: maxDeliveries }),
   hasMore: Type.Boolean()
 }, strict)
 
@@ -126,7 +129,7 @@ export interface WebhookScope {
 /** The same, with the name of the person or program that makes a change, for the audit trail. */
 export interface WebhookOwner extends WebhookScope { readonly by: string }
 
-/** Which deliveries: at most `count` (up to 100), older than the one with the id `before`. */
+/** Which deliveries: at most `count` (up to {@link maxDeliveries}), older than the one with the id `before`. */
 export interface DeliveryQuery {
   readonly count: number
   readonly before?: string

@@ -7,6 +7,7 @@ import * as usage from '../migrations/003-usage.js'
 import * as jobs from '../migrations/004-jobs.js'
 import * as statesThatGatewaysTake from '../migrations/005-states-that-gateways-take.js'
 import * as events from '../migrations/006-events.js'
+import * as webhooks from '../migrations/007-webhooks.js'
 
 /** All migrations of the control database in the order of their names. A released migration never changes. */
 const migrations: MigrationProvider = {
@@ -16,7 +17,8 @@ const migrations: MigrationProvider = {
     '003-usage': usage,
     '004-jobs': jobs,
     '005-states-that-gateways-take': statesThatGatewaysTake,
-    '006-events': events
+    '006-events': events,
+    '007-webhooks': webhooks
   })
 }
 

@@ -1,9 +1,9 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
-import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
-import { suggestion } from '../../envelope/nearest.js'
-import { parseQuery, safeName } from '../../envelope/query.js'
-import { isDateTime } from '../../time/iso-time.js'
+import { Failure, fieldIssue, type Issue } from './failures.js'
+import { suggestion } from './nearest.js'
+import { parseQuery, safeName } from './query.js'
+import { isDateTime } from '../time/iso-time.js'
 
 // Each check is compiled on first use: compiling all at the start would take a tenth of a second longer.
 const options = { allErrors: true, allowUnionTypes: true, verbose: true, formats: { 'date-time': isDateTime } } as const

@@ -1,0 +1,41 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config/schema.js'
+import type { ControlStore } from '../control-plane/store/store.js'
+import type { Check } from '../http/health.js'
+import { BackgroundTask } from '../time/background-task.js'
+import { WebhookDeliverer } from '../webhooks/deliverer.js'
+import type { Disposables } from './disposables.js'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+/** How long deliveries are retained, as the events are. */
+const retentionMs = 30 * dayMs
+
+/** Looking at the queue fails so often, for about a minute, before it is worth a look. */
+const noticedFailures = 7
+
+/** The dependencies of delivering. */
+interface WebhookParts {
+  readonly store: Pick<ControlStore, 'webhooks' | 'webhookQueue'>
+  readonly version: string
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+}
+
+/** Starts delivering the events of webhooks. @returns whether they can be read, for `/health` */
+export function openWebhooks (
+  { webhooks: { privateNetworks } }: Config,
+  { store: { webhooks, webhookQueue: queue }, version, now, log }: WebhookParts,
+  closers: Disposables
+): () => Check {
+  const deliverer = closers.add(new WebhookDeliverer({ queue, rules: { privateNetworks }, version, now, log }))
+  const sweeping = new BackgroundTask(async () => {
+    await webhooks.deleteBefore(new Date(now().getTime() - retentionMs)).catch((error: unknown) => {
+      log.warn({ err: error }, 'old deliveries of webhooks could not be deleted')
+    })
+    return hourMs
+  })
+  closers.add({ close: () => sweeping.stop() })
+  return () => ({ status: deliverer.failures < noticedFailures ? 'ok' : 'degraded' })
+}

@@ -1,0 +1,54 @@
+import { Failure } from '../../envelope/failures.js'
+import type { Webhooks, WebhookOwner, WebhookScope } from '../../webhooks/model/webhook.js'
+import { ControlError } from '../store/control-error.js'
+import { ControlPlaneError } from './failed.js'
+import { unreadableResponse } from './messages.js'
+import { isWebhookResponse } from './webhook-messages.js'
+
+const retryAfterSeconds = 5
+
+/**
+ * The webhooks of a control plane in another process. `post` sends a message to a path below that of the link, and
+ * returns the response's text. A refusal is thrown as ControlError, any other error as a Failure that a client of the
+ * gateway may see.
+ */
+export function remoteWebhooks (post: (path: string, content: object) => Promise<string>): Webhooks {
+  const call = (name: keyof Webhooks) => async (...args: readonly unknown[]): Promise<any> => {
+    const read = await received(post(`/webhooks/${name}`, args))
+    if (!isWebhookResponse[name](read)) throw unreachable(new ControlPlaneError(unreadableResponse))
+    if ('response' in read) return read.response
+    const { reason, message, field } = read.refused
+    throw new ControlError(reason, message, field)
+  }
+  return {
+    create: (draft, owner) => call('create')(draft, ownerAlone(owner)),
+    list: scope => call('list')(scopeAlone(scope)),
+    find: (id, scope) => call('find')(id, scopeAlone(scope)),
+    change: (id, owner, changes) => call('change')(id, ownerAlone(owner), changes),
+    remove: (id, owner) => call('remove')(id, ownerAlone(owner)),
+    roll: (id, owner) => call('roll')(id, ownerAlone(owner)),
+    test: (id, owner) => call('test')(id, ownerAlone(owner)),
+    deliveries: (id, scope, query) => call('deliveries')(id, scopeAlone(scope), query),
+    resend: (id, owner, since) => call('resend')(id, ownerAlone(owner), since)
+  }
+}
+
+/** Only the members of a scope, since the object may be a complete caller. */
+const scopeAlone = ({ tenantId, mode }: WebhookScope): WebhookScope => ({ tenantId, mode })
+const ownerAlone = ({ tenantId, mode, by }: WebhookOwner): WebhookOwner => ({ tenantId, mode, by })
+
+async function received (text: Promise<string>): Promise<unknown> {
+  try {
+    return JSON.parse(await text)
+  } catch (error) {
+    throw unreachable(error)
+  }
+}
+
+function unreachable (cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'The control plane, which stores the webhooks, cannot be reached. All other requests are served meanwhile.',
+    retryAfterSeconds,
+    cause
+  })
+}

@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type, type Static, type TSchema } from 'typebox'
+import { ControlError, type RefusalReason } from '../control-plane/store/control-error.js'
+import { bodyCheck, queryCheck } from '../envelope/checked-input.js'
+import { Failure, fieldIssue, type FailureCode } from '../envelope/failures.js'
+import { parseCount, rawQuery } from '../envelope/query.js'
+import { requireWebhookScope } from '../keys/scopes.js'
+import type { Caller } from '../keys/caller.js'
+import { quotaExempt } from '../limits/monthly-quota.js'
+import { maxDeliveries, resendSchema, webhookChangesSchema, webhookDraftSchema, type Webhooks, type WebhookOwner } from './model/webhook.js'
+
+/** The options of the routes. `requireEventType` refuses a type of event that there is not. */
+interface WebhookRoutesOptions {
+  readonly webhooks: Webhooks
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+const path = '/webhooks'
+const one = `${path}/:id`
+
+const listQuery = Type.Object({
+  count: Type.Optional(Type.String()),
+  cursor: Type.Optional(Type.String({ pattern: '^dlv_[a-z2-7]{26}$', description: 'expected the cursor of a page' }))
+}, { additionalProperties: false })
+
+/**
+ * `/v1/webhooks`: the webhooks of the caller's organization and mode, for keys with the scope `webhooks`. Other webhooks
+ * are reported as missing.
+ */
+export async function webhookRoutes (scope: FastifyInstance, { webhooks }: WebhookRoutesOptions): Promise<void> {
+  await scope.register(async routes => {
+    routes.addHook('onRequest', async ({ caller }) => requireWebhookScope(caller))
+    collection(routes, webhooks)
+    single(routes, webhooks)
+    deliveries(routes, webhooks)
+  })
+}
+
+/** These routes check the scope themselves, and cost nothing of the month's quota. */
+const config = { ...quotaExempt.config, effect: 'of the record' } as const
+
+function collection (scope: FastifyInstance, webhooks: Webhooks): void {
+  const draft = bodyOf(webhookDraftSchema)
+  scope.get(path, { config }, async request => {
+    refuseQuery(request)
+    return await refused(webhooks.list(request.caller))
+  })
+  scope.post(path, { config }, async (request, reply) => {
+    refuseQuery(request)
+    const made = await refused(webhooks.create(draft(request.body), ownerOf(request.caller)))
+    reply.code(201).header('location', `/v1/webhooks/${made.id}`)
+    return made
+  })
+}
+
+function single (scope: FastifyInstance, webhooks: Webhooks): void {
+  const changes = bodyOf(webhookChangesSchema)
+  scope.get(one, { config }, async (request: WithId) => {
+    refuseQuery(request)
+    return await refused(webhooks.find(request.params.id, request.caller))
+  })
+  scope.patch(one, { config }, async (request: WithId) => {
+    refuseQuery(request)
+    return await refused(webhooks.change(request.params.id, ownerOf(request.caller), changes(request.body)))
+  })
+  scope.delete(one, { config }, async (request: WithId) => {
+    refuseQuery(request)
+    const { id } = request.params
+    await refused(webhooks.remove(id, ownerOf(request.caller)))
+    return { id, deleted: true }
+  })
+  scope.post(`${one}/roll`, { config }, async (request: WithId, reply) => {
+    refuseQuery(request)
+    const rolled = await refused(webhooks.roll(request.params.id, ownerOf(request.caller)))
+    reply.code(201)
+    return rolled
+  })
+}
+
+function deliveries (scope: FastifyInstance, webhooks: Webhooks): void {
+  const since = bodyOf(resendSchema)
+  const query = queryCheck(listQuery)
+  scope.post(`${one}/test`, { config }, async (request: WithId, reply) => {
+    refuseQuery(request)
+    const sent = await refused(webhooks.test(request.params.id, ownerOf(request.caller)))
+    reply.code(202)
+    return sent
+  })
+  scope.post(`${one}/resend`, { config }, async (request: WithId, reply) => {
+    refuseQuery(request)
+    const { since: from } = since(request.body)
+    const result = await refused(webhooks.resend(request.params.id, ownerOf(request.caller), from))
+    reply.code(202)
+    return result
+  })
+  scope.get(`${one}/deliveries`, { config }, async (request: WithId) => {
+    const { count: text = String(maxDeliveries / 2), cursor: before } = query(rawQuery(request.raw.url)) as Static<typeof listQuery>
+    const { count, warnings } = parseCount(text)
+    request.warnings = warnings
+    const page = await refused(
+      webhooks.deliveries(request.params.id, request.caller, { count, ...before !== undefined && { before } })
+    )
+    const cursor = page.hasMore ? page.deliveries.at(-1)!.id : undefined
+    return { data: page.deliveries, ...cursor !== undefined && { cursor }, hasMore: page.hasMore }
+  })
+}
+
+function ownerOf ({ tenantId, mode, keyId }: Caller): WebhookOwner {
+  return { tenantId, mode, by: `key:${keyId}` }
+}
+
+function bodyOf<T extends TSchema> (schema: T): (body: unknown) => Static<T> {
+  const check = bodyCheck(schema)
+  return body => check(body) as Static<T>
+}
+
+function refuseQuery ({ raw }: FastifyRequest): void {
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+}
+
+const codes: Readonly<Record<RefusalReason, FailureCode>> = {
+  missing: 'NOT_FOUND',
+  invalid: 'VALIDATION_ERROR',
+  conflict: 'CONFLICT',
+  forbidden: 'INSUFFICIENT_SCOPE'
+}
+
+/** @throws {Failure} for a refusal of the control plane */
+async function refused<T> (asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error
+    const { reason, message, field } = error
+    // A missing webhook and one of another organization have the text of every missing thing.
+    if (reason === 'missing') throw new Failure('NOT_FOUND')
+    const text = field === undefined ? message : message.replace(`${field}: `, '')
+    throw new Failure(codes[reason], { message, ...field !== undefined && { issues: [fieldIssue(field, text)] } })
+  }
+}
