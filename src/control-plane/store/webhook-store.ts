@@ -40,11 +40,12 @@ export class WebhookStore implements Webhooks {
   }
 
   /** Events from now on are sent. */
-  create ({ url, types = ['*'], description = '', enabled = true }: WebhookDraft, owner: WebhookOwner): Promise<NewWebhook> {
+  async create (draft: WebhookDraft, owner: WebhookOwner): Promise<NewWebhook> {
+    const { url, types = ['*'], description = '', enabled = true } = draft
     const { tenantId, mode, by } = owner
     const columns = webhookColumns({ url, types, description, enabled }) as Required<ReturnType<typeof webhookColumns>>
     const secret = newWebhookSecret()
-    return serialized(this.#context.db, async trx => {
+    return await serialized(this.#context.db, async trx => {
       await requireOrganization(trx, tenantId)
       await requireFewer(trx, owner)
       const id = newId('whk')
@@ -82,9 +83,9 @@ export class WebhookStore implements Webhooks {
     return toWebhook(await this.#rowOf(this.#context.db, id, scope), this.#context.now())
   }
 
-  change (id: string, owner: WebhookOwner, changes: WebhookChanges): Promise<Webhook> {
+  async change (id: string, owner: WebhookOwner, changes: WebhookChanges): Promise<Webhook> {
     const columns = webhookColumns(changes)
-    return this.#change(id, owner, async (trx, row) => {
+    return await this.#change(id, owner, async (trx, row) => {
       const isEnabled = row.enabled === 0 && columns.enabled === 1
       const changed = await trx.updateTable('webhooks').set({
         ...columns,
