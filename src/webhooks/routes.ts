@@ -7,21 +7,31 @@ import { parseCount, rawQuery } from '../envelope/query.js'
 import { requireWebhookScope } from '../keys/scopes.js'
 import type { Caller } from '../keys/caller.js'
 import { quotaExempt } from '../limits/monthly-quota.js'
-import { maxDeliveries, resendSchema, webhookChangesSchema, webhookDraftSchema, type Webhooks, type WebhookOwner } from './model/webhook.js'
+import {
+  deliveryIdForm,
+  resendSchema,
+  webhookChangesSchema,
+  webhookDraftSchema,
+  webhookIdForm,
+  type Webhooks,
+  type WebhookOwner
+} from './model/webhook.js'
 
-/** The options of the routes. `requireEventType` refuses a type of event that there is not. */
-interface WebhookRoutesOptions {
-  readonly webhooks: Webhooks
-}
+/** The options of the routes. */
+interface WebhookRoutesOptions { readonly webhooks: Webhooks }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 const path = '/webhooks'
 const one = `${path}/:id`
 
+const defaultCount = '20'
+const webhookId = new RegExp(webhookIdForm)
+const deliveryId = new RegExp(deliveryIdForm)
+
 const listQuery = Type.Object({
   count: Type.Optional(Type.String()),
-  cursor: Type.Optional(Type.String({ pattern: '^dlv_[a-z2-7]{26}$', description: 'expected the cursor of a page' }))
+  cursor: Type.Optional(Type.String())
 }, { additionalProperties: false })
 
 /**
@@ -44,7 +54,8 @@ function collection (scope: FastifyInstance, webhooks: Webhooks): void {
   const draft = bodyOf(webhookDraftSchema)
   scope.get(path, { config }, async request => {
     refuseQuery(request)
-    return await refused(webhooks.list(request.caller))
+    const data = await refused(webhooks.list(request.caller))
+    return { data, total: data.length, hasMore: false }
   })
   scope.post(path, { config }, async (request, reply) => {
     refuseQuery(request)
@@ -58,21 +69,23 @@ function single (scope: FastifyInstance, webhooks: Webhooks): void {
   const changes = bodyOf(webhookChangesSchema)
   scope.get(one, { config }, async (request: WithId) => {
     refuseQuery(request)
-    return await refused(webhooks.find(request.params.id, request.caller))
+    return await refused(webhooks.find(idOf(request), request.caller))
   })
   scope.patch(one, { config }, async (request: WithId) => {
     refuseQuery(request)
-    return await refused(webhooks.change(request.params.id, ownerOf(request.caller), changes(request.body)))
+    const changed = changes(request.body)
+    return await refused(webhooks.change(idOf(request), ownerOf(request.caller), changed))
   })
   scope.delete(one, { config }, async (request: WithId) => {
     refuseQuery(request)
-    const { id } = request.params
+    const id = idOf(request)
     await refused(webhooks.remove(id, ownerOf(request.caller)))
     return { id, deleted: true }
   })
   scope.post(`${one}/roll`, { config }, async (request: WithId, reply) => {
     refuseQuery(request)
-    const rolled = await refused(webhooks.roll(request.params.id, ownerOf(request.caller)))
+    requireEmpty(request.body)
+    const rolled = await refused(webhooks.roll(idOf(request), ownerOf(request.caller)))
     reply.code(201)
     return rolled
   })
@@ -83,27 +96,35 @@ function deliveries (scope: FastifyInstance, webhooks: Webhooks): void {
   const query = queryCheck(listQuery)
   scope.post(`${one}/test`, { config }, async (request: WithId, reply) => {
     refuseQuery(request)
-    const sent = await refused(webhooks.test(request.params.id, ownerOf(request.caller)))
+    requireEmpty(request.body)
+    const sent = await refused(webhooks.test(idOf(request), ownerOf(request.caller)))
     reply.code(202)
     return sent
   })
   scope.post(`${one}/resend`, { config }, async (request: WithId, reply) => {
     refuseQuery(request)
     const { since: from } = since(request.body)
-    const result = await refused(webhooks.resend(request.params.id, ownerOf(request.caller), from))
+    const result = await refused(webhooks.resend(idOf(request), ownerOf(request.caller), from))
     reply.code(202)
     return result
   })
   scope.get(`${one}/deliveries`, { config }, async (request: WithId) => {
-    const { count: text = String(maxDeliveries / 2), cursor: before } = query(rawQuery(request.raw.url)) as Static<typeof listQuery>
+    const { count: text = defaultCount, cursor: before } = query(rawQuery(request.raw.url)) as Static<typeof listQuery>
     const { count, warnings } = parseCount(text)
     request.warnings = warnings
+    if (before !== undefined && !deliveryId.test(before)) throw new Failure('INVALID_CURSOR')
     const page = await refused(
-      webhooks.deliveries(request.params.id, request.caller, { count, ...before !== undefined && { before } })
+      webhooks.deliveries(idOf(request), request.caller, { count, ...before !== undefined && { before } })
     )
     const cursor = page.hasMore ? page.deliveries.at(-1)!.id : undefined
     return { data: page.deliveries, ...cursor !== undefined && { cursor }, hasMore: page.hasMore }
   })
+}
+
+/** @throws {Failure} NOT_FOUND */
+function idOf ({ params: { id } }: WithId): string {
+  if (webhookId.test(id)) return id
+  throw new Failure('NOT_FOUND')
 }
 
 function ownerOf ({ tenantId, mode, keyId }: Caller): WebhookOwner {
@@ -114,6 +135,9 @@ function bodyOf<T extends TSchema> (schema: T): (body: unknown) => Static<T> {
   const check = bodyCheck(schema)
   return body => check(body) as Static<T>
 }
+
+/** These requests take an empty object. */
+const requireEmpty = bodyCheck(undefined)
 
 function refuseQuery ({ raw }: FastifyRequest): void {
   if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })

@@ -7,6 +7,8 @@ import { maxResponseBytes } from './model/webhook.js'
 /** How long a receiver may take for its response. */
 const responseMs = 15_000
 const connectMs = 10_000
+/** How long the start of its body is read, once the status is known. */
+const bodyMs = 1_000
 
 /** Where and how the events of one webhook are sent. */
 export interface Destination {
@@ -96,6 +98,7 @@ async function readStart (body: Dispatcher.ResponseData['body']): Promise<string
   let bytes = 0
   // Destroying it causes an error that can be ignored.
   body.on('error', () => {})
+  const timeout = setTimeout(() => body.destroy(), bodyMs)
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       chunks.push(chunk)
@@ -105,6 +108,7 @@ async function readStart (body: Dispatcher.ResponseData['body']): Promise<string
   } catch {
     // The status has arrived, which is what counts.
   }
+  clearTimeout(timeout)
   body.destroy()
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, maxResponseBytes)).replace(/\uFFFD+$/, '')
 }

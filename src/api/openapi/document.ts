@@ -15,6 +15,7 @@ import { resourcePaths } from './operations.js'
 import { filterSchemas, sharedParameters } from './parameters.js'
 import { addResourceSchemas } from './resource-schemas.js'
 import { servicePaths, serviceTag } from './service-paths.js'
+import { webhookPaths, webhookSchemas, webhookTag } from './webhook-paths.js'
 
 /** The facts about the server that the document states. */
 interface DocumentFacts { readonly version: string, readonly url: string }
@@ -30,12 +31,13 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     info: { title: 'clinigate', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
     servers: [{ url }],
     security: [{ key: [] }, { bearer: [] }],
-    tags: [...mappings.map(tagOf), bulkTag, serviceTag],
+    tags: [...mappings.map(tagOf), bulkTag, webhookTag, serviceTag],
     paths: Object.assign(
       {},
       ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })),
       bulkPaths,
       importPaths,
+      webhookPaths,
       servicePaths
     ),
     components: {
@@ -70,6 +72,7 @@ function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
     ...envelopeSchemas,
     ...filterSchemas,
     ...bulkSchemas,
+    ...webhookSchemas,
     PatchOperation: patchOperation,
     Patch: patch,
     Bundle: bundle

@@ -11,6 +11,10 @@ export const overlapMs = 24 * 3_600_000
 /** The most text of a receiver's response that is stored. */
 export const maxResponseBytes = 1_024
 
+/** The forms of the ids of webhooks and of deliveries. */
+export const webhookIdForm = '^whk_[a-z2-7]{26}$'
+export const deliveryIdForm = '^dlv_[a-z2-7]{26}$'
+
 const strict = { additionalProperties: false }
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
@@ -52,7 +56,7 @@ export const webhookChangesSchema = Type.Object({
 }, { ...strict, minProperties: 1 })
 
 const webhookFields = {
-  id: Type.String({ pattern: '^whk_[a-z2-7]{26}$', examples: ['whk_3kq7zr2m5xwd4nhb6vcj2ftlqe'] }),
+  id: Type.String({ pattern: webhookIdForm, examples: ['whk_3kq7zr2m5xwd4nhb6vcj2ftlqe'] }),
   mode: Type.Enum(modes, { description: 'Whether it gets the events of live or of test data' }),
   url,
   types,
@@ -83,7 +87,7 @@ export const deliveryOutcomes = ['delivered', 'failed'] as const
 
 /** One attempt to deliver an event. */
 export const deliverySchema = Type.Object({
-  id: Type.String({ pattern: '^dlv_[a-z2-7]{26}$' }),
+  id: Type.String({ pattern: deliveryIdForm }),
   eventId: Type.String({ pattern: '^evt_[a-z0-9]{26}$' }),
   eventType: Type.String({ maxLength: 200 }),
   outcome: Type.Enum(deliveryOutcomes),

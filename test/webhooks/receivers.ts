@@ -1,0 +1,45 @@
+/** Receivers of webhooks over https, with a certificate for files.example.org. */
+import { readFileSync } from 'node:fs'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+const [key, cert] = ['source-key.pem', 'source.pem'].map(name =>
+  readFileSync(new URL(`../jobs/${name}`, import.meta.url), 'utf8')
+)
+
+/** The certificate, which signs itself. */
+export const receiverCa = cert!
+
+/** A request as a receiver got it. */
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** What a receiver does after it has read a request; the default is 204. */
+type Handle = (received: Received, response: ServerResponse, request: IncomingMessage) => void
+
+/** Starts a receiver that goes with the test. */
+export async function startReceiver (t: Test, handle: Handle = (_, response) => response.writeHead(204).end()) {
+  const received: Received[] = []
+  const server = createServer({ key: key!, cert: cert! }, async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const one = { path: request.url!, headers: request.headers, body: Buffer.concat(chunks).toString() }
+    received.push(one)
+    handle(one, response, request)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `https://files.example.org:${port}/hook?from=test`, port, received }
+}
+
+/** Rules under which the name of the receivers leads to this machine. */
+export const trial = { ca: receiverCa, loopback: true, resolve: async (): Promise<readonly string[]> => ['127.0.0.1'] }

@@ -1,0 +1,104 @@
+import t from 'tap'
+import { clientOf, unlimitedPlans } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
+
+const url = 'https://files.example.org/hook'
+
+t.test('/v1/webhooks', async t => {
+  const gateway = await startGateway(t, { plans: unlimitedPlans })
+  const send = async () => (await clientOf(gateway)).send
+
+  await t.test('a webhook is made, read, changed, rolled and deleted; its secret is shown when it is new', async t => {
+    const ask = await send()
+    const made = await ask('POST', 'webhooks', { url, types: ['patients.*'], description: 'for the app' })
+    t.equal(made.status, 201)
+    const { secret, ...webhook } = made.data
+    t.match(secret, /^whsec_/)
+    t.equal(made.headers.location, `/v1/webhooks/${webhook.id}`)
+    t.match(webhook, { url, types: ['patients.*'], description: 'for the app', enabled: true, mode: 'test' })
+    t.strictSame((await ask('GET', `webhooks/${webhook.id}`)).data, webhook)
+    t.strictSame((await ask('GET', 'webhooks')).data, { data: [webhook], total: 1, hasMore: false })
+    const changed = await ask('PATCH', `webhooks/${webhook.id}`, { enabled: false, description: '', types: ['*'] })
+    const { description: _, ...rest } = webhook
+    t.strictSame(changed.data, { ...rest, enabled: false, types: ['*'] })
+    const rolled = await ask('POST', `webhooks/${webhook.id}/roll`, {})
+    t.equal(rolled.status, 201)
+    t.not(rolled.data.secret, secret)
+    t.ok(Date.parse(rolled.data.previousSecretUntil) > Date.now() + 23 * 3_600_000)
+    t.strictSame((await ask('DELETE', `webhooks/${webhook.id}`)).data, { id: webhook.id, deleted: true })
+    t.equal((await ask('GET', `webhooks/${webhook.id}`)).status, 404)
+  })
+
+  await t.test('a test event is sent soon, and the list of deliveries shows what came of it', async t => {
+    const ask = await send()
+    const { id } = (await ask('POST', 'webhooks', { url: 'https://127.0.0.1:1/' })).data
+    const tested = await ask('POST', `webhooks/${id}/test`, {})
+    t.equal(tested.status, 202)
+    await until(async () => (await ask('GET', `webhooks/${id}/deliveries`)).data.data.length === 1)
+    const { data } = await ask('GET', `webhooks/${id}/deliveries`)
+    t.match(data, {
+      data: [{
+        eventId: tested.data.eventId, eventType: 'webhook.test', outcome: 'failed', error: 'the host has no public address'
+      }],
+      hasMore: false
+    })
+    t.match((await ask('POST', `webhooks/${id}/resend`, { since: '2030-01-01T00:00:00Z' })), { status: 202, data: { events: 0 } })
+  })
+
+  await t.test('what is not understood is refused, and no value is repeated', async t => {
+    const ask = await send()
+    const { id } = (await ask('POST', 'webhooks', { url })).data
+    const bad: Array<[method: string, path: string, body: unknown, status: number]> = [
+      ['POST', 'webhooks', {}, 422],
+      ['POST', 'webhooks', [], 422],
+      ['POST', 'webhooks', { url: 'http://sneaky.example.org/' }, 422],
+      ['POST', 'webhooks', { url: 'https://user:sneaky@example.org/' }, 422],
+      ['POST', 'webhooks', { url: 'sneaky value' }, 422],
+      ['POST', 'webhooks', { url, types: [] }, 422],
+      ['POST', 'webhooks', { url, types: ['sneaky'] }, 422],
+      ['POST', 'webhooks', { url, types: ['patients.sneaky'] }, 422],
+      ['POST', 'webhooks', { url, types: ['patients.created,labs.created'] }, 422],
+      ['POST', 'webhooks', { url, secret: 'whsec_sneaky' }, 422],
+      ['POST', 'webhooks', { url, enabled: 'sneaky' }, 422],
+      ['POST', 'webhooks?x=sneaky', { url }, 400],
+      ['PATCH', `webhooks/${id}`, {}, 422],
+      ['PATCH', `webhooks/${id}`, { tenantId: 'sneaky' }, 422],
+      ['PATCH', `webhooks/${id}`, { url: null }, 422],
+      ['POST', `webhooks/${id}/roll`, { secret: 'sneaky' }, 422],
+      ['POST', `webhooks/${id}/test`, { type: 'sneaky' }, 422],
+      ['POST', `webhooks/${id}/resend`, { since: 'sneaky' }, 422],
+      ['POST', `webhooks/${id}/resend`, {}, 422],
+      ['GET', `webhooks/${id}/deliveries?count=sneaky`, undefined, 400],
+      ['GET', `webhooks/${id}/deliveries?cursor=sneaky`, undefined, 400],
+      ['GET', `webhooks/${id}/deliveries?sneaky=1`, undefined, 400],
+      ['PUT', `webhooks/${id}`, { url }, 405]
+    ]
+    for (const [method, path, body, status] of bad) {
+      const answer = await ask(method, path, body)
+      t.equal(answer.status, status, `${method} ${path} ${JSON.stringify(body)}`)
+      t.notMatch(answer.text, /sneaky(?!: no such|"\])/, `${method} ${path} ${JSON.stringify(body)}`)
+    }
+  })
+
+  await t.test('only a key with the scope webhooks, or with all, manages webhooks', async t => {
+    for (const [scopes, status] of [[['read', 'write'], 403], [['webhooks'], 200], [['*'], 200]] as const) {
+      const { secret } = await gateway.createKey({ scopes })
+      const ask = async (path: string) =>
+        (await gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret } })).statusCode
+      t.equal(await ask('webhooks'), status, scopes.join())
+      t.equal(await ask(`webhooks/whk_${'a'.repeat(26)}`), status === 200 ? 404 : 403)
+      t.equal(await ask('patients'), scopes.includes('webhooks' as never) ? 403 : 200, 'and that scope reads no record')
+    }
+  })
+
+  await t.test('no secret of a webhook is in the log', async t => {
+    const ask = await send()
+    const { secret, id } = (await ask('POST', 'webhooks', { url: `${url}?token=hidden-token` })).data
+    await ask('POST', `webhooks/${id}/roll`, {})
+    const lines = gateway.linesSince().join('\n')
+    t.match(lines, '/v1/webhooks')
+    t.notMatch(lines, /whsec_|hidden-token/)
+    t.notOk(lines.includes(secret.slice(6)))
+  })
+})
