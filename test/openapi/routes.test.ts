@@ -37,7 +37,7 @@ t.test('the document comes compressed where that is understood, and not again to
   t.equal((await inject({ url: '/openapi.json', headers: { 'accept-encoding': 'gzip;q=0' } })).body, plain.body)
   const again = await inject({ url: '/openapi.json', headers: { 'if-none-match': String(plain.headers.etag) } })
   t.strictSame([again.statusCode, again.body], [304, ''])
-  t.ok(plain.rawPayload.length < 22_000 * mappings.length, `${plain.rawPayload.length} bytes`)
+  t.ok(plain.rawPayload.length < 23_000 * mappings.length, `${plain.rawPayload.length} bytes`)
   t.ok(zipped.rawPayload.length < 2_000 * mappings.length, `${zipped.rawPayload.length} bytes compressed`)
 })
 
