@@ -30,8 +30,8 @@ const unreadableMs = 10_000
 const maxPauseMs = 30_000
 
 /**
- * Delivers the events of webhooks, until it is closed. Each webhook has a turn of its own, so a receiver that hangs does
- * not delay others. If the process crashes, the events of its turns are sent again, with the same ids.
+ * Delivers the events of webhooks, until it is closed. Each webhook has a turn of its own, so a receiver that hangs
+ * does not delay others. If the process crashes, the events of its turns are sent again, with the same ids.
  */
 export class WebhookDeliverer {
   readonly #parts: Required<Omit<DelivererParts, 'onAttempt'>> & Pick<DelivererParts, 'onAttempt'>

@@ -35,8 +35,8 @@ const listQuery = Type.Object({
 }, { additionalProperties: false })
 
 /**
- * `/v1/webhooks`: the webhooks of the caller's organization and mode, for keys with the scope `webhooks`. Other webhooks
- * are reported as missing.
+ * `/v1/webhooks`: the webhooks of the caller's organization and mode, for keys with the scope `webhooks`. Other
+ * webhooks are reported as missing.
  */
 export async function webhookRoutes (scope: FastifyInstance, { webhooks }: WebhookRoutesOptions): Promise<void> {
   await scope.register(async routes => {

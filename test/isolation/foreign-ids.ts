@@ -76,7 +76,10 @@ export async function probeForeignIds (t: Test, { testUrl, liveUrl }: Servers): 
     }
   }
   await t.test('every route is probed, or has no record behind it', async t =>
-    t.strictSame(unprobedRoutes(gateway.app), [...openRoutes, ...rawRoutes, ...probedJobRoutes, ...probedWebhookRoutes].sort())
+    t.strictSame(
+      unprobedRoutes(gateway.app),
+      [...openRoutes, ...rawRoutes, ...probedJobRoutes, ...probedWebhookRoutes].sort()
+    )
   )
   const owners: Array<[FhirServer, string]> = [[test, client.tenantId], [test, other.tenantId], [live, client.tenantId]]
   await t.test('each resource', async t => {

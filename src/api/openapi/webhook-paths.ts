@@ -46,7 +46,7 @@ const id: JsonSchema = {
   description: 'The id of the webhook.',
   schema: webhookSchema.properties.id
 }
-const body = (schema: unknown): JsonSchema => ({ required: true, content: inTypes(plainTypes, { schema }) as JsonSchema })
+const body = (schema: unknown): JsonSchema => ({ required: true, content: inTypes(plainTypes, { schema }) })
 const one = (...codes: readonly FailureCode[]): FailureCode[] => [...commonFailures, 'NOT_FOUND', ...codes]
 
 const collection: JsonSchema = {

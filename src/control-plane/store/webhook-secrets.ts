@@ -15,8 +15,8 @@ export interface SecretSealer {
 }
 
 /**
- * Seals with AES-256-GCM. @param key 32 bytes, the same in all processes of the control plane; without it nothing can be
- * sealed or opened
+ * Seals with AES-256-GCM.
+ * @param key 32 bytes, the same in all processes of the control plane; without it nothing can be sealed or opened
  */
 export function secretSealer (key: Uint8Array | undefined): SecretSealer {
   return {

@@ -1,6 +1,8 @@
 import type { ControlPlaneClient, LinkedStore } from './link.js'
 
 /** The link from the gateway with this name to the control store in the same process. */
-export function localLink ({ feed, report, applyUsage, jobs, webhooks }: LinkedStore, name: string): ControlPlaneClient {
+export function localLink (
+  { feed, report, applyUsage, jobs, webhooks }: LinkedStore, name: string
+): ControlPlaneClient {
   return { feed, report, sendUsage: batch => applyUsage(batch, name), jobs, webhooks, close: async () => {} }
 }

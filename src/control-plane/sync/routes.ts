@@ -29,7 +29,8 @@ const usageBytes = 2_097_152
 const logLevel = 'warn'
 
 /**
- * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, bulk jobs and webhooks.
+ * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, bulk jobs and
+ * webhooks.
  */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')

@@ -14,7 +14,7 @@ import {
   type Webhooks,
   type WebhookScope
 } from '../../webhooks/model/webhook.js'
-import { refusalReasons } from '../store/control-error.js'
+import { refusalReasons, type RefusalReason } from '../store/control-error.js'
 import { lazyCheck, strictObject, type WireMessage } from './messages.js'
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
@@ -73,7 +73,7 @@ const refused = Type.Object({
 /** A checked response of the control plane: of a call, or why it was refused. */
 export type WebhookResponse =
   { readonly response: unknown } |
-  { readonly refused: { readonly reason: typeof refusalReasons[number], readonly message: string, readonly field?: string } }
+  { readonly refused: { readonly reason: RefusalReason, readonly message: string, readonly field?: string } }
 
 /** The check of the response to each call. */
 export const isWebhookResponse = Object.fromEntries(webhookCalls.map(name => [
