@@ -45,8 +45,11 @@ async function world (t: Test) {
     })
     const { invitationId } = await invite('bob@example.org')
     const { tokenId } = await gateway.control.tokens.create({ role: 'viewer', tenantId, name: 'another token' }, 'test')
+    const { id: webhookId } = await gateway.control.webhooks.create(
+      { url: 'https://files.example.org/a', enabled: false }, { tenantId, mode: 'test', by: 'test' }
+    )
     return {
-      ids: { tenantId, keyId, memberId, invitationId, tokenId },
+      ids: { tenantId, keyId, memberId, invitationId, tokenId, webhookId },
       admin: await program(gateway, 'admin', tenantId),
       viewer: await program(gateway, 'viewer', tenantId)
     }
@@ -64,7 +67,10 @@ const bodies: Readonly<Record<string, object>> = {
   inviteOfOperators: { email: 'cleo@example.org', role: 'operator' },
   createToken: { name: 'x', role: 'viewer' },
   createTokenOfOperators: { name: 'x', role: 'gateway' },
-  changeMember: { role: 'admin' }
+  changeMember: { role: 'admin' },
+  createWebhook: { url: 'https://files.example.org/b', mode: 'test' },
+  changeWebhook: { description: 'x' },
+  resendWebhook: { since: '2030-01-01T00:00:00Z' }
 }
 
 const queries: Readonly<Record<string, string>> = {
@@ -83,7 +89,8 @@ async function stored ({ control }: TestGateway): Promise<string> {
       tenantId === undefined ? [] : await control.keys.list(tenantId),
       await control.members.list(tenantId),
       await control.invitations.list(tenantId),
-      await control.tokens.list(tenantId)
+      await control.tokens.list(tenantId),
+      tenantId === undefined ? [] : await control.webhooks.list({ tenantId, mode: 'test' })
     ])
   )
   return JSON.stringify([organizations, parts, await control.auditTrail({ limit: 1000 })])

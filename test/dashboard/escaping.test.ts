@@ -15,7 +15,7 @@ test('script in any text field comes out as text on every page that shows it', a
   const operator = await signedIn(gateway, { role: 'operator', email, name: script })
   const pages = (await dashboardRoutes(gateway.control)).filter(
     ({ method, path }) =>
-      method === 'GET' && !/:(?!tenantId|keyId|memberId|tokenId)|assets|sign-in|choose-organization/.test(path)
+      method === 'GET' && !/:(?!tenantId|keyId|memberId|tokenId|webhookId)|assets|sign-in|choose-organization/.test(path)
   )
   t.ok(pages.length > 20)
   for (const { path } of pages) {
@@ -62,7 +62,11 @@ test('script that is sent in a form comes out as text on the page that answers i
         scopes: other ?? '*',
         overlap: other ?? '1h',
         lastDay: other ?? '2199-01-31',
-        datastore: other ?? ''
+        datastore: other ?? '',
+        url: other ?? 'https://files.example.org/b',
+        types: other ?? '*',
+        description: script,
+        since: other ?? '2030-01-01'
       })
       t.ok([201, 303, 409, 422].includes(answer.status), `${path}: ${answer.status}`)
       const next = answer.status === 303 ? await operator.get(String(answer.headers.location)) : answer
@@ -111,5 +115,26 @@ async function organizationOfScripts ({ control }: TestGateway) {
     position: { feedId: 'other', seq: 1 },
     checks: { [script]: 'ok' }
   })
-  return { tenantId, keyId, memberId, tokenId }
+  const owner = { tenantId, mode: 'test', by: script } as const
+  const { id: webhookId } = await control.webhooks.create(
+    { url: `https://files.example.org/?${script}`, description: script, enabled: false }, owner
+  )
+  await deliverScript(control, { webhookId, owner })
+  return { tenantId, keyId, memberId, tokenId, webhookId }
+}
+
+/** A delivery whose receiver responded with a script. */
+async function deliverScript (
+  { webhooks, webhookQueue }: TestGateway['control'],
+  { webhookId, owner }: { readonly webhookId: string, readonly owner: Parameters<typeof webhooks.test>[1] }
+): Promise<void> {
+  const event = { id: `evt_${'a'.repeat(26)}`, type: script, body: '', createdAt: '', sequence: 1, attempt: 1 }
+  await webhookQueue.record({
+    ...owner, lease: { webhookId, number: 0 }, url: '', secrets: [], retries: [], fresh: [], position: 0, through: 0, maxFailures: 0
+  }, {
+    attempts: [{
+      event, outcome: 'failed', at: new Date().toISOString(), durationMs: 1, responseStatus: 410, responseText: script
+    }],
+    position: 0
+  })
 }

@@ -8,14 +8,15 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 
 /** What belongs to one organization, by the names that routes have for it. */
-type Ids = Readonly<Record<'tenantId' | 'keyId' | 'memberId' | 'invitationId' | 'tokenId', string>>
+type Ids = Readonly<Record<'tenantId' | 'keyId' | 'memberId' | 'invitationId' | 'tokenId' | 'webhookId', string>>
 
 const neverWere: Ids = {
   tenantId: 'org-neverneverneverneverneverne',
   keyId: 'key-neverneverneverneverneverne',
   memberId: 'mem-neverneverneverneverneverne',
   invitationId: 'inv-neverneverneverneverneverne',
-  tokenId: 'tok-neverneverneverneverneverne'
+  tokenId: 'tok-neverneverneverneverneverne',
+  webhookId: 'whk_neverneverneverneverneveraa'
 }
 
 /** Routes with something else than an id in them: what they open is known only to whom it was given. */
@@ -149,7 +150,11 @@ async function newIds ({ control, createOrganization }: TestGateway): Promise<Id
   })
   const { invitationId } = await control.invitations.create({ tenantId, email: 'bob@example.org', role }, 'test')
   const { tokenId } = await control.tokens.create({ tenantId, name: 'a token', role }, 'test')
-  return { tenantId, keyId, memberId, invitationId, tokenId }
+  const { id: webhookId } = await control.webhooks.create(
+    { url: 'https://files.example.org/a', enabled: false },
+    { tenantId, mode: 'test', by: 'test' }
+  )
+  return { tenantId, keyId, memberId, invitationId, tokenId, webhookId }
 }
 
 interface Probe { readonly route: DashboardRoute, readonly ids: Ids, readonly csrf: string }
@@ -170,7 +175,10 @@ async function ask (visitor: Visitor, { route: { method, path }, ids, csrf }: Pr
     overlap: '1h',
     lastDay: '2199-01-31',
     overage: 'off',
-    datastore: ''
+    datastore: '',
+    url: 'https://files.example.org/b',
+    types: '*',
+    since: '2030-01-01'
   })
 }
 

@@ -44,7 +44,7 @@ test('every page looks right when there is nothing to show yet, and says what to
   const tenantId = await gateway.createOrganization()
   const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'admin', tenantId })
-  for (const name of ['', '/keys', '/tokens', '/usage']) {
+  for (const name of ['', '/keys', '/tokens', '/webhooks', '/usage']) {
     await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}${name}`)
     t.ok(await page.locator('.empty a, .empty ~ section form').count() > 0, `${name} leads on`)
     await looksRight(t, page, `empty${name.replace('/', '-') || '-organization'}`)

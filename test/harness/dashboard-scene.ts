@@ -15,6 +15,8 @@ interface Scene {
   readonly revokedKeyId: string
   readonly memberId: string
   readonly tokenId: string
+  /** A webhook that the service disabled. */
+  readonly webhookId: string
 }
 
 const dayMs = 86_400_000
@@ -62,7 +64,37 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
     { tenantId, mode: 'test', keyId: test.keyId }
   ])
   await setGateways(control, clock)
-  return { tenantId, keyId, revokedKeyId: leaked.keyId, memberId, tokenId }
+  return { tenantId, keyId, revokedKeyId: leaked.keyId, memberId, tokenId, webhookId: await setWebhooks(control, tenantId) }
+}
+
+/** A webhook that the service disabled after what its receiver responded, and one that nothing was sent to. */
+async function setWebhooks (control: ControlStore, tenantId: string): Promise<string> {
+  const owner = { tenantId, mode: 'live', by } as const
+  await control.webhooks.create({
+    url: 'https://analytics.clinic.example/events', types: ['patients.*', 'appointments.created', 'fhir.Basic.*']
+  }, owner)
+  const { id: webhookId } = await control.webhooks.create({
+    url: 'https://reminders.clinic.example/hooks/clinigate/with/a/path/that/is/longer/than/a/telephone/is/wide',
+    description: 'Reminders of appointments',
+    enabled: false
+  }, owner)
+  const turn = {
+    ...owner, lease: { webhookId, number: 0 }, url: '', secrets: [], retries: [], fresh: [], position: 0, through: 0, maxFailures: 0
+  }
+  const attempts = ([[200, undefined], [500, '<html><body>Internal server error</body></html>'], [410, 'Gone']] as const)
+    .map(([responseStatus, responseText], at) => ({
+      event: {
+        id: `evt_${'a'.repeat(25)}${at}`, type: 'appointments.created', body: '', createdAt: '', sequence: 0, attempt: at + 1
+      },
+      outcome: responseStatus === 200 ? 'delivered' as const : 'failed' as const,
+      at: new Date(Date.now() - (9 - at) * 60_000).toISOString(),
+      durationMs: 87,
+      responseStatus,
+      ...responseText !== undefined && { responseText }
+    }))
+  attempts[2]!.event.sequence = 1
+  await control.webhookQueue.record(turn, { attempts, position: 0 })
+  return webhookId
 }
 
 async function setPeople (control: ControlStore, tenantId: string): Promise<string> {

@@ -3,6 +3,7 @@ import { keyOperations } from './key-operations.js'
 import { operation, type Operation } from './operation.js'
 import { peopleOperations } from './people-operations.js'
 import * as schemas from './schemas.js'
+import { webhookOperations } from './webhook-operations.js'
 
 const organizations: readonly Operation[] = [
   operation({
@@ -98,4 +99,4 @@ const records: readonly Operation[] = [
 ]
 
 /** Everything that the management API can do. */
-export const operations: readonly Operation[] = [...organizations, ...keyOperations, ...peopleOperations, ...records]
+export const operations: readonly Operation[] = [...organizations, ...keyOperations, ...peopleOperations, ...webhookOperations, ...records]

@@ -75,6 +75,7 @@ const organizationLinks = (tenantId: string): readonly Link[] => [
   { href: organizationPath(tenantId, 'keys'), text: 'Keys' },
   { href: organizationPath(tenantId, 'members'), text: 'Members' },
   { href: organizationPath(tenantId, 'tokens'), text: 'Tokens' },
+  { href: organizationPath(tenantId, 'webhooks'), text: 'Webhooks' },
   { href: organizationPath(tenantId, 'usage'), text: 'Usage' },
   { href: organizationPath(tenantId, 'audit'), text: 'Audit trail' }
 ]

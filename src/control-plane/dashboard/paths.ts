@@ -25,6 +25,10 @@ export const memberPath = (memberId: string, page: string): string => `${home}/m
 /** The pages of a token. */
 export const tokenPath = (tokenId: string, page: string): string => `${home}/tokens/${segment(tokenId)}/${page}`
 
+/** The pages of a webhook. */
+export const webhookPath = (webhookId: string, page = ''): string =>
+  `${home}/webhooks/${segment(webhookId)}${page && `/${page}`}`
+
 /** The deeds on an invitation. */
 export const invitationPath = (invitationId: string, page: string): string =>
   `${home}/invitations/${segment(invitationId)}/${page}`

@@ -34,6 +34,7 @@ import { organizationRoutes } from './organizations/routes.js'
 import { home, organizationPath } from './paths.js'
 import { tokenRoutes } from './tokens/routes.js'
 import { usageRoutes } from './usage/routes.js'
+import { webhookPages } from './webhooks/routes.js'
 
 /** No form of the dashboard is longer. */
 const bodyBytes = 65_536
@@ -93,6 +94,7 @@ async function pages (scope: FastifyInstance, parts: DashboardContext): Promise<
     keyRoutes,
     memberRoutes,
     tokenRoutes,
+    webhookPages,
     usageRoutes,
     auditRoutes,
     gatewayRoutes

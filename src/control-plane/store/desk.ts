@@ -1,4 +1,15 @@
 import type { Actor, Role } from '../../config/actor.js'
+import { modes } from '../../config/mode.js'
+import type {
+  DeliveryPage,
+  DeliveryQuery,
+  NewWebhook,
+  Webhook,
+  WebhookChanges,
+  WebhookDraft,
+  WebhookOwner,
+  WebhookScope
+} from '../../webhooks/model/webhook.js'
 import type { Bill } from './bill.js'
 import { notFound, requireAdmin, requireOperator, requireReadAccess } from './permissions.js'
 import type { Gateway, KeyPropagation } from './gateway-store.js'
@@ -9,6 +20,10 @@ import type { AuditEntry, AuditQuery } from './change-log.js'
 import type { ControlStore } from './store.js'
 import type { Token, TokenDraft } from './token-store.js'
 import type { UsageReport, UsageQuery } from './usage-totals.js'
+
+/** A webhook with its organization. */
+export type OwnedWebhook = Webhook & Pick<WebhookScope, 'tenantId'>
+type OwnedWebhookDraft = WebhookDraft & WebhookScope
 
 /**
  * The control plane with the permissions of one person or program: the only entry point for the dashboard, the
@@ -189,6 +204,67 @@ export class ControlService {
   async listGateways (): Promise<Gateway[]> {
     requireOperator(this.actor)
     return this.#store.gateways.list()
+  }
+
+  /** The webhooks of an organization for live and test data, oldest first. */
+  async listWebhooks (tenantId: string): Promise<OwnedWebhook[]> {
+    requireReadAccess(this.actor, tenantId, 'organization')
+    const lists = await Promise.all(modes.map(mode => this.#store.webhooks.list({ tenantId, mode })))
+    return lists.flat().map(webhook => ({ ...webhook, tenantId })).sort((a, b) => a.createdAt < b.createdAt ? -1 : 1)
+  }
+
+  async findWebhook (id: string): Promise<OwnedWebhook> {
+    const { tenantId, mode } = await this.#webhookScope(id)
+    return { ...await this.#store.webhooks.find(id, { tenantId, mode }), tenantId }
+  }
+
+  /** @returns the webhook with its secret, which can't be read again later */
+  async createWebhook ({ tenantId, mode, ...draft }: OwnedWebhookDraft): Promise<OwnedWebhook & NewWebhook> {
+    requireReadAccess(this.actor, tenantId, 'organization')
+    requireAdmin(this.actor)
+    return { ...await this.#store.webhooks.create(draft, { tenantId, mode, by: this.actor.name }), tenantId }
+  }
+
+  async changeWebhook (id: string, changes: WebhookChanges): Promise<OwnedWebhook> {
+    const owner = await this.#webhookOwner(id)
+    return { ...await this.#store.webhooks.change(id, owner, changes), tenantId: owner.tenantId }
+  }
+
+  async deleteWebhook (id: string): Promise<void> {
+    await this.#store.webhooks.remove(id, await this.#webhookOwner(id))
+  }
+
+  /** @returns the webhook with its new secret, which can't be read again later */
+  async rollWebhook (id: string): Promise<OwnedWebhook & NewWebhook> {
+    const owner = await this.#webhookOwner(id)
+    return { ...await this.#store.webhooks.roll(id, owner), tenantId: owner.tenantId }
+  }
+
+  async testWebhook (id: string): Promise<{ readonly eventId: string }> {
+    return this.#store.webhooks.test(id, await this.#webhookOwner(id))
+  }
+
+  /** Newest first. */
+  async listDeliveries (id: string, query: DeliveryQuery): Promise<DeliveryPage> {
+    return this.#store.webhooks.deliveries(id, await this.#webhookScope(id), query)
+  }
+
+  /** Sends all events since a time again. @returns how many there are */
+  async resendWebhook (id: string, since: string): Promise<{ readonly events: number }> {
+    return this.#store.webhooks.resend(id, await this.#webhookOwner(id), since)
+  }
+
+  async #webhookScope (id: string): Promise<WebhookScope> {
+    const scope = await this.#store.webhooks.locate(id)
+    if (scope === undefined) throw notFound('webhook')
+    requireReadAccess(this.actor, scope.tenantId, 'webhook')
+    return scope
+  }
+
+  async #webhookOwner (id: string): Promise<WebhookOwner> {
+    const scope = await this.#webhookScope(id)
+    requireAdmin(this.actor)
+    return { ...scope, by: this.actor.name }
   }
 
   async #requireMayChangeKey (keyId: string): Promise<void> {

@@ -187,8 +187,13 @@ export class WebhookQueue implements DeliveryQueue {
       await db.updateTable('webhooks').set({ leasedUntil: lastLease }).where('leasedUntil', '>', lastLease).execute()
       await db.updateTable('webhooks').set({ restUntil: null }).where('restUntil', '>', lastPause).execute()
     }
-    await db.updateTable('webhookRetries').set({ nextAttemptAt: this.#at() }).where('nextAttemptAt', '>', lastPause)
-      .execute()
+    // Only then is there something to write, for which SQLite would have to lock.
+    const isLate = await db.selectFrom('webhookRetries').select('eventId').where('nextAttemptAt', '>', lastPause).limit(1)
+      .executeTakeFirst()
+    if (isLate !== undefined) {
+      await db.updateTable('webhookRetries').set({ nextAttemptAt: this.#at() }).where('nextAttemptAt', '>', lastPause)
+        .execute()
+    }
   }
 
   #secretsOf ({ id, secret, previousSecret, previousSecretUntil }: WebhookRow): readonly string[] | undefined {

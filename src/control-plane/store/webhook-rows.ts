@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Delivery, Webhook, WebhookDraft } from '../../webhooks/model/webhook.js'
+import { eventTypeForm, maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../webhooks/model/webhook.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
@@ -63,9 +63,14 @@ function parseUrl (text: string): string {
   return url.href
 }
 
+const typePattern = new RegExp(eventTypeForm)
+
 function parseTypes (types: readonly string[]): string {
-  if (types.length === 0) throw new ControlError('invalid', 'types: expected at least one type of event', 'types')
-  return [...new Set(types)].join(',')
+  const isOk = types.length > 0 && types.length <= maxTypes && types.every(type => typePattern.test(type))
+  if (isOk) return [...new Set(types)].join(',')
+  throw new ControlError(
+    'invalid', `types: expected 1 to ${maxTypes} types of events such as patients.created, patients.* or *`, 'types'
+  )
 }
 
 /** Whether a webhook with these types receives events of a type: `*`, `patients.*` or `patients.created`. */

@@ -79,6 +79,12 @@ export class WebhookStore implements Webhooks {
     return rows.map(row => toWebhook(row, this.#context.now()))
   }
 
+  /** Whose webhook has this id. */
+  async locate (id: string): Promise<WebhookScope | undefined> {
+    return await this.#context.db.selectFrom('webhooks').select(['tenantId', 'mode']).where('id', '=', id)
+      .executeTakeFirst()
+  }
+
   async find (id: string, scope: WebhookScope): Promise<Webhook> {
     return toWebhook(await this.#rowOf(this.#context.db, id, scope), this.#context.now())
   }

@@ -15,6 +15,10 @@ export const maxResponseBytes = 1_024
 export const webhookIdForm = '^whk_[a-z2-7]{26}$'
 export const deliveryIdForm = '^dlv_[a-z2-7]{26}$'
 
+/** The form of the types of events that a webhook receives, and the most of them. */
+export const eventTypeForm = '^(\\*|(fhir\\.[A-Z][A-Za-z]{1,63}|[a-z][a-z0-9-]{0,63})\\.(\\*|created|updated|deleted))$'
+export const maxTypes = 200
+
 const strict = { additionalProperties: false }
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
@@ -27,12 +31,12 @@ const url = Type.String({
 const types = Type.Array(
   Type.String({
     description: 'A type of event such as patients.created, patients.* for all of a resource, or * for all',
-    pattern: '^(\\*|(fhir\\.[A-Z][A-Za-z]{1,63}|[a-z][a-z0-9-]{0,63})\\.(\\*|created|updated|deleted))$'
+    pattern: eventTypeForm
   }),
   {
     description: 'Which events are sent: types such as patients.created, patients.* for all of a resource, or * for all',
     minItems: 1,
-    maxItems: 200,
+    maxItems: maxTypes,
     examples: [['patients.*', 'appointments.created']]
   }
 )

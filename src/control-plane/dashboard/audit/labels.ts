@@ -19,7 +19,12 @@ const deeds: Readonly<Record<string, string>> = {
   'password changed': 'changed their password',
   'password reset': 'reset the password of a member',
   'token created': 'made a token',
-  'token revoked': 'revoked a token'
+  'token revoked': 'revoked a token',
+  'webhook created': 'made a webhook',
+  'webhook changed': 'changed a webhook',
+  'webhook deleted': 'deleted a webhook',
+  'webhook secret rolled': 'rolled the secret of a webhook',
+  'webhook events sent again': 'had events of a webhook sent again'
 }
 
 /** The text of an action; an action without a text is shown as it is recorded. */
@@ -34,11 +39,11 @@ export function actionLabel (action: string): string {
 export function personOf (actor: string): { readonly text: string, readonly memberId?: string } {
   const [, email, memberId] = /^member:(\S+) \((mem-[^)]+)\)$/.exec(actor) ?? []
   if (email !== undefined) return { text: email, memberId }
-  const [, kind, name] = /^(member|token|cli|provider):(.*)$/s.exec(actor) ?? []
+  const [, kind, name] = /^(member|token|key|cli|provider):(.*)$/s.exec(actor) ?? []
   if (kind === undefined || name === undefined) return { text: actor }
   return {
     text:
-      { member: name, token: `token ${name}`, cli: `${name} at the command line`, provider: `the provider ${name}` }[
+      { member: name, token: `token ${name}`, key: `key ${name}`, cli: `${name} at the command line`, provider: `the provider ${name}` }[
         kind
       ] ?? actor
   }

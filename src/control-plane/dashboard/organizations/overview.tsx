@@ -22,6 +22,8 @@ interface Overview {
   readonly month: UsageTotal
   readonly now: Date
   readonly hasKeys: boolean
+  /** Whether the service switched off one of its webhooks. */
+  readonly hasDisabledWebhook: boolean
   readonly mayChange: boolean
   readonly isOperator: boolean
   /** The values of the form. */
@@ -43,12 +45,24 @@ export function OverviewPage (overview: Overview) {
     <>
       <Heading title='Overview' />
       <ErrorNotice error={error} />
+      {overview.hasDisabledWebhook ? <DisabledWebhook tenantId={organization.tenantId} /> : ''}
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
       <Facts {...overview} />
       <Overage {...overview} />
       {isOperator ? <ChangeForm {...overview} /> : ''}
     </>
+  )
+}
+
+function DisabledWebhook ({ tenantId }: { readonly tenantId: string }) {
+  return (
+    <section class='notice notice-warning'>
+      <p>
+        <strong>A webhook was switched off</strong>, since its receiver did not take the events. They wait:{' '}
+        <a href={organizationPath(tenantId, 'webhooks')}>see the webhooks</a>.
+      </p>
+    </section>
   )
 }
 

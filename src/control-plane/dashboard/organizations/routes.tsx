@@ -108,7 +108,11 @@ async function showOne (
   const organization = await organizationOf(request)
   const { tenantId, plan } = organization
   const { plans, now, routing } = parts
-  const [keys, use] = await Promise.all([request.controlService.listKeys(tenantId), useUntil(request, tenantId, now())])
+  const [keys, use, webhooks] = await Promise.all([
+    request.controlService.listKeys(tenantId),
+    useUntil(request, tenantId, now()),
+    request.controlService.listWebhooks(tenantId)
+  ])
   const overview = {
     csrf: reply.generateCsrf(),
     organization,
@@ -118,6 +122,7 @@ async function showOne (
     ...use,
     now: now(),
     hasKeys: keys.length > 0,
+    hasDisabledWebhook: webhooks.some(({ disabledReason }) => disabledReason !== undefined),
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator',
     ...(refusal === undefined
