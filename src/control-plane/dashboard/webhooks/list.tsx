@@ -57,8 +57,10 @@ function Webhooks ({ webhooks }: Pick<WebhookList, 'webhooks'>) {
       {webhooks.map(webhook => (
         <Row>
           <Cell of='URL'>
-            <a href={webhookPath(webhook.id)} safe>{webhook.url}</a>
-            {webhook.description === undefined ? '' : <span class='beneath' safe>{webhook.description}</span>}
+            <div>
+              <a href={webhookPath(webhook.id)} safe>{webhook.url}</a>
+              {webhook.description === undefined ? '' : <span class='beneath' safe>{webhook.description}</span>}
+            </div>
           </Cell>
           <Cell of='Mode'>
             <Badge tone={webhook.mode} text={webhook.mode} />

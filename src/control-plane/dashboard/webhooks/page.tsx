@@ -111,8 +111,10 @@ function DeliveryRow ({ delivery }: { readonly delivery: Delivery }) {
         <Time at={at} />
       </Cell>
       <Cell of='Event' kind='long'>
-        <span safe>{eventType}</span>
-        <span class='beneath' safe>{eventId}</span>
+        <div>
+          <span safe>{eventType}</span>
+          <span class='beneath' safe>{eventId}</span>
+        </div>
       </Cell>
       <Cell of='Outcome'>
         <Badge tone={outcome === 'delivered' ? 'good' : 'bad'} text={outcome} />
@@ -121,8 +123,10 @@ function DeliveryRow ({ delivery }: { readonly delivery: Delivery }) {
         <span safe>{String(attempt)}</span>
       </Cell>
       <Cell of='Response' kind='long'>
-        <span safe>{`${delivery.responseStatus ?? delivery.error ?? ''} in ${durationMs} ms`}</span>
-        {delivery.responseText === undefined ? '' : <ResponseText text={delivery.responseText} />}
+        <div>
+          <span safe>{`${delivery.responseStatus ?? delivery.error ?? ''} in ${durationMs} ms`}</span>
+          {delivery.responseText === undefined ? '' : <ResponseText text={delivery.responseText} />}
+        </div>
       </Cell>
       <Cell of='Next attempt'>
         {nextAttemptAt === undefined ? '' : <Time at={nextAttemptAt} />}

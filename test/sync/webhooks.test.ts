@@ -1,0 +1,87 @@
+import fastify from 'fastify'
+import t, { type Test } from 'tap'
+import { linkRoutes } from '../../src/control-plane/sync/routes.js'
+import { remoteLink } from '../../src/control-plane/sync/remote.js'
+import { webhookCalls } from '../../src/control-plane/sync/webhook-messages.js'
+import type { Webhooks } from '../../src/webhooks/model/webhook.js'
+import { inFile } from '../control-store/databases.js'
+import { webhookScene } from '../control-store/webhooks-contract.js'
+import { startControlPlane } from './control-plane.js'
+
+const url = 'https://files.example.org/hook'
+
+/** The webhooks of a control store, as a gateway in another process has them. */
+async function overLink (t: Test, webhooks: Webhooks): Promise<Webhooks> {
+  const app = fastify()
+  await app.register(linkRoutes, {
+    prefix: '/control/v1/link',
+    store: {
+      feed: undefined as never,
+      jobs: undefined as never,
+      report: async () => {},
+      applyUsage: async () => ({ number: 0, batchId: '' }),
+      webhooks
+    },
+    gatewayWith: async () => 'one'
+  } as never)
+  t.teardown(() => app.close())
+  const link = remoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token: 'cg_gateway_x' })
+  t.teardown(() => link.close())
+  return link.webhooks
+}
+
+t.test('over the link, every call does what it does in the control store', async t => {
+  const { store, owner, append } = await webhookScene(t, inFile)
+  const webhooks = await overLink(t, store.webhooks)
+  // A caller of the gateway is more than a scope.
+  const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }
+  const { secret, ...made } = await webhooks.create({ url, types: ['patients.*'], description: 'x' }, caller)
+  t.match(secret, /^whsec_/)
+  t.strictSame(await webhooks.list(caller), [made])
+  t.strictSame(await webhooks.find(made.id, caller), await store.webhooks.find(made.id, owner))
+  t.match(await webhooks.change(made.id, caller, { enabled: false }), { enabled: false })
+  t.not((await webhooks.roll(made.id, caller)).secret, secret)
+  t.match(await webhooks.test(made.id, caller), { eventId: /^evt_/ })
+  t.strictSame(await webhooks.deliveries(made.id, caller, { count: 1 }), { deliveries: [], hasMore: false })
+  await append({})
+  t.strictSame(await webhooks.resend(made.id, caller, '2029-01-01T00:00:00Z'), { events: 1 })
+  await webhooks.remove(made.id, caller)
+  t.strictSame(await store.webhooks.list(owner), [])
+})
+
+t.test('a refusal of the control plane arrives as it is, and what is worse as a failure that clients may see', async t => {
+  const { store, owner, otherTenant } = await webhookScene(t, inFile)
+  const webhooks = await overLink(t, store.webhooks)
+  const { id } = await store.webhooks.create({ url }, { ...owner, tenantId: otherTenant })
+  await t.rejects(webhooks.find(id, owner), { name: 'ControlError', reason: 'missing' } as object)
+  await t.rejects(webhooks.create({ url: 'http://a.example' }, owner), { reason: 'invalid', field: 'url' } as object)
+  await store.close()
+  await t.rejects(webhooks.list(owner), { name: 'Failure', code: 'BACKEND_UNAVAILABLE' } as object)
+})
+
+t.test('webhooks are for good tokens of gateways alone, and what is no call is refused', async t => {
+  const { app, token } = await startControlPlane(t)
+  const ask = async (name: string, payload: unknown, secret = token) =>
+    (await app.inject({
+      method: 'POST',
+      url: `/control/v1/link/webhooks/${name}`,
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      payload: JSON.stringify(payload)
+    })).statusCode
+  for (const name of webhookCalls) {
+    t.equal(await ask(name, [], 'cg_gateway_wrong'), 401, name)
+    t.equal(await ask(name, []), 400, name)
+  }
+  const scope = { tenantId: 'org-a', mode: 'test' }
+  const owner = { ...scope, by: 'key:a' }
+  for (const [name, payload] of [
+    ['create', [{ url, secret: 'whsec_x' }, owner]],
+    ['create', [{ url }, { ...owner, more: 1 }]],
+    ['create', [{ url }, { ...owner, mode: 'x' }]],
+    ['list', [{ tenantId: 'org-a' }]],
+    ['find', ['a/b', scope]],
+    ['deliveries', ['whk_a', scope, { count: 101 }]],
+    ['resend', ['whk_a', owner, 'yesterday']],
+    ['change', ['whk_a', owner, {}]]
+  ] as const) t.equal(await ask(name, payload), 400, `${name} ${JSON.stringify(payload)}`)
+})
