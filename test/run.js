@@ -58,7 +58,7 @@ async function runAll () {
   const missing = files.filter(file => !existsSync(resolve(root, file)))
   if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')}`)
   // Once, before two test files do it at a time.
-  if (files.some(file => file.includes('.fuzz.') || file.includes('fhirpy'))) await installPython({ log: console.log })
+  if (files.some(file => /\.fuzz\.|fhirpy|webhooks\/receivers/.test(file))) await installPython({ log: console.log })
   if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap({ files })
   const backend = await findBackend({ given: process.env.FHIR_TEST_URL, log: console.log, signal: stopping.signal })
   console.log(`Backend: ${backend.name}`)

@@ -39,7 +39,7 @@ export interface ControlSide {
 /** Opens the control database. It depends neither on datastores nor on the copy of the keys. */
 export async function openControlSide (
   config: Config,
-  { environment, now, version, log }: ServiceParts,
+  { environment, now, version, log, metrics }: ServiceParts,
   closers: Disposables
 ): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
@@ -49,7 +49,7 @@ export async function openControlSide (
     )
   )
   const linked = linkedStore(store)
-  const webhooks = openWebhooks(config, { store, version, now, log }, closers)
+  const webhooks = openWebhooks(config, { store, version, now, log, ...metrics && { metrics } }, closers)
   const own = ownUrl(config)
   return {
     store,

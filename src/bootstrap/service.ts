@@ -58,7 +58,8 @@ const roles: Readonly<
   all: async (config, parts, closers) => {
     const control = await openControl(config, parts, closers)
     const { options, keys, sandboxes } = await openGateway(config, { ...parts, link: control.link }, closers)
-    const app = closers.add(await buildGateway({ ...options, control: control.scopes, pages: control.pages }))
+    const checks = { ...options.checks, webhooks: control.checks.webhooks! }
+    const app = closers.add(await buildGateway({ ...options, checks, control: control.scopes, pages: control.pages }))
     return {
       app,
       control: control.store,

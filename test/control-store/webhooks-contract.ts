@@ -121,7 +121,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.strictSame(claimed.fresh.map(({ body }) => JSON.parse(body).data), [
       { resourceType: 'Patient', id: 'a', versionId: '1' },
       { resourceType: 'Patient', id: 'b', versionId: '1' },
-      { resourceType: 'Basic', id: 'c', versionId: null }
+      { resourceType: 'Basic', id: 'c' }
     ])
     t.equal(await store.webhookQueue.claim(leaseMs), undefined, 'one process delivers at a time')
     await settle(store, claimed)
@@ -198,6 +198,22 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     })
     const back = (await store.webhookQueue.claim(leaseMs))!
     t.match(back, { retries: { length: 7 }, fresh: { length: 1 } }, 'one success restarts the others')
+  })
+
+  await t.test('the oldest event that waits is known, but not those of a webhook that is disabled', async t => {
+    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    t.equal(await store.webhookQueue.oldest(), undefined)
+    const { id } = await store.webhooks.create(draft, owner)
+    await append({ createdAt: '2030-01-01T00:00:01.000Z' })
+    t.equal(await store.webhookQueue.oldest(), '2030-01-01T00:00:01.000Z')
+    await settle(store, (await store.webhookQueue.claim(leaseMs))!, failed)
+    t.equal(await store.webhookQueue.oldest(), '2030-01-01T00:00:01.000Z', 'one that failed waits too')
+    clock.ms += 10_000
+    await settle(store, (await store.webhookQueue.claim(leaseMs))!)
+    t.equal(await store.webhookQueue.oldest(), undefined)
+    await append({})
+    await store.webhooks.change(id, owner, { enabled: false })
+    t.equal(await store.webhookQueue.oldest(), undefined)
   })
 
   await t.test('410 disables a webhook at once', async t => {

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 const folder = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'python')
-const requirements = ['fuzz', 'third-party-clients'].map(name => join(import.meta.dirname, '..', name, 'requirements.txt'))
+const requirements = ['fuzz', 'third-party-clients', 'webhooks'].map(name => join(import.meta.dirname, '..', name, 'requirements.txt'))
 const marker = join(folder, 'installed.txt')
 
 /**

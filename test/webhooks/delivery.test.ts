@@ -1,39 +1,7 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks'
-import fastify from 'fastify'
-import t, { type Test } from 'tap'
-import type { AddressRules } from '../../src/net/checked-connection.js'
-import type { Delivery } from '../../src/webhooks/model/webhook.js'
-import { WebhookDeliverer } from '../../src/webhooks/deliverer.js'
-import { inFile } from '../control-store/databases.js'
-import { webhookScene } from '../control-store/webhooks-contract.js'
+import t from 'tap'
 import { until } from '../harness/until.js'
-import { receiverCa, startReceiver, trial } from './receivers.js'
-
-/** A control store, and a deliverer over it. The clock is that of the machine unless the test turns it. */
-async function startDelivery (t: Test, rules: AddressRules = { trial }) {
-  const scene = await webhookScene(t, inFile)
-  scene.clock.ms = Date.now()
-  const { store, owner } = scene
-  const begin = () => new WebhookDeliverer({
-    queue: store.webhookQueue,
-    rules,
-    version: '1.2.3',
-    now: () => new Date(scene.clock.ms),
-    log: fastify().log,
-    lookMs: 10
-  })
-  const deliverer = begin()
-  t.teardown(() => deliverer.close())
-  const deliveriesOf = async (id: string, count: number): Promise<readonly Delivery[]> => {
-    let found: readonly Delivery[] = []
-    await until(async () => {
-      found = (await store.webhooks.deliveries(id, owner, { count: 100 })).deliveries
-      return found.length >= count
-    })
-    return found
-  }
-  return { ...scene, deliverer, begin, deliveriesOf }
-}
+import { receiverCa, startDelivery, startReceiver, trial } from './receivers.js'
 
 t.setTimeout(120_000)
 

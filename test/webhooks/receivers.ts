@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import fastify from 'fastify'
 import type { Test } from 'tap'
+import type { AddressRules } from '../../src/net/checked-connection.js'
+import type { Delivery } from '../../src/webhooks/model/webhook.js'
+import { WebhookDeliverer } from '../../src/webhooks/deliverer.js'
+import { inFile } from '../control-store/databases.js'
+import { webhookScene } from '../control-store/webhooks-contract.js'
+import { until } from '../harness/until.js'
 
 const [key, cert] = ['source-key.pem', 'source.pem'].map(name =>
   readFileSync(new URL(`../jobs/${name}`, import.meta.url), 'utf8')
@@ -43,3 +50,29 @@ export async function startReceiver (t: Test, handle: Handle = (_, response) => 
 
 /** Rules under which the name of the receivers leads to this machine. */
 export const trial = { ca: receiverCa, loopback: true, resolve: async (): Promise<readonly string[]> => ['127.0.0.1'] }
+
+/** A control store, and a deliverer over it. The clock is that of the machine unless the test turns it. */
+export async function startDelivery (t: Test, rules: AddressRules = { trial }) {
+  const scene = await webhookScene(t, inFile)
+  scene.clock.ms = Date.now()
+  const { store, owner } = scene
+  const begin = () => new WebhookDeliverer({
+    queue: store.webhookQueue,
+    rules,
+    version: '1.2.3',
+    now: () => new Date(scene.clock.ms),
+    log: fastify().log,
+    lookMs: 10
+  })
+  const deliverer = begin()
+  t.teardown(() => deliverer.close())
+  const deliveriesOf = async (id: string, count: number): Promise<readonly Delivery[]> => {
+    let found: readonly Delivery[] = []
+    await until(async () => {
+      found = (await store.webhooks.deliveries(id, owner, { count: 100 })).deliveries
+      return found.length >= count
+    })
+    return found
+  }
+  return { ...scene, deliverer, begin, deliveriesOf }
+}

@@ -1,13 +1,20 @@
 import { sql, type ExpressionBuilder, type Selectable, type Transaction } from 'kysely'
 import { base32, randomString } from '../../keys/random-text.js'
-import { maxRetried, type Attempt, type ClaimedWebhook, type DeliveryQueue, type DueEvent, type TurnResult } from '../../webhooks/model/delivery-queue.js'
+import {
+  maxRetried,
+  type Attempt,
+  type ClaimedWebhook,
+  type DeliveryQueue,
+  type DueEvent,
+  type TurnResult
+} from '../../webhooks/model/delivery-queue.js'
 import { maxPauseMs, pauseAfter } from '../../webhooks/model/retry-schedule.js'
 import type { ControlContext } from './context.js'
 import type { EventRow } from './event-tables.js'
 import type { Tables } from './tables.js'
 import { isReceived } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'
-import type { WebhookRow } from './webhook-tables.js'
+import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
 
 /** The most new events of one turn. */
 const eventsPerTurn = 100
@@ -57,14 +64,29 @@ export class WebhookQueue implements DeliveryQueue {
         .executeTakeFirst() !== undefined
       // The webhook was deleted meanwhile.
       if (!isThere) return
+      const rows: WebhookDeliveryRow[] = []
       for (const attempt of attempts) {
         const nextAttemptAt = isHeld ? await this.#settle(trx, lease.webhookId, attempt) : undefined
-        await this.#log(trx, lease.webhookId, { attempt, nextAttemptAt })
+        rows.push(deliveryRow(lease.webhookId, attempt, nextAttemptAt))
       }
+      if (rows.length > 0) await trx.insertInto('webhookDeliveries').values(rows).execute()
       const hasRecovered = attempts.some(({ outcome, event }) =>
         outcome === 'delivered' && event.attempt > 1 && event.sequence > 0)
       if (isHeld && hasRecovered) await this.#restartRetries(trx, lease.webhookId)
     })
+  }
+
+  /** The time of the oldest event that waits for an enabled webhook; undefined if none does. */
+  async oldest (): Promise<string | undefined> {
+    const { db } = this.#context
+    const failed = await db.selectFrom('webhookRetries').innerJoin('webhooks', 'webhooks.id', 'webhookId')
+      .where('enabled', '=', 1).where('sequence', '>', 0).select(({ fn }) => fn.min('eventCreatedAt').as('at'))
+      .executeTakeFirst()
+    const fresh = await db.selectFrom(eb => eb.selectFrom('webhooks').where('enabled', '=', 1).select(webhook =>
+      webhook.selectFrom('events').select('createdAt').whereRef('organizationId', '=', 'webhooks.tenantId')
+        .whereRef('events.mode', '=', 'webhooks.mode').whereRef('events.sequence', '>', 'webhooks.position')
+        .orderBy('sequence').limit(1).as('at')).as('waiting')).select(({ fn }) => fn.min('at').as('at')).executeTakeFirst()
+    return [failed?.at, fresh?.at].filter(at => typeof at === 'string').sort()[0]
   }
 
   async #claimed (row: Selectable<WebhookRow>): Promise<ClaimedWebhook> {
@@ -148,29 +170,6 @@ export class WebhookQueue implements DeliveryQueue {
     return undefined
   }
 
-  async #log (
-    trx: Transaction<Tables>,
-    webhookId: string,
-    { attempt, nextAttemptAt = null }: { readonly attempt: Attempt, readonly nextAttemptAt?: string | null }
-  ): Promise<void> {
-    const { event, outcome, at, durationMs, responseStatus = null, responseText = null, error = null } = attempt
-    await trx.insertInto('webhookDeliveries').values({
-      id: `dlv_${randomString(base32, 26)}`,
-      webhookId,
-      eventId: event.id,
-      eventType: event.type,
-      outcome,
-      attempt: event.attempt,
-      at,
-      durationMs,
-      responseStatus,
-      // PostgreSQL can't store it.
-      responseText: responseText?.replaceAll('\0', '') ?? null,
-      error,
-      nextAttemptAt
-    }).execute()
-  }
-
   /** An event that had failed was delivered, so the receiver is back: the others begin their schedule again. */
   async #restartRetries (trx: Transaction<Tables>, webhookId: string): Promise<void> {
     await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#at() })
@@ -231,11 +230,31 @@ const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => 
 
 function dueEvent (event: EventRow, attempt: number): DueEvent {
   const { id, type, createdAt, sequence, resourceType, resourceId, versionId, requestId } = event
-  const body = { id, type, createdAt, data: { resourceType, id: resourceId, versionId }, requestId }
+  const data = { resourceType, id: resourceId, ...versionId !== null && { versionId } }
+  const body = { id, type, createdAt, data, requestId }
   return { id, type, createdAt, sequence, attempt, body: JSON.stringify(body) }
 }
 
 function testEvent (id: string, createdAt: string): DueEvent {
   const type = testType
   return { id, type, createdAt, sequence: 0, attempt: 1, body: JSON.stringify({ id, type, createdAt, data: {} }) }
+}
+
+function deliveryRow (webhookId: string, attempt: Attempt, nextAttemptAt: string | undefined): WebhookDeliveryRow {
+  const { event, outcome, at, durationMs, responseStatus = null, responseText, error = null } = attempt
+  return {
+    id: `dlv_${randomString(base32, 26)}`,
+    webhookId,
+    eventId: event.id,
+    eventType: event.type,
+    outcome,
+    attempt: event.attempt,
+    at,
+    durationMs,
+    responseStatus,
+    // PostgreSQL can't store it.
+    responseText: responseText?.replaceAll('\0', '') ?? null,
+    error,
+    nextAttemptAt: nextAttemptAt ?? null
+  }
 }

@@ -130,6 +130,16 @@ export const declarations = {
     labels: ['kind', 'result'],
     meaning: 'Records of bulk jobs: `processed`, of which some `failed`'
   },
+  clinigate_webhook_deliveries_total: {
+    type: 'counter',
+    labels: ['outcome'],
+    meaning: 'Attempts to deliver an event to a webhook: `delivered` or `failed` (will be retried, up to eight attempts)'
+  },
+  clinigate_webhook_oldest_event_seconds: {
+    type: 'gauge',
+    labels: [],
+    meaning: 'Age of the oldest event that waits for an enabled webhook, 0 if none does; absent without a control plane in this process'
+  },
   clinigate_check_ok: { type: 'gauge', labels: ['check'], meaning: '1 while that check of `/health` is ok' },
   clinigate_audit_log_lines_total: { type: 'counter', labels: [], meaning: 'Access audit log lines that are on disk' },
   clinigate_audit_log_failing: {

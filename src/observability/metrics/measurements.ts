@@ -1,6 +1,7 @@
 import type { Exchange } from '../../backends/measured-backend.js'
 import type { JobKind } from '../../jobs/model/job.js'
 import type { Mode } from '../../config/mode.js'
+import type { Delivery } from '../../webhooks/model/webhook.js'
 
 /**
  * The measurements that the parts of a gateway report, in their own terms. They are independent of the metrics library.
@@ -39,6 +40,7 @@ export interface Measurements {
   readonly storedDifferently: (differences: { readonly type: string }) => void
   readonly workEnded: (work: EndedWork) => void
   readonly recordsDone: (records: DoneRecords) => void
+  readonly webhookAttempted: (outcome: Delivery['outcome']) => void
 }
 
 /** How often something was found where it was looked for first, since the start. */
@@ -57,6 +59,8 @@ export interface GaugeSources {
   }
   readonly areCountsShared?: () => boolean
   readonly jobsRunning?: () => number
+  /** The age of the oldest event that waits for an enabled webhook. */
+  readonly oldestEventSeconds?: () => Promise<number>
   /** Of `/health`, by name: whether each is well. */
   readonly checks?: () => Promise<Readonly<Record<string, boolean>>>
   readonly auditLog?: () => { readonly lines: number; readonly lost: number; readonly isFailing: boolean }

@@ -32,6 +32,7 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
     exchanged: exchange => traffic.exchanged(exchange),
     incident: ({ kind, datastore }) => meters.add('clinigate_isolation_incidents_total', { kind, datastore }),
     storedDifferently: ({ type }) => meters.add('clinigate_stored_differences_total', { type }),
+    webhookAttempted: outcome => meters.add('clinigate_webhook_deliveries_total', { outcome }),
     workEnded: work => meters.add('clinigate_bulk_jobs_ended_total', { ...work }),
     recordsDone: ({ kind, processed, failed }) => {
       meters.add('clinigate_bulk_records_total', { kind, result: 'processed' }, processed)
@@ -54,10 +55,8 @@ async function textOf (traffic: Traffic): Promise<string> {
 }
 
 /** Reads the gauges of the parts. */
-async function read (
-  meters: Meters,
-  { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: GaugeSources
-): Promise<void> {
+async function read (meters: Meters, sources: GaugeSources): Promise<void> {
+  const { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, auditLog, auditEvents } = sources
   lookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
   const copy = keyCopy?.()
   meters.set('clinigate_key_copy_connected', {}, copy && Number(copy.isConnected))
@@ -72,9 +71,7 @@ async function read (
   meters.set('clinigate_ledger_failed_sendings', {}, usage?.failedSendings)
   meters.set('clinigate_shared_counts_in_use', {}, areCountsShared && Number(areCountsShared()))
   meters.set('clinigate_bulk_jobs_running', {}, jobsRunning?.())
-  for (const [check, isOk] of Object.entries((await checks?.()) ?? {})) {
-    meters.set('clinigate_check_ok', { check }, Number(isOk))
-  }
+  await readSlowly(meters, sources)
   const audit = auditLog?.()
   meters.total('clinigate_audit_log_lines_total', {}, audit?.lines)
   meters.set('clinigate_audit_log_failing', {}, audit && Number(audit.isFailing))
@@ -83,6 +80,14 @@ async function read (
   meters.total('clinigate_audit_events_total', { result: 'stored' }, events?.stored)
   meters.total('clinigate_audit_events_total', { result: 'unsent' }, events?.unsent)
   meters.set('clinigate_audit_events_waiting', {}, events?.waiting)
+}
+
+/** Those that ask a database. */
+async function readSlowly (meters: Meters, { checks, oldestEventSeconds }: GaugeSources): Promise<void> {
+  meters.set('clinigate_webhook_oldest_event_seconds', {}, await oldestEventSeconds?.().catch(() => undefined))
+  for (const [check, isOk] of Object.entries((await checks?.()) ?? {})) {
+    meters.set('clinigate_check_ok', { check }, Number(isOk))
+  }
 }
 
 function lookups (

@@ -1,0 +1,96 @@
+/** The receivers of the page on webhooks, as their readers run them, and libraries that others wrote. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { blockOf, root } from '../e2e/document.js'
+import { freePort } from '../harness/free-port.js'
+import { installPython } from '../harness/python.js'
+import { until } from '../harness/until.js'
+import { startDelivery, startReceiver } from './receivers.js'
+
+t.setTimeout(300_000)
+
+const page = 'docs/how-to/webhooks.md'
+const said: string[] = []
+const programs = await installPython({ log: (line: string) => { said.push(line) } })
+const python = programs === undefined ? undefined : join(programs, 'python')
+const skip = python === undefined && said.join(' ')
+
+/** Starts a receiver of the page behind a proxy that ends TLS, as it says. @returns its URL, and what it printed */
+async function startReaders (t: Test, command: (file: string) => string[], { code, secret }: { code: string, secret: string }) {
+  const file = join(t.testdir(), 'receiver.ts')
+  writeFileSync(file, code)
+  const port = await freePort()
+  const [program, ...args] = command(file)
+  const child: ChildProcess = spawn(program!, args, {
+    cwd: root, env: { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) }
+  })
+  t.teardown(() => child.kill())
+  let printed = ''
+  child.stdout!.on('data', chunk => { printed += String(chunk) })
+  child.stderr!.on('data', chunk => { printed += String(chunk) })
+  const proxy = await startReceiver(t, ({ headers, body, path }, response) => {
+    httpRequest({ port, host: '127.0.0.1', method: 'POST', path, headers }, answer => {
+      response.writeHead(answer.statusCode!)
+      answer.pipe(response)
+    }).on('error', () => response.writeHead(502).end()).end(body)
+  })
+  return { proxy, printed: () => printed }
+}
+
+const cases = {
+  ts: { skip: false, command: (file: string) => [process.execPath, `--import=${join(root, 'test/harness/typescript.js')}`, file] },
+  python: { skip, command: (file: string) => [python!, file] }
+} as const
+
+for (const [language, { command, skip }] of Object.entries(cases)) {
+  t.test(`the ${language} receiver takes what is signed, once, and refuses what is not`, { skip }, async t => {
+    const { store, owner, append, deliveriesOf, clock } = await startDelivery(t)
+    const [signed, forged] = await Promise.all([{}, {}].map(() =>
+      store.webhooks.create({ url: 'https://files.example.org/', enabled: false }, owner)))
+    const { proxy, printed } = await startReaders(t, command, { code: blockOf(page, `${language} receiver`), secret: signed!.secret })
+    for (const { id } of [signed!, forged!]) await store.webhooks.change(id, owner, { url: proxy.url, enabled: true })
+    await append({})
+    // It may still be starting.
+    await until(async () => {
+      clock.ms += 400_000
+      const { deliveries } = await store.webhooks.deliveries(signed!.id, owner, { count: 10 })
+      return deliveries.some(({ outcome }) => outcome === 'delivered')
+    })
+    const [{ eventId }] = await deliveriesOf(signed!.id, 1) as [{ eventId: string }]
+    t.match(printed(), `patients.created ${eventId}`)
+    await until(async () => (await deliveriesOf(forged!.id, 1)).some(({ responseStatus }) => responseStatus === 400))
+    await store.webhooks.resend(signed!.id, owner, '2020-01-01T00:00:00Z')
+    await until(async () =>
+      (await deliveriesOf(signed!.id, 1)).filter(({ outcome }) => outcome === 'delivered').length === 2)
+    t.equal(printed().split(eventId).length - 1, 1, 'what comes twice is ignored')
+  })
+}
+
+t.test('the libraries of Standard Webhooks and svix for Python verify what is sent', { skip }, async t => {
+  const { store, owner, append } = await startDelivery(t)
+  const { url, received } = await startReceiver(t)
+  const { id, secret: old } = await store.webhooks.create({ url, enabled: false }, owner)
+  const { secret } = await store.webhooks.roll(id, owner)
+  await store.webhooks.change(id, owner, { enabled: true })
+  await append({})
+  await until(() => received.length === 1)
+  const { headers, body } = received[0]!
+  const program = `import json, sys
+from standardwebhooks import Webhook as Standard
+from svix.webhooks import Webhook as Svix
+given = json.loads(sys.argv[1])
+for library in (Standard, Svix):
+    for secret in given["secrets"]:
+        assert library(secret).verify(given["body"], given["headers"])["type"] == "patients.created"
+    try:
+        library(given["secrets"][0]).verify(given["body"] + " ", given["headers"])
+    except Exception as error:
+        print(type(error).__name__)`
+  const given = JSON.stringify({ headers, body, secrets: [secret, old] })
+  const { stdout } = await promisify(execFile)(python!, ['-c', program, given])
+  t.equal(stdout, 'WebhookVerificationError\nWebhookVerificationError\n')
+})
