@@ -64,7 +64,8 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
     { tenantId, mode: 'test', keyId: test.keyId }
   ])
   await setGateways(control, clock)
-  return { tenantId, keyId, revokedKeyId: leaked.keyId, memberId, tokenId, webhookId: await setWebhooks(control, tenantId) }
+  const webhookId = await setWebhooks(control, tenantId)
+  return { tenantId, keyId, revokedKeyId: leaked.keyId, memberId, tokenId, webhookId }
 }
 
 /** A webhook that the service disabled after what its receiver responded, and one that nothing was sent to. */

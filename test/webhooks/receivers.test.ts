@@ -20,7 +20,9 @@ const python = programs === undefined ? undefined : join(programs, 'python')
 const skip = python === undefined && said.join(' ')
 
 /** Starts a receiver of the page behind a proxy that ends TLS, as it says. @returns its URL, and what it printed */
-async function startReaders (t: Test, command: (file: string) => string[], { code, secret }: { code: string, secret: string }) {
+async function startReaders (
+  t: Test, command: (file: string) => string[], { code, secret }: { readonly code: string, readonly secret: string }
+) {
   const file = join(t.testdir(), 'receiver.ts')
   writeFileSync(file, code)
   const port = await freePort()

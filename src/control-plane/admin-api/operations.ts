@@ -99,4 +99,10 @@ const records: readonly Operation[] = [
 ]
 
 /** Everything that the management API can do. */
-export const operations: readonly Operation[] = [...organizations, ...keyOperations, ...peopleOperations, ...webhookOperations, ...records]
+export const operations: readonly Operation[] = [
+  ...organizations,
+  ...keyOperations,
+  ...peopleOperations,
+  ...webhookOperations,
+  ...records
+]
