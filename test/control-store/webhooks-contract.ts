@@ -80,7 +80,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     const { id } = await store.webhooks.create(draft, owner)
     for (const foreign of [{ ...owner, tenantId: otherTenant }, { ...owner, mode: 'test' as const }]) {
       t.strictSame(await store.webhooks.list(foreign), [])
-      for (const call of [
+      const calls: ReadonlyArray<() => Promise<unknown>> = [
         () => store.webhooks.find(id, foreign),
         () => store.webhooks.change(id, foreign, { enabled: false }),
         () => store.webhooks.remove(id, foreign),
@@ -88,7 +88,8 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
         () => store.webhooks.test(id, foreign),
         () => store.webhooks.deliveries(id, foreign, { count: 1 }),
         () => store.webhooks.resend(id, foreign, '2020-01-01T00:00:00Z')
-      ]) await t.rejects(call(), { name: 'ControlError', reason: 'missing' } as object)
+      ]
+      for (const call of calls) await t.rejects(call(), { name: 'ControlError', reason: 'missing' } as object as Error)
     }
     t.equal((await store.webhooks.find(id, owner)).enabled, true)
   })
@@ -96,10 +97,10 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   await t.test('what is no https URL is refused, and so is one webhook too many', async t => {
     const { store, owner } = await webhookScene(t, makeDatabase)
     for (const url of ['http://a.example', 'https://u:p@a.example', 'https://a.example/#x', 'x', 'ftp://a.example']) {
-      await t.rejects(store.webhooks.create({ url }, owner), { reason: 'invalid', field: 'url' } as object, url)
+      await t.rejects(store.webhooks.create({ url }, owner), { reason: 'invalid', field: 'url' } as object as Error, url)
     }
     for (let at = 0; at < maxWebhooks; at++) await store.webhooks.create(draft, owner)
-    await t.rejects(store.webhooks.create(draft, owner), { reason: 'conflict' } as object)
+    await t.rejects(store.webhooks.create(draft, owner), { reason: 'conflict' } as object as Error)
     await store.webhooks.create(draft, { ...owner, mode: 'test' })
   })
 
@@ -249,7 +250,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     const { store, owner, clock } = await webhookScene(t, makeDatabase)
     const { id } = await store.webhooks.create({ ...draft, enabled: false }, owner)
     const { eventId } = await store.webhooks.test(id, owner)
-    await t.rejects(store.webhooks.test(id, owner), { reason: 'conflict' } as object)
+    await t.rejects(store.webhooks.test(id, owner), { reason: 'conflict' } as object as Error)
     const claimed = (await store.webhookQueue.claim(leaseMs))!
     t.match(claimed.retries, [{ id: eventId, type: 'webhook.test', attempt: 1 }])
     await settle(store, claimed, failed)
@@ -309,7 +310,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     const claimed = (await store.webhookQueue.claim(leaseMs))!
     await store.webhooks.remove(id, owner)
     await settle(store, claimed, failed)
-    await t.rejects(store.webhooks.find(id, owner), { reason: 'missing' } as object)
+    await t.rejects(store.webhooks.find(id, owner), { reason: 'missing' } as object as Error)
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
   })
 

@@ -23,7 +23,8 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
   const nothing = {
     feed: undefined as never,
     report: async () => {},
-    applyUsage: async () => ({ number: 0, batchId: '' })
+    applyUsage: async () => ({ number: 0, batchId: '' }),
+    webhooks: undefined as never
   }
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',

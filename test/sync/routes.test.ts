@@ -19,7 +19,12 @@ const report = {
   checks: { keys: 'degraded' }
 }
 
-const nothing = { report: async () => {}, applyUsage: async () => ({ number: 0, batchId: '' }), jobs: {} as never }
+const nothing = {
+  report: async () => {},
+  applyUsage: async () => ({ number: 0, batchId: '' }),
+  jobs: {} as never,
+  webhooks: {} as never
+}
 
 t.test('the link is for good tokens of gateways alone, on each of its routes', async t => {
   let ahead = 0

@@ -53,10 +53,10 @@ t.test('a refusal of the control plane arrives as it is, and what is worse as a 
   const { store, owner, otherTenant } = await webhookScene(t, inFile)
   const webhooks = await overLink(t, store.webhooks)
   const { id } = await store.webhooks.create({ url }, { ...owner, tenantId: otherTenant })
-  await t.rejects(webhooks.find(id, owner), { name: 'ControlError', reason: 'missing' } as object)
-  await t.rejects(webhooks.create({ url: 'http://a.example' }, owner), { reason: 'invalid', field: 'url' } as object)
+  await t.rejects(webhooks.find(id, owner), { name: 'ControlError', reason: 'missing' } as object as Error)
+  await t.rejects(webhooks.create({ url: 'http://a.example' }, owner), { reason: 'invalid', field: 'url' } as object as Error)
   await store.close()
-  await t.rejects(webhooks.list(owner), { name: 'Failure', code: 'BACKEND_UNAVAILABLE' } as object)
+  await t.rejects(webhooks.list(owner), { name: 'Failure', code: 'BACKEND_UNAVAILABLE' } as object as Error)
 })
 
 t.test('webhooks are for good tokens of gateways alone, and what is no call is refused', async t => {

@@ -62,7 +62,7 @@ for (const [language, { command, skip }] of Object.entries(cases)) {
       const { deliveries } = await store.webhooks.deliveries(signed!.id, owner, { count: 10 })
       return deliveries.some(({ outcome }) => outcome === 'delivered')
     })
-    const [{ eventId }] = await deliveriesOf(signed!.id, 1) as [{ eventId: string }]
+    const { eventId } = (await deliveriesOf(signed!.id, 1))[0]!
     t.match(printed(), `patients.created ${eventId}`)
     await until(async () => (await deliveriesOf(forged!.id, 1)).some(({ responseStatus }) => responseStatus === 400))
     await store.webhooks.resend(signed!.id, owner, '2020-01-01T00:00:00Z')

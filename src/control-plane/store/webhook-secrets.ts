@@ -1,7 +1,5 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-
-const nonceBytes = 12
-const tagBytes = 16
+import { randomBytes } from 'node:crypto'
+import { decrypt, encrypt, nonceBytes } from '../../files/authenticated-encryption.js'
 
 /**
  * Encrypts the secrets of webhooks, which unlike keys must be read again to sign. A copy of the database alone does not
@@ -23,20 +21,14 @@ export function secretSealer (key: Uint8Array | undefined): SecretSealer {
     seal (secret, webhookId) {
       if (key === undefined) throw new Error('this process has no key for the secrets of webhooks')
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(webhookId))
-      return Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()])
-        .toString('base64')
+      const sealed = encrypt({ key, nonce, associatedData: Buffer.from(webhookId) }, Buffer.from(secret))
+      return Buffer.concat([nonce, ...sealed]).toString('base64')
     },
     open (sealed, webhookId) {
       if (key === undefined) return undefined
       const bytes = Buffer.from(sealed, 'base64')
-      try {
-        const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
-        decipher.setAAD(Buffer.from(webhookId)).setAuthTag(bytes.subarray(-tagBytes))
-        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString()
-      } catch {
-        return undefined
-      }
+      const nonce = bytes.subarray(0, nonceBytes)
+      return decrypt({ key, nonce, associatedData: Buffer.from(webhookId) }, bytes.subarray(nonceBytes))?.toString()
     }
   }
 }
