@@ -357,8 +357,8 @@ export const controls = [
     ['writes'],
     patch(
       guard('writes/writes'),
-      "message: 'Other records still refer to this one. Delete or change them first.'",
-      'message: response.body'
+      "const message = 'Other records still refer to this one. Delete or change them first.'",
+      'const message = response.body'
     ),
     { on: 'hapi' }
   ),
