@@ -37,7 +37,7 @@ const migrations = [
     intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS keyed_request_by_age ON keyed_request (first_seen_at);`,
-  // Made anew, since some files of version 1 have the column for warnings already.
+  // A new table, since some files of version 1 have the column for warnings already.
   `ALTER TABLE keyed_request RENAME TO first_keyed_request;
   CREATE TABLE keyed_request (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,

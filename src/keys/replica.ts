@@ -18,7 +18,7 @@ export interface KeyRecord {
 /** The hashes of the keys whose records a batch changed, or all keys. */
 export type InvalidatedKeys = ReadonlySet<string> | 'everything'
 
-/** A new version makes the tables anew, since the feed fills them again; a file of a later one is deleted. */
+/** A new version replaces the tables, since the feed fills them again; a file of a later one is deleted. */
 const migrations = ['', `
   DROP TABLE IF EXISTS position; DROP TABLE IF EXISTS organizations; DROP TABLE IF EXISTS keys;
   CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
