@@ -10,6 +10,7 @@ import { assessments } from '../../src/mappings/resources/assessments.js'
 import { careTeams } from '../../src/mappings/resources/care-teams.js'
 import { documents } from '../../src/mappings/resources/documents.js'
 import { intakes } from '../../src/mappings/resources/intakes.js'
+import { conditions } from '../../src/mappings/resources/conditions.js'
 import { labs } from '../../src/mappings/resources/labs.js'
 import { notes } from '../../src/mappings/resources/notes.js'
 import { practitionerRoles } from '../../src/mappings/resources/practitioner-roles.js'
@@ -181,7 +182,7 @@ t.test('a finding is its code, its words or both', async t => {
   t.same(stored({ code: 'very  high' }), { coding: [{ display: 'very  high' }, ofText('very high')] })
   for (const findings of [
     [{ code, text: 'still high', basis: '160/100' }],
-    [{ code }],
+    [{ code, text: 'Hypertension' }],
     [{ code: { code: 'high' } }],
     [{ code: { display: 'very  high' }, text: 'high' }],
     [{ text: 'still high', conditionId: '1' }]
@@ -263,11 +264,27 @@ t.test('somebody is named beside the id or alone', async t => {
 })
 
 t.test('known words stand for their codes', async t => {
-  const laboratory = { system: 'http://terminology.hl7.org/CodeSystem/v2-0074', code: 'LAB', display: 'Laboratory' }
+  const system = 'http://terminology.hl7.org/CodeSystem/v2-0074'
+  const laboratory = { system, code: 'LAB', display: 'Laboratory', text: 'Laboratory' }
   t.same(labs.toSimple(labs.toFhir(labs.withDefaults({}, createContext))).category, [laboratory])
   t.same(notes.toSimple(notes.toFhir({ type: 'discharge-summary' })).type, {
     system: 'http://loinc.org',
     code: '18842-5',
-    display: 'Discharge summary'
+    display: 'Discharge summary',
+    text: 'Discharge summary'
   })
+})
+
+t.test('a code shows its display as text where none is stored, and none is stored by sending it back', async t => {
+  const coding = { system: 'http://snomed.info/sct', code: '38341003', display: 'Hypertension' }
+  const shown = { ...coding, text: 'Hypertension' }
+  const stored = { resourceType: 'Condition', code: { id: 'a', coding: [coding] } }
+  t.same(conditions.toSimple(stored).code, shown)
+  t.equal(conditions.patch(stored, { code: shown }), stored)
+  t.same(conditions.patch(stored, { code: { ...shown, codings: [{ system: 'http://x', code: 'h' }] } }).code, {
+    id: 'a',
+    coding: [coding, { system: 'http://x', code: 'h' }]
+  })
+  t.same(conditions.patch(stored, { code: { ...shown, text: 'high' } }).code, { ...stored.code, text: 'high' })
+  t.same(conditions.toSimple(conditions.toFhir({ code: { ...coding, text: 'high' } })).code, { ...coding, text: 'high' })
 })

@@ -82,6 +82,7 @@ function namesOfOld (known: Changes, change: Changes): readonly string[] {
     !deepEqual(change[name], known[name])
   const codes = change.code !== undefined && !deepEqual(change.code, known.code) ? ['display', 'text', 'codings'] : []
   if (isReplaced('code')) return [...codes, 'unit']
+  if (isReplaced('display') && known.text === known.display) return [...codes, 'text']
   return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : codes
 }
 

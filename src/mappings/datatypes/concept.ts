@@ -82,8 +82,9 @@ interface ConceptOptions {
 }
 
 /**
- * A CodeableConcept: in, text or a coding; out, a string when it holds only text. What the simple form does not show of
- * it stays as long as one of its codes does, or its only text: next to others it would tell of something else.
+ * A CodeableConcept: in, text or a coding; out, a string when it holds only text, else its first coding with the text,
+ * which is the display where there is no other. What the simple form does not show of it stays as long as one of its
+ * codes does, or its only text: next to others it would tell of something else.
  */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
   const { known = {}, max } = options
@@ -94,9 +95,9 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   )
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
   const accept = (value: ConceptValue): ConceptValue => {
-    if (typeof value === 'string') return Object.hasOwn(known, value) ? known[value]! : value
+    if (typeof value === 'string') return Object.hasOwn(known, value) ? withText(known[value]!) : value
     const named = withHead(value)
-    return typeof named === 'string' ? named : withoutTextCoding(object.codec.accept!(named))
+    return typeof named === 'string' ? named : withText(withoutTextCoding(object.codec.accept!(named)))
   }
   const codec: Codec<ConceptValue> = {
     schema: {
@@ -189,7 +190,15 @@ function readConcept (stored: unknown): ConceptValue | undefined {
     .map(item => coding.codec.read(item))
     .filter(item => item !== undefined)
   if (head === undefined) return plainText
-  return withMember(withMember(head as FhirElement, 'text', plainText), 'codings', others.length > 0 ? others : undefined)
+  const named = withMember(head as FhirElement, 'text', plainText ?? head.display)
+  return withMember(named, 'codings', others.length > 0 ? others : undefined)
+}
+
+/** A code with its text, which is its display where no other was sent: both are shown always. */
+function withText (value: ConceptValue): ConceptValue {
+  if (typeof value === 'string' || value.text !== undefined || value.display === undefined) return value
+  const { codings, ...head } = value
+  return { ...head, text: value.display, ...(codings !== undefined && { codings }) }
 }
 
 function writeConcept (value: ConceptValue, before: unknown): FhirElement {
@@ -203,7 +212,10 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
       ? plainText !== undefined && stored.text === plainText
       : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
   const base = isUnchanged ? stored : {}
-  return withPrimitive({ ...base, coding: putList(coding.codec, items, shownCodings(base)).items }, 'text', plainText)
+  const concept = { ...base, coding: putList(coding.codec, items, shownCodings(base)).items }
+  // A display that is shown as the text of a stored concept without text is not made its text by a change beside it.
+  const isShownOnly = isUnchanged && base.text === undefined && plainText === head.display
+  return isShownOnly ? concept : withPrimitive(concept, 'text', plainText)
 }
 
 const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>
