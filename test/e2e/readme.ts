@@ -11,7 +11,11 @@ const run = promisify(execFile)
  * What a newcomer does: starts the gateway, takes the key that it prints, and runs the README's commands as they stand.
  */
 export async function followReadme (t: Test, environment: Readonly<Record<string, string>> = {}): Promise<void> {
-  const gateway = await startGateway(t, environment)
+  await runReadme(t, await startGateway(t, environment))
+}
+
+/** Runs the README's commands against a gateway that was started. */
+export async function runReadme (t: Test, gateway: Gateway): Promise<void> {
   await t.test('the commands of the quickstart give 201, 200, 200, 200, 200', async t => {
     const env = { ...process.env, KEY: gateway.key, URL: gateway.url, ID: '' }
     const statuses: string[] = []
@@ -74,6 +78,7 @@ async function administrate (t: Test, gateway: Gateway): Promise<void> {
   })
 }
 
+/** A gateway that a newcomer has in front of them. */
 interface Gateway {
   readonly url: string
   readonly key: string

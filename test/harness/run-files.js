@@ -1,17 +1,17 @@
 /**
- * `node run-files.js FILES...`: runs each test file in a process of its own, two at a time, writes TAP to the standard
- * output and says on the other one which file is done. It does what the command `tap` does, by tap's own means, but for
- * what that puts into each process, and into each that this one starts: what watches coverage and mocks modules. No
- * test uses either, and a run of all tests starts a thousand processes and threads.
+ * `node run-files.js FILES...`: runs each test file in a process of its own, as many at a time as TEST_FILES_AT_ONCE
+ * says, writes TAP to the standard output and says on the other one which file is done. It does what the command `tap`
+ * does, by tap's own means, but for what that puts into each process, and into each that this one starts: what watches
+ * coverage and mocks modules. No test uses either, and a run of all tests starts a thousand processes and threads.
  */
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..', '..')
-const filesAtOnce = 2
+const filesAtOnce = Number(process.env.TEST_FILES_AT_ONCE ?? 2)
 /** For a file that doesn't say how long it may take. */
-const limitSeconds = 600
+const limitSeconds = Number(process.env.TEST_FILE_SECONDS ?? 600)
 
 const options = [`--import=${pathToFileURL(join(import.meta.dirname, 'typescript.js'))}`, '--enable-source-maps']
 // In place of the options for Node.js that tap would set.

@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import t from 'tap'
+import { docker, run } from './engine.js'
+import { say } from './set-up.js'
+import { npmSettings, root } from './build.js'
+
+t.setTimeout(300_000)
+
+interface Image {
+  readonly Size: number
+  readonly Config: {
+    readonly User: string
+    readonly Labels: Readonly<Record<string, string>>
+    readonly Env: readonly string[]
+  }
+}
+
+const inspect = async (): Promise<Image> => (JSON.parse(await docker('image', 'inspect', 'clinigate')) as [Image])[0]
+
+t.test('the image says which version and revision it is of, and runs without rights', async t => {
+  const { Config, Size } = await inspect()
+  const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+  t.match(Config.Labels, {
+    'org.opencontainers.image.title': 'clinigate',
+    'org.opencontainers.image.version': /./,
+    'org.opencontainers.image.revision': revision
+  })
+  t.notMatch(Config.User, /^(0|root)?(:|$)/)
+  t.match(await docker('run', '--rm', '--network', 'none', '--entrypoint', '/nodejs/bin/node', 'clinigate', '-p',
+    'process.getuid()'), /^[1-9]\d*\n$/)
+  say(`the image has ${Math.round(Size / 1e6)} MB`)
+})
+
+t.test('the image has no shell, no package manager and nothing of development', async t => {
+  for (const program of ['sh', 'bash', 'apt-get', 'npm']) {
+    await t.rejects(docker('run', '--rm', '--network', 'none', '--entrypoint', program, 'clinigate'), program)
+  }
+  const files = await filesOf()
+  t.ok(files.includes('app/dist/operator/cli/index.js'))
+  t.strictSame(files.filter(file => /(^|\/)(\.npmrc|\.git|typescript|tap|test)\/?$/.test(file) && !file.includes('/dist/')
+    && file.startsWith('app/') && file.split('/').length < 5), [])
+})
+
+t.test('what npm was told for the build is neither in the history nor in the file system', async t => {
+  const settings = await npmSettings()
+  const hidden = settings.split('\n').filter(line => line.includes('=') && !/=(true|false|\/usr)?$/.test(line))
+  const history = await docker('history', '--no-trunc', 'clinigate')
+  for (const line of hidden) t.notOk(history.includes(line.slice(0, 60)), line.replace(/=.*/, ""))
+  const files = await filesOf()
+  t.strictSame(files.filter(file => /npmrc$/.test(file)), [])
+  t.strictSame((await inspect()).Config.Env.filter(text => /npm|proxy|cert/i.test(text)), [])
+  const names = [...settings.matchAll(/-----BEGIN[^"]*/g)]
+    .map(([text]) => new X509Certificate(text.replaceAll('\\n', '\n')).fingerprint256)
+  say(`npm was told ${hidden.length} settings for the build, ${names.length} of them certificates`)
+})
+
+t.test('the image starts with a read-only root, no rights and no network, and ends on SIGTERM', async t => {
+  const began = Date.now()
+  const id = (await docker('run', '--detach', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges:true',
+    '--network', 'none', '--tmpfs', '/tmp', 'clinigate')).trim()
+  t.after(() => docker('rm', '--force', '--volumes', id))
+  const health = async (): Promise<string> =>
+    (await docker('inspect', '--format', '{{.State.Status}} {{.State.Health.Status}}', id)).trim()
+  while (await health() === 'running starting') await new Promise(resolve => setTimeout(resolve, 300))
+  t.equal(await health(), 'running healthy', await docker('logs', id))
+  say(`healthy after ${((Date.now() - began) / 1_000).toFixed(1)} s, on the sandbox`)
+  await docker('stop', '--time', '30', id)
+  t.equal((await docker('inspect', '--format', '{{.State.ExitCode}}', id)).trim(), '0')
+})
+
+async function filesOf (): Promise<string[]> {
+  const id = (await docker('create', 'clinigate')).trim()
+  try {
+    return (await run(['sh', '-c', `docker export ${id} | tar -t`])).trim().split('\n')
+  } finally {
+    await docker('rm', '--volumes', id)
+  }
+}
