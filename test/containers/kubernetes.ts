@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -28,7 +27,7 @@ t.test('the manifests keep to the schemas of Kubernetes, and a misspelt field wo
   await t.rejects(validate(schemas, join(folder, 'wrong.yaml')), { message: /readynessProbe/ })
 })
 
-t.test('gateways alone reach the datastores, the control plane has no token of a gateway, and secrets are by reference', async t => {
+t.test('gateways alone reach the datastores, and each pod gets only the secrets that it needs', async t => {
   const documents = parseAllDocuments(readManifests()).map(document => document.toJS() as Manifest)
   const policy = documents.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'datastore')!
   t.strictSame(policy.spec.policyTypes, ['Ingress'])
@@ -66,13 +65,15 @@ function readManifests (): string {
 }
 
 async function validate (schemas: string, path: string): Promise<string> {
-  const command = ['go', 'run', kubeconform, '-strict', '-summary', '-schema-location', `${schemas}/{{.ResourceKind}}.json`, path]
+  const schema = `${schemas}/{{.ResourceKind}}.json`
+  const command = ['go', 'run', kubeconform, '-strict', '-summary', '-schema-location', schema, path]
+  // It says on its standard output what is wrong.
   return await run(['sh', '-c', '"$@" 2>&1 || { "$@" >&2; exit 1; }', 'sh', ...command])
 }
 
-/** Writes a schema for each kind, which kubeconform otherwise fetches: the definitions of the API, closed to other fields. */
+/** Writes a schema for each kind, which kubeconform otherwise fetches: the API's definitions, closed to other fields. */
 async function writeSchemas (folder: string): Promise<void> {
-  const { Dir } = JSON.parse(execFileSync('go', ['mod', 'download', '-json', kubernetes], { encoding: 'utf8' })) as { Dir: string }
+  const { Dir } = JSON.parse(await run(['go', 'mod', 'download', '-json', kubernetes])) as { Dir: string }
   const { definitions } = JSON.parse(readFileSync(join(Dir, 'api', 'openapi-spec', 'swagger.json'), 'utf8')) as {
     definitions: Record<string, any>
   }

@@ -29,7 +29,7 @@ export interface Container {
   readonly NetworkSettings: { readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>> }
 }
 
-/** One of the compose files, brought up as a person would, in a copy of the folder with secrets and a port of its own. */
+/** One of the compose files, brought up as a person would, from a copy with secrets and a port of its own. */
 export interface SetUp {
   readonly url: string
   /** Runs Compose with the file. */
@@ -75,7 +75,11 @@ export async function prepare (t: Test, file: string): Promise<SetUp> {
   }
 }
 
-/** Brings everything up from the images that are there. @returns the seconds until each service with a health check was healthy */
+/**
+ * Brings everything up from the images that are there.
+ * @returns the seconds until each service that has a health check was healthy
+ * @throws {Error} with the services that are not healthy in time
+ */
 export async function bringUp ({ compose, inspect }: SetUp): Promise<ReadonlyMap<string, number>> {
   const began = Date.now()
   await compose('up', '--no-build', '--detach')
@@ -106,7 +110,7 @@ export async function untilWell (url: string): Promise<void> {
   }
 }
 
-/** What the containers of ours are held to, and all but PostgreSQL: the official image of that changes its user itself. */
+/** What all containers but PostgreSQL's are held to: the official image of that changes from root to its own user. */
 export async function requireHardened (t: Test, setUp: SetUp, services: readonly string[]): Promise<void> {
   for (const service of services) {
     const { Config, HostConfig } = await setUp.inspect(service)

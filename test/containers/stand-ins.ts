@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, copyFileSync } from 'node:fs'
+import { copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parse } from 'yaml'
 import { buildWhenNeeded } from '../hapi/maven.js'
 import { compose, docker, run } from './engine.js'
@@ -19,8 +19,8 @@ const roots = {
     packages: ['postgresql', 'redis-server', 'haproxy', 'openjdk-21-jre-headless', 'wget'],
     hooks: [
       // Its postinst would create a cluster of its own.
-      `--setup-hook=mkdir -p "$1/etc/postgresql-common/createcluster.d"; ` +
-        `echo "create_main_cluster = false" > "$1/etc/postgresql-common/createcluster.d/no-main-cluster.conf"`
+      '--setup-hook=mkdir -p "$1/etc/postgresql-common/createcluster.d"; ' +
+        'echo "create_main_cluster = false" > "$1/etc/postgresql-common/createcluster.d/no-main-cluster.conf"'
     ]
   },
   distroless: {
@@ -56,9 +56,9 @@ export async function makeStandIns (log: (line: string) => void): Promise<void> 
     log(`Making stand-ins for ${lacking.join(', ')}`)
     await build(lacking, wanted)
   }
-  const versions = lacking.length < names.length || lacking.length > 0 ? await packageVersions() : {}
+  const versions = states.some(({ made }) => made !== 'none') ? await packageVersions() : {}
   for (const { name, made } of states) {
-    const content = contentOf(name)
+    const [, content] = targetOf(name)
     log(made === 'none' ? `${name} is the image itself` : `${name} is a stand-in: ${versions[content] ?? content}`)
   }
 }
@@ -81,8 +81,6 @@ function targetOf (name: string): readonly [target: string, content: string] {
   if (found === undefined) throw new Error(`test/containers/stand-ins.ts has no stand-in for ${name}`)
   return found
 }
-
-const contentOf = (name: string): string => targetOf(name)[1]
 
 /** @returns `none` for an image without the label, undefined where there is no image */
 async function labelOf (name: string): Promise<string | undefined> {
@@ -167,7 +165,6 @@ async function fillContext (context: string): Promise<void> {
 
 /** A second name for a file, or a copy of it where the temporary folder is on another disk. */
 function place (from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true })
   try {
     linkSync(from, to)
   } catch {
@@ -177,7 +174,7 @@ function place (from: string, to: string): void {
 
 async function packageVersions (): Promise<Record<string, string>> {
   const names = Object.values(targets).map(([, content]) => content).filter(content => !content.includes(' '))
-  const format = '${Package} ${Version}\n'
+  const format = ['Package', 'Version'].map(field => `\${${field}}`).join(' ') + '\n'
   const listed = await docker('run', '--rm', 'clinigate-stand-in/debian', 'dpkg-query', '-W', '-f', format, ...names)
   return Object.fromEntries(listed.trim().split('\n').map(line => [line.split(' ')[0]!, `${line} of Debian`]))
 }
