@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
 import { buildWhenNeeded } from '../hapi/maven.js'
 import { compose, docker, run } from './engine.js'
@@ -153,9 +153,10 @@ async function fillContext (context: string): Promise<void> {
   cpSync(folder, context, { recursive: true })
   for (const made of ['home', 'node', 'hapi']) mkdirSync(join(context, made))
   copyFileSync(process.execPath, join(context, 'node', 'node'))
-  // npm's own place: where its command leads.
-  const npm = (await run(['npm', 'root', '--global'])).trim()
-  cpSync(join(npm, 'npm'), join(context, 'node', 'npm'), { recursive: true, dereference: true })
+  // The npm that runs this.
+  const npm = process.env.npm_execpath
+  if (npm === undefined) throw new Error('run it by npm: npm run containers')
+  cpSync(dirname(dirname(npm)), join(context, 'node', 'npm'), { recursive: true, dereference: true })
   copyFileSync(join(hapi, 'hapi-launcher.jar'), join(context, 'hapi', 'hapi-launcher.jar'))
   mkdirSync(join(context, 'hapi', 'lib'))
   for (const jar of readdirSync(join(hapi, 'lib'))) place(join(hapi, 'lib', jar), join(context, 'hapi', 'lib', jar))
