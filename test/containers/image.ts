@@ -49,7 +49,7 @@ t.test('what npm was told for the build is neither in the history nor in the fil
   t.strictSame(values.filter(value => history.includes(value)).length, 0)
   t.strictSame((await inspect()).Config.Env.filter(text => /npm|proxy|cert/i.test(text)), [])
   t.strictSame((await filesOf()).filter(file => /npmrc$/.test(file)), [])
-  // Of a certificate a line from its middle, which looks the same in every form; a few stand for all, which come together.
+  // A few certificates stand for all, and of each a line from its middle, which looks the same in every form.
   const certificates = values.filter(value => value.includes('BEGIN')).slice(0, 4).map(value => value.split('\\n').at(5)!)
   const parts = [...values.filter(value => !value.includes('BEGIN')), ...certificates]
   const base = readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8').match(/^FROM \S+/gm)!.at(-1)!.slice('FROM '.length)

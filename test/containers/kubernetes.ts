@@ -45,11 +45,12 @@ const labels = (component: string): Record<string, string> =>
   ({ 'app.kubernetes.io/name': 'clinigate', 'app.kubernetes.io/component': component })
 
 function requireHardenedPod (t: Test, name: string, { template }: any): void {
-  const { containers, securityContext, automountServiceAccountToken, terminationGracePeriodSeconds, volumes } = template.spec
-  t.strictSame(template.metadata.labels, labels(name))
+  const { spec, metadata } = template
+  const { containers, securityContext, volumes } = spec
+  t.strictSame(metadata.labels, labels(name))
   t.match(securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }, name)
-  t.equal(automountServiceAccountToken, false)
-  t.ok(terminationGracePeriodSeconds >= 45)
+  t.equal(spec.automountServiceAccountToken, false)
+  t.ok(spec.terminationGracePeriodSeconds >= 45)
   t.equal(containers.length, 1)
   const [{ securityContext: own, env, resources, ...probes }] = containers
   t.strictSame(own, { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } })
@@ -71,7 +72,7 @@ async function validate (schemas: string, path: string): Promise<string> {
   return await run(['sh', '-c', '"$@" 2>&1 || { "$@" >&2; exit 1; }', 'sh', ...command])
 }
 
-/** Writes a schema for each kind, which kubeconform otherwise fetches: the API's definitions, closed to other fields. */
+/** Writes a schema for each kind, which kubeconform would fetch: the API's definitions, closed to other fields. */
 async function writeSchemas (folder: string): Promise<void> {
   const { Dir } = JSON.parse(await run(['go', 'mod', 'download', '-json', kubernetes])) as { Dir: string }
   const { definitions } = JSON.parse(readFileSync(join(Dir, 'api', 'openapi-spec', 'swagger.json'), 'utf8')) as {
