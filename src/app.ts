@@ -21,7 +21,7 @@ import { limitPipelining } from './http/pipelining.js'
 import { serverOptions, type ServerDependencies } from './http/server-options.js'
 import { refuseIdempotencyKey } from './idempotency/header.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
-import { requireScopeForType } from './keys/scopes.js'
+import { requireScopeForRoute } from './keys/scopes.js'
 import { failedAttempts } from './limits/failed-attempts.js'
 import { inFlight } from './limits/in-flight.js'
 import { limitHeaders } from './limits/limit-headers.js'
@@ -177,7 +177,7 @@ async function authenticatedRoutes (
 async function envelopeRoutes (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)
-  scope.addHook('onRequest', async request => requireScopeForType(request))
+  scope.addHook('onRequest', async request => requireScopeForRoute(request))
   scope.addHook('onRequest', async request => paths.requireRoute(request))
   scope.addHook('onRequest', async request => { preferredType(request) })
   scope.addHook('onRequest', async request => refuseIdempotencyKey(request))

@@ -6,6 +6,7 @@ import { runExport } from '../jobs/export/do-export.js'
 import { exportRoute } from '../jobs/export/routes.js'
 import { fullRequest } from '../jobs/export/sealed-request.js'
 import { isJobId, type ExportRequest, type Job } from '../jobs/model/job.js'
+import { findOpenJob } from '../jobs/open-jobs.js'
 import { presentJob } from '../jobs/present-job.js'
 import type { JobHandler } from '../jobs/job-context.js'
 import { mappings } from '../mappings/registry.js'
@@ -31,7 +32,7 @@ export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: 
   const exports: Exports = {
     begin: (request, requested) => beginExport({ jobs, spool }, request.caller, requested),
     find: async ({ caller }, id) => {
-      const job = isJobId(id) ? await jobs.find(id, caller) : undefined
+      const job = isJobId(id) ? await findOpenJob(jobs, id, caller) : undefined
       return job?.request.kind === 'export' && job.status !== 'cancelled' ? job : undefined
     },
     discard: ({ caller }, id) => jobs.discard(id, caller),

@@ -4,6 +4,7 @@ import { ImportFileServer, importFileRoute } from '../jobs/import/native/file-se
 import { writeResults } from '../jobs/import/results.js'
 import { importRoute } from '../jobs/import/routes.js'
 import { sourcesIn, startImport } from '../jobs/import/start-import.js'
+import { findOpenJob } from '../jobs/open-jobs.js'
 import { isJobId } from '../jobs/model/job.js'
 import type { JobHandler } from '../jobs/job-context.js'
 import type { Config } from '../config/schema.js'
@@ -32,7 +33,7 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
     begin: ({ caller }, inputs) =>
       startImport(start, caller, { options: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
     find: async ({ caller }, id) => {
-      const job = isJobId(id) ? await jobs.find(id, caller) : undefined
+      const job = isJobId(id) ? await findOpenJob(jobs, id, caller) : undefined
       return job?.request.kind === 'import' && job.status !== 'cancelled' ? job : undefined
     },
     discard: ({ caller }, id) => jobs.discard(id, caller)
@@ -51,7 +52,7 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
       jobs,
       lineBytes,
       quotaFor,
-      storeFor: (owner, requestContext) => importStore(openTenantContext(owner, requestContext)),
+      storeFor: (owner, requestContext) => importStore(openTenantContext(owner, { ...requestContext, form: 'simple' })),
       ...native.options
     }),
     routes: [

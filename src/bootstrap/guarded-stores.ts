@@ -3,7 +3,9 @@ import type { Config } from '../config/schema.js'
 import { cursorSecret } from '../config/cursor-secret.js'
 import type { JobOwner } from '../jobs/model/job.js'
 import { createCursors } from '../tenant-guard/cursor.js'
-import type { TenantContext } from '../tenant-guard/tenant-context.js'
+import type { Scope } from '../keys/caller.js'
+import { isLimited, may, simplifyScopes, type Effect, type RecordForm } from '../keys/scopes.js'
+import type { TenantContext, TypeAccess } from '../tenant-guard/tenant-context.js'
 import { tenantGuard, type Access, type TenantStore, type Incident, type StoredDifferences } from '../tenant-guard/guard.js'
 import type { Ownership } from '../tenant-guard/ownership.js'
 import type { BackendTimer } from '../http/backend-time.js'
@@ -17,6 +19,8 @@ interface RequestContext {
   readonly waiting?: BackendTimer | undefined
   /** Records accesses, where they are recorded. */
   readonly accesses?: Access[] | undefined
+  /** The form in which it shows records. */
+  readonly form?: RecordForm
 }
 
 /** The parts of a context; `onIncident` and `onDifferences` receive what is logged, too. */
@@ -37,13 +41,14 @@ export function tenantContexts (
   { url, now, ownership, onIncident, onDifferences }: TenantContextParts
 ): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
-  return (owner, { id, log, waiting, accesses }) => ({
+  return (owner, { id, log, waiting, accesses, form = 'fhir' }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
     mode: owner.mode,
     ownership,
     cursors,
     requestId: id,
+    ...accessOf(owner.scopes, form),
     fhirBase: `${url}/v1/fhir`,
     ...(accesses !== undefined && {
       onAccess: access => {
@@ -67,6 +72,21 @@ export function tenantContexts (
 /** Opens, for each request, the part of its datastore that belongs to its caller's tenant. */
 export function guardedStores (
   openTenantContext: OpenTenantContext
-): (request: FastifyRequest) => TenantStore {
-  return request => tenantGuard(openTenantContext(request.caller, request))
+): (request: FastifyRequest, form: RecordForm) => TenantStore {
+  return ({ caller, id, log, waiting, accesses }, form) =>
+    tenantGuard(openTenantContext(caller, { id, log, waiting, accesses, form }))
+}
+
+/** What a key with limits may read; nothing for one without. */
+function accessOf (scopes: readonly Scope[] | undefined, form: RecordForm): { readonly access?: TypeAccess } {
+  if (scopes === undefined || !isLimited(scopes, 'read')) return {}
+  const permits = (effect: Effect, type: string): boolean =>
+    may(scopes, effect, form === 'fhir' ? { fhirType: type } : { type })
+  return {
+    access: {
+      mayRead: type => permits('read', type),
+      mayReferTo: type => permits('read', type) || permits('write', type),
+      limits: simplifyScopes(scopes).join(' ')
+    }
+  }
 }

@@ -75,7 +75,7 @@ export const catalog = {
     status: 403,
     issueType: 'forbidden',
     title: 'Insufficient scope',
-    remedy: 'Use a key with the scope that this request needs: read for GET, write for changes.'
+    remedy: 'Use a key with the scope that this request needs: read for GET, write for changes, or the same of its resource, such as patients:read.'
   },
   NOT_FOUND: { status: 404, issueType: 'not-found', title: 'Not found', remedy: 'Check the path and the id.' },
   METHOD_NOT_ALLOWED: {

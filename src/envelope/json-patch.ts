@@ -287,3 +287,8 @@ function isEqual (a: unknown, b: unknown): boolean {
 function isDeeper (value: unknown, max: number): boolean {
   return isHolder(value) && (max === 0 || Object.values(value).some(item => isDeeper(item, max - 1)))
 }
+
+/** Whether a patch tests stored values: it fails where a value differs, and so tells what is stored. */
+export function hasTest (patch: unknown): boolean {
+  return Array.isArray(patch) && patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
+}

@@ -30,7 +30,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     url: '/bulk/jobs/:id/files/:name',
     // A HEAD derived from the GET would read the full file.
     exposeHeadRoute: false,
-    config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
+    config: { mediaTypes: ndjsonTypes, isQuotaExempt: true, target: 'any' },
     handler: async (request: WithName, reply) => {
       requireNoQuery(request)
       const job = await jobOf(jobs, request)

@@ -3,6 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { parseCount, parseQuery, safeName, rawQuery, requireNoQuery, invalidParameter, type PageSize } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from './model/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
+import { findOpenJob, listOpenJobs } from './open-jobs.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import { pollRouteOptions } from '../limits/rate-limit.js'
 import { presentJob } from './present-job.js'
@@ -25,10 +26,10 @@ const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import:
 /** `/v1/bulk/jobs`: the jobs of the caller's organization and mode. Other jobs are reported as missing. */
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
   const present = (job: Job) => presentJob(job, { url, now: now() })
-  scope.get('/bulk/jobs', quotaExempt, async request => {
+  scope.get('/bulk/jobs', { config: { ...quotaExempt.config, target: 'any' } }, async request => {
     const { count, before, warnings } = readPart(request)
     request.warnings = warnings
-    const { jobs: found, total } = await jobs.list(request.caller, {
+    const { jobs: found, total } = await listOpenJobs(jobs, request.caller, {
       count: count + 1,
       ...(before !== undefined && { before })
     })
@@ -36,7 +37,7 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     const hasMore = found.length > count
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
   })
-  scope.get('/bulk/jobs/:id', pollRouteOptions, async (request: WithId) => {
+  scope.get('/bulk/jobs/:id', { config: { ...pollRouteOptions.config, target: 'any' } }, async (request: WithId) => {
     requireNoQuery(request)
     return present(await jobOf(jobs, request))
   })
@@ -46,7 +47,7 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     async (request: WithId) => {
       requireNoQuery(request)
       const job = await jobOf(jobs, request)
-      requireScope(request.caller, effectOfJob[job.request.kind])
+      requireScope(request.caller, effectOfJob[job.request.kind], 'any')
       return present((await jobs.cancel(job.id, request.caller)) ?? missing())
     }
   )
@@ -54,7 +55,7 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
 
 /** @throws {Failure} NOT_FOUND */
 export async function jobOf (jobs: Pick<Jobs, 'find'>, { params: { id }, caller }: WithId): Promise<Job> {
-  return (isJobId(id) ? await jobs.find(id, caller) : undefined) ?? missing()
+  return (isJobId(id) ? await findOpenJob(jobs, id, caller) : undefined) ?? missing()
 }
 
 function missing (): never {

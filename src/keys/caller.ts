@@ -1,11 +1,14 @@
 import type { Mode } from '../config/mode.js'
 
+/** What a request does to records, whatever its method is. */
+export type Effect = 'read' | 'write'
+
 /**
- * The permissions of a key: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `webhooks` the webhooks of its
- * organization, `*` everything.
+ * A permission of a key. `read` and `write` are for all records, `*` is everything; `patients:read`, `patients:write`
+ * and `patients:*` are for one resource of the simple API, `fhir/Patient:read` and so on for one type of raw FHIR;
+ * `webhooks` is for the webhooks of the organization. What a scope permits is decided in `scopes.ts` alone.
  */
-export const scopes = ['read', 'write', 'webhooks', '*'] as const
-export type Scope = typeof scopes[number]
+export type Scope = Effect | 'webhooks' | '*' | `${string}:${Effect | '*'}`
 
 /** The sender of a request, identified by its key alone. */
 export interface Caller {

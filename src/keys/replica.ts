@@ -19,7 +19,7 @@ export interface KeyRecord {
 export type InvalidatedKeys = ReadonlySet<string> | 'everything'
 
 /** A new version replaces the tables, since the feed fills them again; a file of a later one is deleted. */
-const migrations = ['', `
+const migrations = ['', '', `
   DROP TABLE IF EXISTS position; DROP TABLE IF EXISTS organizations; DROP TABLE IF EXISTS keys;
   CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
   INSERT INTO position VALUES ('', 0, NULL);
@@ -199,7 +199,7 @@ function organizationRow (state: OrganizationState) {
 function keyRow (state: KeyState) {
   return {
     ...state,
-    scopes: state.scopes.join(','),
+    scopes: JSON.stringify(state.scopes),
     expiresAt: milliseconds(state.expiresAt),
     revokedAt: milliseconds(state.revokedAt)
   }
@@ -224,7 +224,7 @@ function toRecord (row: FoundRow): KeyRecord {
       ...(row.datastore === null ? {} : { datastore: row.datastore }),
       overage: row.overage === 1,
       mode: row.mode,
-      scopes: row.scopes.split(',') as Scope[]
+      scopes: JSON.parse(row.scopes) as Scope[]
     }),
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined

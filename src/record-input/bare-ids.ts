@@ -67,7 +67,7 @@ function allBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
 export async function resolveNames (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
   const names = namesIn(mapping, fields)
   if (names.length === 0) return fields
-  const owned = await store.ownedAmong(names.flatMap(({ others }) => others))
+  const owned = await store.ownedAmong(openAmong(store, names))
   return applyFound(mapping, fields, ({ isName, others }) =>
     isName ? others.filter(other => owned.has(other)) : []
   ) ?? fields
@@ -86,10 +86,18 @@ export async function resolveBareIds (
   const refused = new Set(references)
   const open = bareIdsIn(mapping, fields).filter(({ reference }) => refused.has(reference))
   if (open.length === 0) return undefined
-  const owned = await store.ownedAmong(open.flatMap(({ others }) => others))
+  const owned = await store.ownedAmong(openAmong(store, open))
   return applyFound(mapping, fields, ({ reference, others }) =>
     refused.has(reference) ? others.filter(other => owned.has(other)) : []
   )
+}
+
+/** The candidates for bare ids, of the types that the key may look up: what is found reveals the type of a record. */
+export function openAmong (
+  store: Pick<TenantStore, 'mayReferTo'>,
+  bareIds: ReadonlyArray<Pick<BareId, 'others'>>
+): string[] {
+  return bareIds.flatMap(({ others }) => others.filter(other => store.mayReferTo(other.split('/', 1)[0]!)))
 }
 
 /**

@@ -29,11 +29,11 @@ export async function resolveIds (mapping: Mapping, store: TenantStore, fields: 
 
 /**
  * The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is
- * unknown or has no URL.
+ * unknown, has no URL, or is of a type that the key may not look up.
  */
 export async function urlOf (store: TenantStore, type: string, text: string): Promise<string | undefined> {
   const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
-  if (!isValidId(id)) return undefined
+  if (!isValidId(id) || !store.mayReferTo(type)) return undefined
   try {
     const { url } = await store.read({ kind: 'read', type, id })
     return typeof url === 'string' ? url : undefined

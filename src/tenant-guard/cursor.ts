@@ -10,6 +10,8 @@ export interface CursorBinding {
   readonly datastore: string
   readonly route: string
   readonly type: string
+  /** Of the key, undefined for one without: the search may have looked into what another key may not read. */
+  readonly limits?: string | undefined
 }
 
 /** What a cursor carries. */
@@ -31,6 +33,8 @@ export interface CursorContents {
     readonly last: string
     readonly position: number
   }
+  /** The types that the includes of the search would lead to, but that the key may not read. */
+  readonly closedTypes?: readonly string[]
   /** What the gateway itself leaves out of every page. */
   readonly narrowing?: readonly SearchParameter[]
 }
@@ -107,6 +111,7 @@ function unseal (cursor: string, key: Uint8Array, associatedData: Buffer): Curso
   return JSON.parse(plain.toString())
 }
 
-function bytesOf ({ tenant, mode, datastore, route, type }: CursorBinding): Buffer {
-  return Buffer.from(JSON.stringify([version, tenant, mode, datastore, route, type]))
+function bytesOf ({ tenant, mode, datastore, route, type, limits }: CursorBinding): Buffer {
+  const own = limits === undefined ? [] : [limits]
+  return Buffer.from(JSON.stringify([version, tenant, mode, datastore, route, type, ...own]))
 }

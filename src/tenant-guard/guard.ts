@@ -57,6 +57,8 @@ export interface TenantStore {
   delete (interaction: Delete): Promise<void>
   /** Those of the candidates that are this tenant's and not deleted, such as `['Practitioner/1', 'Patient/1']`. */
   ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>>
+  /** Whether the key may look up records of a type by their ids, to refer to them. */
+  mayReferTo (type: string): boolean
   /** Any interaction of raw FHIR. */
   perform (interaction: FhirInteraction): Promise<FhirResponse>
   /** Refuses an export that cannot be done; a job performs all others. */
@@ -107,6 +109,7 @@ export function tenantGuard (context: TenantContext): TenantStore {
       () => []
     ),
     ownedAmong: candidates => ownedAmong(context, candidates),
+    mayReferTo: type => context.access?.mayReferTo(type) ?? true,
     perform: interaction => execute(context, interaction),
     requireExportable: interaction => requireExportable(context, interaction),
     passage: decided(

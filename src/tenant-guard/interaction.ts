@@ -255,6 +255,8 @@ export interface Export {
   /** Where it was requested; a group is named by its id. */
   readonly type: 'Bundle' | 'Patient' | 'Group'
   readonly id?: string
+  /** Whether the client named the types; otherwise they are all that there are. */
+  readonly namesTypes: boolean
   /** What is to be exported, but for the URL. */
   readonly request: Omit<ExportRequest, 'url'>
 }

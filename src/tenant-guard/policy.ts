@@ -1,5 +1,6 @@
 import { Failure } from '../envelope/failures.js'
-import type { Interaction, InteractionKind } from './interaction.js'
+import { hasTest } from '../envelope/json-patch.js'
+import type { FhirInteraction, Interaction, InteractionKind, Transaction } from './interaction.js'
 import { isAccessEvent } from './access-event-id.js'
 import { isId, resourceTypes, sharedTypes } from './resource-types.js'
 
@@ -124,6 +125,41 @@ export function policyTable (): string {
   return ["| interaction | needs | how one tenant is kept from another's records |", '|---|---|---|', ...rows].join(
     '\n'
   )
+}
+
+/** An effect that a key must permit; without a type, on records of any. */
+interface NeededScope { readonly effect: 'read' | 'write', readonly type?: string }
+
+/**
+ * Everything that a key must permit for an interaction: besides what the interaction does to its own type, to read each
+ * type whose records decide about the response, since a client could find out their contents by such a request.
+ */
+export function neededScopes (interaction: FhirInteraction): readonly NeededScope[] {
+  const { on, scopes } = policy[interaction.kind]
+  if (scopes === 'entries') return 'references' in interaction ? readingOf(criteriaTypes(interaction)) : []
+  const type = on === 'shared' ? {} : { type: interaction.type }
+  return [...scopes.map(effect => ({ effect, ...type })), ...readingOf(typesLookedInto(interaction))]
+}
+
+const readingOf = (types: readonly string[]): NeededScope[] => types.map(type => ({ effect: 'read', type }))
+
+const criteriaTypes = ({ references }: Pick<Transaction, 'references'>): string[] =>
+  [...references.values()].map(({ type }) => type)
+
+function typesLookedInto (interaction: FhirInteraction): readonly string[] {
+  switch (interaction.kind) {
+    case 'search':
+      return [...(interaction.joins ?? []).flatMap(({ types }) => types), interaction.within?.type ?? []].flat()
+    case 'everything':
+      return interaction.parameters.flatMap(([name, value]) => (name === '_type' ? value.split(',') : []))
+    case 'export':
+      return interaction.request.level === 'group' ? ['Group'] : []
+    case 'patch':
+    case 'conditional-patch':
+      return hasTest(interaction.patch) ? [interaction.type] : []
+    default:
+      return []
+  }
 }
 
 /**

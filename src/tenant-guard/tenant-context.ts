@@ -17,6 +17,8 @@ export interface TenantContext {
   readonly mode: Mode
   readonly ownership: Ownership
   readonly cursors: Cursors
+  /** What a key with limits may do; absent for one without, and for the gateway's own work. */
+  readonly access?: TypeAccess
   /** The request's id, which the datastore gets for its own log. */
   readonly requestId?: string
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
@@ -30,6 +32,23 @@ export interface TenantContext {
   readonly onMatch?: (id: string) => void
   /** Called when the gateway or the datastore fails at one entry of a batch, which no error handler sees. */
   readonly onError: (failure: Failure) => void
+}
+
+/**
+ * The types of records that a key with limits may work with, in the form in which a request shows them: raw FHIR, or
+ * the simple form.
+ */
+export interface TypeAccess {
+  readonly mayRead: (type: string) => boolean
+  /** Whether records of the type may be looked up by their ids, to be referred to. */
+  readonly mayReferTo: (type: string) => boolean
+  /** The same text for the same limits: a cursor is valid for no other ones. */
+  readonly limits: string
+}
+
+/** Whether a request may show records of a type. */
+export function mayRead ({ access }: Pick<TenantContext, 'access'>, type: string): boolean {
+  return access === undefined || access.mayRead(type)
 }
 
 /** A datastore responded as it never should, so an operator must look into it. Names no record. */
@@ -73,10 +92,10 @@ export function ownershipScope ({ backend, tenant }: TenantContext): OwnershipSc
 
 /** The binding of a cursor that a request through this context gets. */
 export function cursorBinding (
-  { tenant, mode, backend }: TenantContext,
+  { tenant, mode, backend, access }: TenantContext,
   { route, type }: Pick<CursorBinding, 'route' | 'type'>
 ): CursorBinding {
-  return { tenant: tenant.id, mode, datastore: backend.name, route, type }
+  return { tenant: tenant.id, mode, datastore: backend.name, route, type, limits: access?.limits }
 }
 
 /** The tenant's record in a response, remembered as its own; undefined when the response holds anything else. */

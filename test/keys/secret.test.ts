@@ -1,8 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import type { Caller, Scope } from '../../src/keys/caller.js'
 import { base62 } from '../../src/keys/random-text.js'
-import { effectOf, hasScope, requireScope } from '../../src/keys/scopes.js'
 import { hashSecret, newSecret, readSecret } from '../../src/keys/secret.js'
 
 const secrets = fc.constantFrom('test' as const, 'live' as const).map(newSecret)
@@ -72,40 +70,4 @@ t.test('a test key does not pass for a live one, nor with anything around it', a
 t.test('the stored hash is SHA-256 and does not show the secret', async t => {
   t.equal(hashSecret('svc_test_abc'), '1a4bfd7b3d7776613d5c291f9a9413ba3aca90e6f41983c8329d661a2c8b8c04')
   t.match(hashSecret(newSecret('live')), /^[0-9a-f]{64}$/)
-})
-
-t.test('read opens GET and HEAD, write opens changes, * opens both, and an unknown method needs write', async t => {
-  t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(effectOf), [
-    'read',
-    'read',
-    'write',
-    'write',
-    'write',
-    'write',
-    'write'
-  ])
-  const grants: Array<[Scope[], boolean, boolean]> = [
-    [['read'], true, false],
-    [['write'], false, true],
-    [['read', 'write'], true, true],
-    [['*'], true, true],
-    [[], false, false]
-  ]
-  for (const [scopes, read, write] of grants) {
-    t.same([hasScope(scopes, 'read'), hasScope(scopes, 'write')], [read, write])
-  }
-})
-
-t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it needs', async t => {
-  const caller: Caller = {
-    keyId: 'k',
-    keyName: 'n',
-    tenantId: 't',
-    plan: 'pro',
-    overage: true,
-    mode: 'test',
-    scopes: ['read']
-  }
-  requireScope(caller, 'read')
-  t.throws(() => requireScope(caller, 'write'), { code: 'INSUFFICIENT_SCOPE', status: 403, message: /the scope write/ })
 })

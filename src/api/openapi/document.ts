@@ -42,7 +42,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     ),
     components: {
       securitySchemes: {
-        key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' },
+        key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`, with scopes such as `read` or `patients:read`' },
         bearer: { type: 'http', scheme: 'bearer', description: 'The same key after `Authorization: Bearer`.' }
       },
       headers: headerComponents,
@@ -55,7 +55,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
 
 const description = `Clinical records as simple JSON, stored as FHIR R4.
 
-Every request needs a secret key in \`x-api-key\`, or after \`Authorization: Bearer\`; both at once only if they are the same. Every response is an envelope with \`data\` and \`meta\`. \`meta\` contains the request id and the rate limits, which are also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`. Errors explain with \`code\`, \`message\` and \`issues\` what to do.
+Every request needs a secret key in \`x-api-key\`, or after \`Authorization: Bearer\`; both at once only if they are the same. A key may be limited by its scopes: \`read\` or \`write\`, or to single resources, as \`patients:read\`, \`observations:*\` and, for raw FHIR, \`fhir/Patient:read\`; what a request needs beyond them is 403. Every response is an envelope with \`data\` and \`meta\`. \`meta\` contains the request id and the rate limits, which are also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`. Errors explain with \`code\`, \`message\` and \`issues\` what to do.
 
 A body with any invalid or unknown field is rejected, and the error names every such field. Wherever \`GET\` is supported, \`HEAD\` is too.
 

@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Caller } from '../../keys/caller.js'
-import { hasScope, requireEveryScope, requireScope } from '../../keys/scopes.js'
-import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-guard/interaction.js'
-import { isAppendOnly, policy } from '../../tenant-guard/policy.js'
+import { isLimited, may, requireEveryScope, requireScope } from '../../keys/scopes.js'
+import type { Batch, Export, FhirInteraction } from '../../tenant-guard/interaction.js'
+import { isAppendOnly, neededScopes } from '../../tenant-guard/policy.js'
 
 /**
- * The interaction as far as the caller's scopes permit it; its kind and type are stored on the request. A Bundle shows
- * the written records, and a refused delete the records that refer to the one named, only to callers that may read.
+ * The interaction as far as the caller's scopes permit it; its kind and type are stored on the request. An export has
+ * only the types that the caller may read, and a refused delete names what refers to the record only to callers that
+ * may read all types.
  * @throws {Failure} INSUFFICIENT_SCOPE; in a batch only the entries that need another scope are refused
  */
 export function authorizeInteraction (
@@ -16,28 +17,25 @@ export function authorizeInteraction (
 ): FhirInteraction {
   const { caller } = request
   request.understood = { kind: interaction.kind, type: interaction.type }
-  const showsWritten = 'showsWritten' in interaction && interaction.showsWritten && mayRead(caller)
   if (interaction.kind === 'batch') {
-    return {
-      ...interaction,
-      showsWritten,
-      entries: interaction.entries.map(entry => ('failure' in entry ? entry : orRefused(caller, entry)))
-    }
+    return { ...interaction, entries: interaction.entries.map(entry => allowedEntry(caller, entry)) }
   }
-  const parts = interaction.kind === 'transaction' ? interaction.entries.map(entry => entry.interaction) : [interaction]
-  for (const part of parts) requireScopes(caller, part)
-  if (interaction.kind === 'delete') return { ...interaction, listsReferrers: mayRead(caller) }
-  return interaction.kind === 'transaction' ? { ...interaction, showsWritten } : interaction
+  requireScopes(caller, interaction)
+  if (interaction.kind === 'export') return allowedExport(caller, interaction)
+  if (interaction.kind === 'delete') return { ...interaction, listsReferrers: !isLimited(caller.scopes, 'read') }
+  if (interaction.kind === 'transaction') {
+    for (const { interaction: part } of interaction.entries) requireScopes(caller, part)
+  }
+  return interaction
 }
 
 /** Whether the caller may see the record that a write left: after an update or a patch it holds more than was sent. */
-export function maySeeWritten (caller: Caller, { kind }: Pick<FhirInteraction, 'kind'>): boolean {
-  return (kind !== 'update' && kind !== 'patch') || mayRead(caller)
+export function maySeeWritten (caller: Caller, { kind, type }: Pick<FhirInteraction, 'kind' | 'type'>): boolean {
+  return (kind !== 'update' && kind !== 'patch') || may(caller.scopes, 'read', { fhirType: type })
 }
 
-const mayRead = ({ scopes }: Caller): boolean => hasScope(scopes, 'read')
-
-function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number] {
+function allowedEntry (caller: Caller, entry: Batch['entries'][number]): Batch['entries'][number] {
+  if ('failure' in entry) return entry
   try {
     requireScopes(caller, entry.interaction)
     return entry
@@ -47,17 +45,24 @@ function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number
 }
 
 function requireScopes (caller: Caller, interaction: FhirInteraction): void {
-  const { scopes } = policy[interaction.kind]
-  if (scopes !== 'entries') for (const scope of scopes) requireScope(caller, scope)
+  for (const { effect, type } of neededScopes(interaction)) {
+    requireScope(caller, effect, type === undefined ? 'any' : { fhirType: type })
+  }
   if (deletions.has(interaction.kind) && isAppendOnly(interaction.type)) requireEveryScope(caller)
-  if ('patch' in interaction && tests(interaction)) requireScope(caller, 'read')
 }
 
 const deletions: ReadonlySet<FhirInteraction['kind']> = new Set(['delete', 'conditional-delete'])
 
-/** Whether a patch tests stored values: it fails where a value differs. */
-const tests = ({ patch }: Pick<Patch, 'patch'>): boolean =>
-  patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
+/** An export of the types that the caller may read; one that names another type is refused. */
+function allowedExport (caller: Caller, interaction: Export): Export {
+  if (!isLimited(caller.scopes, 'read')) return interaction
+  const { request, namesTypes } = interaction
+  const named = [...namesTypes ? request.types : [], ...Object.keys(request.filters ?? {})]
+  for (const type of named) requireScope(caller, 'read', { fhirType: type })
+  const types = request.types.filter(type => may(caller.scopes, 'read', { fhirType: type }))
+  if (types.length === 0) requireScope(caller, 'read', { fhirType: request.types[0] ?? interaction.type })
+  return { ...interaction, request: { ...request, types } }
+}
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -46,6 +46,7 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
     kind: 'export',
     type: level === 'group' ? 'Group' : level === 'patient' ? 'Patient' : 'Bundle',
     ...groupId !== undefined && { id: groupId },
+    namesTypes: pairs.some(([name]) => name === '_type'),
     request: {
       kind: 'export',
       types,

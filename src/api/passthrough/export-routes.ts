@@ -61,14 +61,14 @@ export async function exportRoutes (
     return (await exports.find(request, request.params.id)) ?? missing()
   }
   scope.get('/_export/:id', pollRouteOptions, async (request: WithId, reply) => {
-    requireScope(request.caller, 'read')
+    requireScope(request.caller, 'read', 'any')
     const job = await found(request)
     if (job.status === 'failed') throw jobFailure(job)
     if (job.status === 'completed') return await sendManifest(reply, job, exports)
     return sendProgress(reply, job, retryAfterOf(job, now()))
   })
   scope.delete('/_export/:id', cancelRouteOptions, async (request: WithId, reply) => {
-    requireScope(request.caller, 'read')
+    requireScope(request.caller, 'read', 'any')
     const job = await found(request)
     await exports.discard(request, job.id)
     return sendJobResponse(reply.code(202), 'The export was ended and its files were deleted.')

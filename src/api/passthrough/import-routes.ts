@@ -40,7 +40,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
   // The router reads an encoded dollar, which many clients send, in no other form of a path.
   scope.post('/:operation(^\\$import$)', async (request, reply) => {
     request.understood = { kind: 'import', type: 'Bundle' }
-    requireScope(request.caller, 'write')
+    requireScope(request.caller, 'write', 'any')
     requireNoQuery(request)
     refuseIdempotencyKey(request)
     if (!parsePrefer(request).isAsync) {
@@ -53,7 +53,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     return sendJobResponse(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
   })
   const found = async (request: WithId): Promise<Job> => {
-    requireScope(request.caller, 'write')
+    requireScope(request.caller, 'write', 'any')
     requireNoQuery(request)
     return await imports.find(request, request.params.id) ?? missing()
   }

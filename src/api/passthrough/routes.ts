@@ -3,6 +3,7 @@ import { refuseEncoded } from '../../envelope/body.js'
 import { fhirErrorHandler, notFoundHandler } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { IdempotencyStore } from '../../idempotency/keyed-requests.js'
+import type { RecordForm } from '../../keys/scopes.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { authorizeInteraction } from './allowed.js'
 import { sendFhirResponse } from './answer.js'
@@ -31,7 +32,7 @@ export async function passthroughOptions (
 
 interface PassthroughOptions {
   /** The datastore of the request's caller, seen through the guard. */
-  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly storeFor: (request: FastifyRequest, form: RecordForm) => TenantStore
   readonly keyedRequests: IdempotencyStore
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
@@ -65,7 +66,7 @@ export async function passthrough (
     const requested = readRequest(request, mount)
     const interaction = authorizeInteraction(request, parseInteraction(requested))
     const key = idempotencyKeyFor(request, interaction)
-    const store = storeFor(request)
+    const store = storeFor(request, 'fhir')
     if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
     const response = await performIdempotently(reply, interaction, { store, keyedRequests, key })
     const content =
@@ -76,7 +77,7 @@ export async function passthrough (
     passageOf: async request => {
       const interaction = authorizeInteraction(request, parseInteraction(readRequest(request, mount)))
       if (interaction.kind !== 'terminology') throw new Failure('METHOD_NOT_ALLOWED')
-      return await storeFor(request).passage(interaction)
+      return await storeFor(request, 'fhir').passage(interaction)
     }
   })
   for (const path of ['', '/*']) {

@@ -1,6 +1,8 @@
 import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { typePattern, withArticle } from '../../fhir/names.js'
+import type { Caller } from '../../keys/caller.js'
+import { may, requireScope } from '../../keys/scopes.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
 import type { Include } from '../../tenant-guard/interaction.js'
@@ -37,6 +39,32 @@ export function parseInclude (mapping: Mapping, groups: Groups, search: string):
   if (name === 'include' && pairs.length === 1) return parseSimpleInclude(mapping, groups, value)
   if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return parseFhirInclude(mapping, pairs)
   throw invalidParameter('query', 'a read supports include once, or _include and _revinclude, and no other parameters')
+}
+
+/**
+ * The request without the groups that the caller's key may not read, each with a warning. Records in FHIR are raw FHIR,
+ * wherever they are read.
+ * @throws {Failure} INSUFFICIENT_SCOPE
+ */
+export function openRelations (
+  caller: Caller,
+  { type }: Mapping,
+  request: IncludeRequest | undefined
+): IncludeRequest | undefined {
+  if (request?.form === 'fhir') requireScope(caller, 'read', { fhirType: type })
+  if (request?.form !== 'simple') return request
+  const isOpen = (resource: string): boolean => may(caller.scopes, 'read', { resource })
+  const closed = request.relations.filter(({ mapping }) => !isOpen(mapping.path))
+  const relations = request.relations.filter(relation => !closed.includes(relation))
+  return {
+    ...request,
+    relations,
+    includes: relations.flatMap(({ includes }) => includes),
+    warnings: [
+      ...request.warnings,
+      ...closed.map(({ mapping: { path } }) => addsNothing('include', `this key may not read ${path}`, 'forbidden'))
+    ]
+  }
 }
 
 function parseSimpleInclude ({ type }: Mapping, { relationsOf, isGroup }: Groups, value: string): IncludeRequest {
@@ -83,8 +111,8 @@ function parseFhirInclude (mapping: Mapping, pairs: ReadonlyArray<readonly [stri
   }
 }
 
-const addsNothing = (name: string, reason: string): Issue =>
-  ({ ...fieldIssue(name, `${reason}, so it adds nothing`, 'not-supported'), severity: 'warning' })
+const addsNothing = (name: string, reason: string, code = 'not-supported'): Issue =>
+  ({ ...fieldIssue(name, `${reason}, so it adds nothing`, code), severity: 'warning' })
 
 /** Clients use both names for the same reference, on every type; each type may lack one of them. */
 const otherName: Readonly<Record<string, string>> = { subject: 'patient', patient: 'subject' }

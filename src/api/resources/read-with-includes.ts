@@ -3,6 +3,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { incompleteLists } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import type { Related } from '../../tenant-guard/guard.js'
+import { closedTypesNote } from '../../tenant-guard/reads/open-includes.js'
 import type { IncludeRequest } from './include.js'
 import type { Context } from './interactions.js'
 import type { Relation } from './relations.js'
@@ -13,7 +14,7 @@ import type { Relation } from './relations.js'
  * @throws {Failure} NOT_FOUND
  */
 export async function readWithIncludes (
-  { mapping, store }: Context,
+  { mapping, store }: Pick<Context, 'mapping' | 'store'>,
   id: string,
   includeRequest: IncludeRequest,
   url: string
@@ -39,7 +40,8 @@ function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]
 }
 
 /** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset defines, all of its URLs the gateway's. */
-function bundleOf ({ record, related, cutTypes }: Related, includes: readonly Include[], base: string): unknown {
+function bundleOf (found: Related, includes: readonly Include[], base: string): unknown {
+  const { record, related, cutTypes, closedTypes } = found
   const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({
     fullUrl: `${base}/${resource.resourceType}/${resource.id}`,
     resource,
@@ -57,11 +59,14 @@ function bundleOf ({ record, related, cutTypes }: Related, includes: readonly In
     type: 'searchset',
     total: 1,
     link: [{ relation: 'self', url: `${base}/${record.resourceType}?${requested.join('&')}` }],
-    entry: [entry('match')(record), ...related.map(entry('include')), ...cutTypes.size > 0 ? [noteOf(cutTypes)] : []]
+    entry: [entry('match')(record), ...related.map(entry('include')), ...notesOn(cutTypes, closedTypes)]
   }
 }
 
-function noteOf (cutTypes: ReadonlySet<string>): unknown {
-  const diagnostics = `There may be more records of these types than the response includes: ${[...cutTypes].join(', ')}. Search for them with their filters.`
-  return incompleteEntry(diagnostics)
+function notesOn (cutTypes: ReadonlySet<string>, closedTypes: readonly string[]): readonly unknown[] {
+  const cut =
+    cutTypes.size === 0
+      ? undefined
+      : `There may be more records of these types than the response includes: ${[...cutTypes].join(', ')}. Search for them with their filters.`
+  return [closedTypesNote(closedTypes), cut].flatMap(note => (note === undefined ? [] : [incompleteEntry(note)]))
 }

@@ -2,13 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { rawQuery, invalidParameter } from '../../envelope/query.js'
 import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore } from '../../idempotency/keyed-requests.js'
-import { hasScope, requireEveryScope } from '../../keys/scopes.js'
+import { isLimited, may, requireEveryScope, requireScope, type RecordForm } from '../../keys/scopes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { Mapping } from '../../mappings/core/mapping.js'
+import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
 import { warningsOf } from '../../mappings/core/validate.js'
+import { hasTest } from '../../envelope/json-patch.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from '../../envelope/preconditions.js'
-import { parseInclude } from './include.js'
+import { openRelations, parseInclude } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
 import { createOnce, updateOnce, type WriteResult } from './once.js'
 import { parseQueryPairs, readSearch } from './query.js'
@@ -18,7 +19,7 @@ import { reverseIncludes } from './relations.js'
 interface ResourceOptions {
   readonly mappings: readonly Mapping[]
   /** The datastore of the request's caller, seen through the guard. */
-  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly storeFor: (request: FastifyRequest, form: RecordForm) => TenantStore
   readonly keyedRequests: IdempotencyStore
   readonly now: () => Date
   /** The gateway's own, before `/v1`. */
@@ -34,13 +35,11 @@ export async function resources (scope: FastifyInstance, options: ResourceOption
   for (const mapping of options.mappings) routesOf(scope, mapping, options)
 }
 
-const keyed = { config: { takesIdempotencyKey: true } } as const
-
 function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOptions): void {
   const { storeFor, now, newUrl } = options
   const contextOf = (request: FastifyRequest): Context => ({
     mapping,
-    store: storeFor(request),
+    store: storeFor(request, 'simple'),
     createContext: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
   const routeOptions = { ...options, mapping, contextOf }
@@ -50,19 +49,22 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, options: ResourceOp
   deleteRoute(scope, routeOptions)
 }
 
+const keyedRoute = (path: string) => ({ config: { takesIdempotencyKey: true, target: { resource: path } } })
+
 interface RouteOptions extends ResourceOptions {
   readonly mapping: Mapping
   readonly contextOf: (request: FastifyRequest) => Context
 }
 
-function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, url }: RouteOptions): void {
+function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, storeFor, url }: RouteOptions): void {
   const { path } = mapping
+  const config = { target: { resource: path } }
   let relations: ReturnType<typeof reverseIncludes> | undefined
   const groups = {
     relationsOf: () => (relations ??= reverseIncludes(mapping, mappings)),
     isGroup: (name: string) => mappings.some(({ path }) => path === name)
   }
-  scope.get(`/${path}`, async request => {
+  scope.get(`/${path}`, { config }, async request => {
     const { warnings = [], ...query } = readSearch(mapping, rawQuery(request.raw.url))
     request.warnings = warnings
     const page = await search(contextOf(request), query)
@@ -73,12 +75,13 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, url
       hasMore: page.cursor !== undefined
     }
   })
-  scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    const { params: { id }, headers } = request
-    const includes = parseInclude(mapping, groups, rawQuery(request.raw.url))
+  scope.get(`/${path}/:id`, { config }, async (request: WithId, reply) => {
+    const { params: { id }, headers, caller } = request
+    const includes = openRelations(caller, mapping, parseInclude(mapping, groups, rawQuery(request.raw.url)))
     if (includes !== undefined) {
       request.warnings = includes.warnings
-      return await readWithIncludes(contextOf(request), id, includes, url)
+      const store = storeFor(request, includes.form)
+      return await readWithIncludes({ mapping, store }, id, includes, url)
     }
     const stored = await read(contextOf(request), id)
     if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) return present(mapping, stored, reply)
@@ -88,7 +91,7 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, url
 
 function createRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequests }: RouteOptions): void {
   const { path } = mapping
-  scope.post(`/${path}`, keyed, async (request, reply) => {
+  scope.post(`/${path}`, keyedRoute(path), async (request, reply) => {
     requirePlainWrite(request)
     const create = async (claim?: IdempotencyClaim) => await createOnce(contextOf(request), request.body, claim)
     const written = await claimed(keyedRequests, { request, route: path }, create)
@@ -99,21 +102,25 @@ function createRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequest
 
 function changeRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequests }: RouteOptions): void {
   const { path } = mapping
-  scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
+  scope.patch(`/${path}/:id`, keyedRoute(path), async (request: WithId, reply) => {
     requirePlainWrite(request)
+    if (hasTest(request.body)) requireScope(request.caller, 'read', { resource: path })
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
     const update = async (claim?: IdempotencyClaim) => await updateOnce(contextOf(request), change, claim)
-    return presentWritten(mapping, await claimed(keyedRequests, { request, route: path, ...change }, update), reply)
+    const written = await claimed(keyedRequests, { request, route: path, ...change }, update)
+    const presented = presentWritten(mapping, written, reply)
+    return may(request.caller.scopes, 'read', { resource: path }) ? presented : identityOf(presented)
   })
 }
 
 function deleteRoute (scope: FastifyInstance, { mapping, mappings, contextOf }: RouteOptions): void {
   const paths = new Map(mappings.map(({ type, path }) => [type, path]))
-  scope.delete(`/${mapping.path}/:id`, async (request: WithId) => {
+  const config = { target: { resource: mapping.path } }
+  scope.delete(`/${mapping.path}/:id`, { config }, async (request: WithId) => {
     const { caller, headers, params: { id } } = request
     requirePlainWrite(request)
     if (mapping.appendOnly) requireEveryScope(caller)
-    const listsReferrers = hasScope(caller.scopes, 'read')
+    const listsReferrers = !isLimited(caller.scopes, 'read')
     await remove(contextOf(request), { id, ifMatch: headers['if-match'], listsReferrers, paths })
     return { id, deleted: true }
   })
@@ -149,6 +156,13 @@ function presentWritten (mapping: Mapping, { stored, isReplayed, warnings }: Wri
   reply.request.warnings = [...warnings, ...warningsOf(mapping, stored)]
   return present(mapping, stored, reply)
 }
+
+/** What a key that only writes sees of a record that it changed, which holds more than it sent. */
+function identityOf (presented: Readonly<Record<string, unknown>>): unknown {
+  return Object.fromEntries(Object.entries(presented).filter(([name]) => identityNames.has(name)))
+}
+
+const identityNames: ReadonlySet<string> = new Set(identityFields)
 
 function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply) {
   if (stored.meta.versionId !== undefined) reply.header('etag', entityTag(stored.meta.versionId))

@@ -4,7 +4,8 @@ import { lastAuditLine } from '../store/change-log.js'
 import { tokenRoles } from '../store/token-store.js'
 import { usageBreakdowns, usagePeriods } from '../store/usage-totals.js'
 import { healthStates } from '../../envelope/health-states.js'
-import { scopes as keyScopes } from '../../keys/caller.js'
+import type { Scope } from '../../keys/caller.js'
+import { maxScopes, scopeForm } from '../../keys/scopes.js'
 import { modes } from '../../config/mode.js'
 
 /** The JSON of the management API: requests and responses. The types of the handlers are checked against it. */
@@ -23,11 +24,15 @@ const tenantId = Type.String({
   maxLength: 64
 })
 const mode = Type.Enum(modes, { description: 'Which data the key gives access to' })
-const scopes = Type.Array(Type.Enum(keyScopes), {
-  description: 'What the key is allowed to do',
-  minItems: 1,
-  maxItems: keyScopes.length
-})
+const scopes = Type.Unsafe<Scope[]>(
+  Type.Array(Type.String({ pattern: scopeForm }), {
+    description:
+      'What the key is allowed to do: `read`, `write` or `*` for all records; `patients:read`, `patients:write` or `patients:*` for one resource, by its path; `fhir/Patient:read` and so on for one type of raw FHIR, which includes its resource; `webhooks` for the webhooks of the organization, with the events of all records',
+    examples: [['*'], ['patients:read', 'observations:*'], ['fhir/Patient:read']],
+    minItems: 1,
+    maxItems: maxScopes
+  })
+)
 const role = Type.Enum(roles, {
   description: 'Operators can do everything, admins everything in their organization, viewers only read'
 })

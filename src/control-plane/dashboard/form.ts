@@ -9,6 +9,13 @@ export function field (body: unknown, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** The values of a field that a form may have several times, such as checkboxes; none for a field that is absent. */
+export function fieldValues (body: unknown, name: string): readonly string[] {
+  const value =
+    typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : []
+  return [value].flat().filter(each => typeof each === 'string')
+}
+
 /**
  * Performs a form's request; where the control plane finds it invalid or in conflict, `again` shows the form with the
  * reason. Missing and forbidden are left to the error page.

@@ -1,4 +1,6 @@
-import { scopes as knownScopes, type Scope } from '../../keys/caller.js'
+import { suggestion } from '../../envelope/nearest.js'
+import type { Scope } from '../../keys/caller.js'
+import { isKnownScope, maxScopes, scopeNames, simplifyScopes } from '../../keys/scopes.js'
 import type { KeyState } from '../../keys/change-feed.js'
 import { modes, type Mode } from '../../config/mode.js'
 import type { IdempotencyToken } from './context.js'
@@ -165,14 +167,18 @@ function toScopes (row: KeyRow): Scope[] {
   return row.scopes.split(',') as Scope[]
 }
 
-function parseScopes (requested: readonly Scope[]): Scope[] {
-  const isOk = requested.length > 0 && requested.every(scope => knownScopes.includes(scope))
-  if (!isOk) {
-    throw new ControlError(
-      'invalid',
-      'The scopes of a key must be read, write, both separated by a comma, or *.',
-      'scopes'
-    )
-  }
-  return requested.includes('*') ? ['*'] : knownScopes.filter(scope => requested.includes(scope))
+/**
+ * The scopes in their shortest form.
+ * @throws {ControlError} for none, for too many, and for one that is unknown, which would permit nothing
+ */
+function parseScopes (requested: readonly string[]): Scope[] {
+  const unknown = requested.find(scope => !isKnownScope(scope))
+  const isOk = requested.length > 0 && requested.length <= maxScopes && unknown === undefined
+  if (isOk) return simplifyScopes(requested as readonly Scope[])
+  const [name = ''] = unknown?.split(':') ?? []
+  throw new ControlError(
+    'invalid',
+    `The scopes of a key must be *, read or write, or up to ${maxScopes} of resources, such as patients:read, observations:* or fhir/Patient:read${suggestion(name, scopeNames, '.')}`,
+    'scopes'
+  )
 }

@@ -21,7 +21,7 @@ import {
   type Worker
 } from '../../jobs/model/job.js'
 import { modes } from '../../config/mode.js'
-import { lazyCheck, strictObject, type WireMessage } from './messages.js'
+import { keyScopes, lazyCheck, strictObject, type WireMessage } from './messages.js'
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const time = Type.String({ format: 'iso-time' })
@@ -43,7 +43,8 @@ const owner = Type.Object({
   keyName: Type.String({ maxLength: 200 }),
   plan: word,
   overage: Type.Boolean(),
-  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
+  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' })),
+  scopes: Type.Optional(keyScopes)
 } satisfies WireMessage<JobOwner>, strictObject)
 
 /** A search parameter. Declared without a tuple type, for which the validator would log warnings. */

@@ -3,7 +3,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../store/gateway-store.js'
 import { healthStates } from '../../envelope/health-states.js'
 import { isDateTime } from '../../time/iso-time.js'
-import { scopes } from '../../keys/caller.js'
+import type { Scope } from '../../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../../keys/change-feed.js'
 import { linesPerBatch, type MonthTotal, type UsageAck } from '../../limits/usage.js'
 import { modes } from '../../config/mode.js'
@@ -14,6 +14,14 @@ export const strictObject = { additionalProperties: false }
 
 /** Fails to compile if a type gets a member that the schema lacks. */
 export type WireMessage<T> = Readonly<Record<keyof T, TSchema>>
+
+/**
+ * The scopes of a key, also those that only a newer control plane knows: they permit nothing at a gateway that does not
+ * know them, and must not keep it from learning of other keys.
+ */
+export const keyScopes = Type.Unsafe<Scope[]>(
+  Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 1_000 })
+)
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const idOrNone = Type.String({ pattern: '^[\\w-]{0,64}$' })
@@ -33,7 +41,7 @@ const key = Type.Object({
   tenantId: id,
   name: Type.String({ maxLength: 200 }),
   mode: Type.Enum(modes),
-  scopes: Type.Array(Type.Enum(scopes), { minItems: 1, maxItems: scopes.length }),
+  scopes: keyScopes,
   expiresAt: Type.Optional(time),
   revokedAt: Type.Optional(time)
 } satisfies WireMessage<KeyState>, strictObject)

@@ -1,11 +1,16 @@
 import { maxIssues, Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { safeName } from '../../envelope/query.js'
+import type { Caller } from '../../keys/caller.js'
+import { isLimited, may, requireScope, type Target } from '../../keys/scopes.js'
 import type { ExportRequest } from '../model/job.js'
 import { formats, formatDescriptions } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
 
-type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'>
+type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'> & {
+  /** Whether the client named the types; otherwise they are all that there are. */
+  readonly namesTypes: boolean
+}
 
 const fields = ['resourceTypes', 'since', 'format']
 
@@ -36,9 +41,24 @@ export function parseExportRequest (body: unknown, mappings: readonly Mapping[])
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   return {
     types: [...new Set(types as string[])],
+    namesTypes: named !== undefined,
     format: isSimple ? 'simple' : 'fhir',
     ...(since !== undefined && { since: inUtc(since as string) })
   }
+}
+
+/**
+ * The export without the types that the caller may not read in its format.
+ * @throws {Failure} INSUFFICIENT_SCOPE when the client named one of them, or there are no others
+ */
+export function limitExport (caller: Caller, { namesTypes, ...request }: ExportInput): Omit<ExportInput, 'namesTypes'> {
+  const { scopes } = caller
+  if (!isLimited(scopes, 'read')) return request
+  const targetOf = (type: string): Target => (request.format === 'fhir' ? { fhirType: type } : { type })
+  const types = request.types.filter(type => may(scopes, 'read', targetOf(type)))
+  const refused = request.types.find(type => !types.includes(type))
+  if (refused !== undefined && (namesTypes || types.length === 0)) requireScope(caller, 'read', targetOf(refused))
+  return { ...request, types }
 }
 
 /** R4 types by R4 name or path, `Patient` or `patients`; undefined for an unknown name, or without a list. */

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import { rawQuery } from '../../envelope/query.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { parseExportRequest } from './request.js'
+import { limitExport, parseExportRequest } from './request.js'
 import { beginExport, type ExportStart } from './begin-export.js'
 
 /** The options of the route. */
@@ -17,11 +17,11 @@ export async function exportRoute (
   scope: FastifyInstance,
   { mappings, url, ...start }: ExportRouteOptions
 ): Promise<void> {
-  scope.post('/bulk/export', { config: { effect: 'read' } }, async (request, reply) => {
+  scope.post('/bulk/export', { config: { effect: 'read', target: 'any' } }, async (request, reply) => {
     if (rawQuery(request.raw.url) !== '') {
       throw new Failure('BAD_REQUEST', { message: 'Send a request body that says what to export.' })
     }
-    const input = parseExportRequest(request.body, mappings)
+    const input = limitExport(request.caller, parseExportRequest(request.body, mappings))
     const { id, status } = await beginExport(start, request.caller, {
       kind: 'export',
       level: 'system',

@@ -2,6 +2,8 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { canonicalJson } from '../../mappings/core/canonical-json.js'
+import { requireScope } from '../../keys/scopes.js'
+import type { JobOwner } from '../model/job.js'
 import type { QuotaReservation, RecordUse } from '../../limits/record-quota.js'
 import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
@@ -97,6 +99,7 @@ class Part {
     let identity: Identity | undefined
     try {
       record = this.#read({ line, at, content })
+      requireWritable(this.#context.work.job.owner, record)
       identity = this.#identityOf(record)
       const made = this.#check(record, identity)
       const { targets, alternatives } = this.#targetsOf(record, made)
@@ -212,6 +215,12 @@ class Part {
     }
     return seal.close(line, failed(failure))
   }
+}
+
+/** A job does nothing that its key may not do. @throws {Failure} INSUFFICIENT_SCOPE */
+function requireWritable ({ scopes }: Pick<JobOwner, 'scopes'>, { type, mapping }: LineRecord): void {
+  if (scopes === undefined) return
+  requireScope({ scopes }, 'write', mapping === undefined ? { fhirType: type } : { resource: mapping.path })
 }
 
 function doubled (): Failure {

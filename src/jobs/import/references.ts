@@ -1,7 +1,7 @@
 import type { Failure } from '../../envelope/failures.js'
 import { isValidId } from '../../fhir/names.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { applyFound, bareIdsIn, namesIn, type BareId } from '../../record-input/bare-ids.js'
+import { applyFound, bareIdsIn, namesIn, openAmong, type BareId } from '../../record-input/bare-ids.js'
 import { toFieldPath } from '../../record-input/references.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/references.js'
@@ -118,7 +118,7 @@ export async function lookUpBareIds (
     return bareIdsIn(mapping, fields).filter(({ reference }) => refused.has(reference))
   })
   if (open.every(line => line.length === 0)) return lines.map(() => false)
-  const owned = await store.records.ownedAmong(open.flat().flatMap(({ others }) => others))
+  const owned = await store.records.ownedAmong(openAmong(store.records, open.flat()))
   for (const bareId of open.flat()) {
     const found = bareId.others.filter(other => owned.has(other))
     if (found.length > 0) bareIds.set(keyOf(bareId), found)

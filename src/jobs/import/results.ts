@@ -34,7 +34,7 @@ export async function writeResults (scope: FastifyInstance, { jobs, spool }: Dow
     url: '/bulk/jobs/:id/results',
     // A HEAD derived from the GET would read all of them.
     exposeHeadRoute: false,
-    config: { mediaTypes: ndjsonTypes, isQuotaExempt: true },
+    config: { mediaTypes: ndjsonTypes, isQuotaExempt: true, target: 'any' },
     handler: async (request: WithId, reply) => {
       requireNoQuery(request)
       const job = await jobOf(jobs, request)

@@ -38,7 +38,7 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   )
   scope.post(
     '/bulk/import',
-    { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } },
+    { bodyLimit: options.bodyBytes, config: { target: 'any', isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } },
     async (request, reply) => {
       const job = await startImport(
         options,

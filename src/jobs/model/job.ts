@@ -1,4 +1,5 @@
-import type { Caller } from '../../keys/caller.js'
+import type { Caller, Scope } from '../../keys/caller.js'
+import { simplifyScopes } from '../../keys/scopes.js'
 import type { Mode } from '../../config/mode.js'
 
 /** The kinds of jobs: a bulk export (http://hl7.org/fhir/uv/bulkdata/), or an import. */
@@ -21,11 +22,25 @@ export type JobStatus = typeof jobStatuses[number]
  * The caller who started a job, as of that request. It alone determines the datastore and the tenant tag. The monthly
  * quota is checked for each record as it is processed.
  */
-export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'>
+export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'> & {
+  /** Of a key with limits: the job does nothing that the key may not do. Absent for one without. */
+  readonly scopes?: readonly Scope[]
+}
 
 /** The owner of a job that a caller starts. */
-export function ownerOf ({ tenantId, mode, keyId, keyName, plan, overage, datastore }: JobOwner): JobOwner {
-  return { tenantId, mode, keyId, keyName, plan, overage, ...datastore !== undefined && { datastore } }
+export function ownerOf (caller: JobOwner): JobOwner {
+  const { tenantId, mode, keyId, keyName, plan, overage, datastore, scopes } = caller
+  const isLimitedKey = scopes !== undefined && scopes.some(scope => scope.includes(':'))
+  return {
+    tenantId,
+    mode,
+    keyId,
+    keyName,
+    plan,
+    overage,
+    ...datastore !== undefined && { datastore },
+    ...isLimitedKey && { scopes: simplifyScopes(scopes) }
+  }
 }
 
 /** The jobs of one organization in one mode. */

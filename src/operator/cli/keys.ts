@@ -49,7 +49,11 @@ function addCreate (keys: Command, { print }: Control): void {
     .addOption(
       new Option('--mode <mode>', 'test for development, live for patient data').choices(modes).makeOptionMandatory()
     )
-    .option('--scopes <scopes>', 'read, write, both separated by a comma, or * (default: *)', text => text.split(','))
+    .option(
+      '--scopes <scopes>',
+      'read, write, or * (default: *); or of resources, as in patients:read,observations:*,fhir/Patient:read',
+      text => text.split(',')
+    )
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .option('--name <name>', 'name of the key')
     .action(({ tenant: tenantId, mode, name = `${mode} key`, scopes, expires: expiresAt }: KeyOptions) =>

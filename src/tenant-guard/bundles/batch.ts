@@ -1,7 +1,7 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Failure } from '../../envelope/failures.js'
 import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
-import type { TenantContext } from '../tenant-context.js'
+import { mayRead, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
@@ -36,7 +36,7 @@ export async function batch (
     return texts.of({
       outcome,
       isRead: isRead(entry),
-      isShown: showsWritten || isRead(entry),
+      isShown: isRead(entry) || (showsWritten && mayRead(context, entry.interaction.type)),
       conditions: entry.conditions
     })
   })

@@ -10,6 +10,7 @@ import {
   sendRequest,
   failureCause,
   jsonOf,
+  mayRead,
   notFound,
   ownershipScope,
   unexpectedResponse,
@@ -61,7 +62,10 @@ export async function transaction (
   const texts = new EntryWriter(context)
   const entryResponses = await mapConcurrently(entries, async (entry, at) => {
     const response = written.get(at)
-    if (response !== undefined) return texts.of({ outcome: response, isRead: false, isShown: showsWritten })
+    if (response !== undefined) {
+      const isShown = showsWritten && mayRead(context, entry.interaction.type)
+      return texts.of({ outcome: response, isRead: false, isShown })
+    }
     if (texts.isFull) return texts.of(responseTooLarge)
     // The writes are done by now, so a read that fails fails alone.
     return texts.of({

@@ -7,6 +7,7 @@ import {
   sendRequest,
   failureCause,
   cursorBinding,
+  mayRead,
   verifyAndRememberOwned,
   type TenantContext
 } from '../tenant-context.js'
@@ -42,10 +43,12 @@ export async function patientEverything (context: TenantContext, request: Everyt
   const contents = { count, filters: '', ...(narrowing.length > 0 && { narrowing }) }
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
   const links = pageLinks(linkUrl(url, [...parameters, ...pageParameters(request)]), url, next)
-  const shown = bundle.entries.filter(entry => isOwn(context, entry) && isSelected(entry, narrowing))
+  const isOpen = ({ resource }: BackendBundleEntry) => mayRead(context, (resource as StoredResource).resourceType)
+  const shown = bundle.entries.filter(entry => isOwn(context, entry) && isSelected(entry, narrowing) && isOpen(entry))
+  const note = noteOf(context, narrowing)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'searchset', text: response.body, links, shown }),
+    body: bundleText(context, bundle, { type: 'searchset', text: response.body, links, shown, note }),
     shown: () => namesIn(shown)
   }
 }
@@ -90,6 +93,12 @@ async function requireHeeded (context: TenantContext, parameters: EverythingOper
     message,
     issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }]
   })
+}
+
+/** The warning that a key with limits does not see everything, whatever there is. */
+function noteOf (context: TenantContext, narrowing: EverythingOperation['parameters']): string | undefined {
+  if (context.access === undefined || narrowing.some(([name]) => name === '_type')) return undefined
+  return 'The response has only records of types that this key may read.'
 }
 
 function isSelected ({ resource }: BackendBundleEntry, narrowing: EverythingOperation['parameters']): boolean {

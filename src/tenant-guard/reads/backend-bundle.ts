@@ -101,15 +101,24 @@ export function bundleText (
   { type, text, total, links, note, shown }: ShownBundle
 ): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
-  if (shown.length === 0) return head
-  const ownText = shown.length === bundle.entries.length ? entriesText(context, bundle, text) : undefined
-  const entries = ownText ?? printedEntries(context, bundle, { text, shown: new Set(shown) })
+  if (shown.length === 0 && note === undefined) return head
+  const entries = shown.length === 0 ? '[]' : shownEntries(context, bundle, { text, shown })
   return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(context, entries), note)}}`
+}
+
+function shownEntries (
+  context: TenantContext,
+  bundle: BackendBundle,
+  { text, shown }: Pick<ShownBundle, 'text' | 'shown'>
+): string {
+  const ownText = shown.length === bundle.entries.length ? entriesText(context, bundle, text) : undefined
+  return ownText ?? printedEntries(context, bundle, { text, shown: new Set(shown) })
 }
 
 /** Entries with an OperationOutcome behind them, which counts as no match: http://hl7.org/fhir/R4/search.html#modes */
 function withNote (entries: string, note: string | undefined): string {
-  return note === undefined ? entries : `${entries.slice(0, -1)},${JSON.stringify(incompleteEntry(note))}]`
+  if (note === undefined) return entries
+  return `${entries.slice(0, -1)}${entries === '[]' ? '' : ','}${JSON.stringify(incompleteEntry(note))}]`
 }
 
 /** The records in entries, each once, as `Type/id`. */

@@ -4,6 +4,7 @@ import { referencePath, parameterOf } from '../../mappings/r4/search-parameters.
 import {
   sendRequest,
   failureCause,
+  mayRead,
   notFound,
   verifyAndRememberOwned,
   type TenantContext
@@ -14,6 +15,7 @@ import { restrict } from '../restrict.js'
 import { requireFollowable } from './require-searchable.js'
 import { truncatedIncludes } from './truncated-includes.js'
 import { formatInclude } from './include-format.js'
+import { openIncludes } from './open-includes.js'
 import { reportForeign } from './own-matches.js'
 import { requireBundle } from './backend-bundle.js'
 
@@ -23,13 +25,17 @@ export interface Related {
   readonly related: readonly StoredResource[]
   /** The types of which records may be missing. */
   readonly cutTypes: ReadonlySet<string>
+  /** The types that the includes would lead to, but that the key may not read. */
+  readonly closedTypes: readonly string[]
 }
 
 const maxIncludes = 60
 
 /** Reads a record and what is one reference away from it, in one search. */
-export async function readRelated (context: TenantContext, { type, id, includes }: RelatedRead): Promise<Related> {
-  requireKnown(type, includes)
+export async function readRelated (context: TenantContext, request: RelatedRead): Promise<Related> {
+  const { type, id, includes: requested } = request
+  requireKnown(type, requested)
+  const { followed: includes, closedTypes } = openIncludes(context, requested)
   requireFollowable(context, includes)
   const search = restrict(
     { type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) },
@@ -50,7 +56,7 @@ export async function readRelated (context: TenantContext, { type, id, includes 
   reportForeign(context, type, found.matches)
   if (record === undefined) throw notFound()
   const cutTypes = new Set(truncatedIncludes(found, includes).flatMap(ledTo))
-  return { record, related: ownOnes(context, found.included, record), cutTypes }
+  return { record, related: ownOnes(context, found.included, record), cutTypes, closedTypes }
 }
 
 function requireKnown (type: string, includes: readonly Include[]): void {
@@ -69,7 +75,7 @@ function requireKnown (type: string, includes: readonly Include[]): void {
 /** Records of other tenants, or of none, were included only because of a reference, so they are silently left out. */
 function ownOnes (context: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
-    .filter(item => isTenantType(typeOf(item)))
+    .filter(item => isTenantType(typeOf(item)) && mayRead(context, typeOf(item)))
     .map(item => verifyAndRememberOwned(context, item, { type: typeOf(item) }))
     .filter(item => item !== undefined)
   const once = new Map(own.map(item => [`${item.resourceType}/${item.id}`, item]))

@@ -10,6 +10,7 @@ import {
   cursorBinding,
   failureCause,
   jsonOf,
+  mayRead,
   sendRequest,
   verifyAndRememberOwned,
   type TenantContext
@@ -30,6 +31,7 @@ import { compartmentConditions } from './compartment-conditions.js'
 import { countMatches } from './count-matches.js'
 import { includedElements } from './followed-references.js'
 import { formatInclude, parseInclude } from './include-format.js'
+import { closedTypesNote, openIncludes } from './open-includes.js'
 import { rejectedFilter, reportForeign, searchOwn } from './own-matches.js'
 import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage, type Page } from './pages.js'
 import { requireFollowable } from './require-searchable.js'
@@ -59,9 +61,10 @@ export async function search (context: TenantContext, request: Search): Promise<
 /** One page of a search, as a Bundle with the included records. */
 export async function fhirSearch (context: TenantContext, request: Search): Promise<FhirResponse> {
   const opened = openCursor(context, request)
-  const { bundle, own, text, total, includes, cursor } = await findPage(context, request, { opened, form: asBundle })
+  const page = await findPage(context, request, { opened, form: asBundle })
+  const { bundle, own, text, total, includes, closedTypes, cursor } = page
   const links = pageLinks(selfUrl(context, request), `${context.fhirBase}/${request.type}`, cursor)
-  const note = noteOf(bundle, includes)
+  const note = noteOf(bundle, includes, closedTypes)
   return {
     status: 200,
     body: bundleText(context, bundle, { type: 'searchset', text, total, links, note, shown: own }),
@@ -87,6 +90,8 @@ interface OwnPage {
   readonly total?: number | undefined
   /** The includes of the search, as its parameters. */
   readonly includes: readonly SearchParameter[]
+  /** The types to which includes would lead, but that the key may not read. */
+  readonly closedTypes?: readonly string[] | undefined
   readonly cursor?: string | undefined
 }
 
@@ -101,18 +106,19 @@ async function findPage (
     reportForeign(context, request.type, page.bundle.matches)
     return await ownPage(context, request, { ...opened, ...page })
   }
-  const { type, includes = [], count = defaultCount } = request
+  const { type, count = defaultCount } = request
+  const { followed: includes, closedTypes } = openIncludes(context, request.includes ?? [])
   requireFollowable(context, includes)
   const further = await furtherConditions(context, request)
   if (further === undefined) return { bundle: nothing, own: [], text: '', total: 0, includes: [] }
   const found = await searchOwn(context, {
     type,
     parameters: [...request.parameters, ...further],
-    run: parameters => firstPage(context, { ...request, parameters, count }, form),
+    run: parameters => firstPage(context, { ...request, includes, parameters, count }, form),
     matchesIn: ({ bundle }) => bundle.matches,
     isComplete: ({ bundle }) => bundle.next === undefined && includes.length === 0
   })
-  return await ownPage(context, request, found)
+  return await ownPage(context, { ...request, includes }, { ...found, closedTypes })
 }
 
 const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
@@ -178,6 +184,7 @@ async function ownPage (
   { response, bundle, count, countAll, ...before }: ReceivedPage
 ): Promise<OwnPage> {
   const { type } = request
+  const { closedTypes = [] } = before
   const own = ownEntries(context, type, bundle.entries)
   const matches = own.filter(isMatch).length
   // A total that counts another tenant's records would reveal them.
@@ -194,7 +201,8 @@ async function ownPage (
     filters: before.filters ?? filtersHash(request.parameters),
     ...(total !== undefined && { total }),
     ...(includes.length > 0 && { ways: includes }),
-    ...(before.elements !== undefined && { elements: before.elements })
+    ...(before.elements !== undefined && { elements: before.elements }),
+    ...(closedTypes.length > 0 && { closedTypes })
   }
   const cursor = sealNextPage(context, response, {
     next: bundle.next,
@@ -202,7 +210,7 @@ async function ownPage (
     binding: cursorBinding(context, request),
     contents
   })
-  return { bundle, own, text: response.body, total, includes, cursor }
+  return { bundle, own, text: response.body, total, includes, closedTypes, cursor }
 }
 
 /** The conditions of a compartment and of joins; undefined when nothing can match. */
@@ -232,13 +240,23 @@ function ownEntries (
       entry.search?.mode === 'include' &&
       typeof included === 'string' &&
       isTenantType(included) &&
+      mayRead(context, included) &&
       verifyAndRememberOwned(context, entry.resource, { type: included }) !== undefined
     )
   })
 }
 
-/** The warning that included records may be missing. */
-function noteOf (bundle: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
+/** The warnings that included records are or may be missing. */
+function noteOf (
+  bundle: BackendBundle,
+  ways: readonly SearchParameter[],
+  closedTypes: readonly string[] = []
+): string | undefined {
+  const notes = [closedTypesNote(closedTypes), truncationNote(bundle, ways)].filter(note => note !== undefined)
+  return notes.length === 0 ? undefined : notes.join(' ')
+}
+
+function truncationNote (bundle: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
   if (ways.length === 0) return undefined
   const cut = truncatedIncludes(bundle, ways.map(parseInclude))
   if (cut.length === 0) return undefined

@@ -2,6 +2,7 @@ import { Heading, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { organizationPath } from '../paths.js'
+import { chosenResources, ResourceScopes, type ResourceChoice } from './resource-scopes.js'
 
 /** The values of the form of a new key. */
 interface NewKeyForm {
@@ -12,6 +13,7 @@ interface NewKeyForm {
   readonly name?: string
   readonly mode?: string
   readonly scopes?: string
+  readonly resources?: ResourceChoice
   readonly lastDay?: string
   readonly error?: FormError
 }
@@ -24,11 +26,13 @@ const modes: readonly RadioOption[] = [
 const scopes: readonly RadioOption[] = [
   { value: '*', label: 'Read and write' },
   { value: 'read', label: 'Read only' },
-  { value: 'write', label: 'Write only' }
+  { value: 'write', label: 'Write only' },
+  { value: chosenResources, label: 'Only some resources', hint: 'Choose below what it may read and write.' }
 ]
 
 /** The form that makes a key. */
-export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: chosen, lastDay, error }: NewKeyForm) {
+export function NewKeyPage (form: NewKeyForm) {
+  const { csrf, once, tenantId, now, name, mode, scopes: chosen, resources, lastDay, error } = form
   return (
     <>
       <Heading title='New key' />
@@ -45,6 +49,7 @@ export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: cho
         />
         <RadioField label='Mode' name='mode' choices={modes} value={mode} error={error} />
         <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} error={error} />
+        <ResourceScopes choice={resources} />
         <TextField
           label='Last day (optional)'
           name='lastDay'

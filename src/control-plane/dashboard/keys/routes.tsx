@@ -6,7 +6,7 @@ import type { KeyPropagation } from '../../store/gateway-store.js'
 import type { Key } from '../../store/keys.js'
 import { requireAdmin } from '../../store/permissions.js'
 import { ControlError } from '../../store/control-error.js'
-import type { Scope } from '../../../keys/caller.js'
+import { resourceChoiceIn, scopesIn } from './resource-scopes.js'
 import type { Mode } from '../../../config/mode.js'
 import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { keyListing, KeysPage } from './list.js'
@@ -130,7 +130,7 @@ async function create (
     params: { tenantId }
   } = request
   const [name, mode] = [field(body, 'name'), field(body, 'mode') as Mode]
-  const scopes = [field(body, 'scopes') as Scope]
+  const scopes = scopesIn(body)
   const made = await controlService.createKey({
     tenantId,
     name,
@@ -174,6 +174,7 @@ async function createAgain (
     name: field(body, 'name'),
     mode: field(body, 'mode'),
     scopes: field(body, 'scopes'),
+    resources: resourceChoiceIn(body),
     lastDay: field(body, 'lastDay')
   }
   return await reply

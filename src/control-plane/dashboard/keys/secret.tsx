@@ -1,5 +1,6 @@
 import type { Scope } from '../../../keys/caller.js'
-import { hasScope } from '../../../keys/scopes.js'
+import { may } from '../../../keys/scopes.js'
+import { mappings } from '../../../mappings/registry.js'
 import type { Mode } from '../../../config/mode.js'
 import { Heading, Secret, Time } from '../components.js'
 import { keyPath } from '../paths.js'
@@ -20,6 +21,7 @@ interface ShownSecret {
 /** The page that shows a new key's secret, once. */
 export function SecretPage (shown: ShownSecret) {
   const { keyId, name, scopes, secret, previous } = shown
+  const readable = mappings.find(({ path }) => may(scopes, 'read', { resource: path }))?.path
   return (
     <>
       <Heading title={`Key “${name}” created`} />
@@ -32,7 +34,7 @@ export function SecretPage (shown: ShownSecret) {
         <h2>Secret</h2>
         <Secret text={secret} label='the secret' />
       </section>
-      {hasScope(scopes, 'read') ? <FirstRequest {...shown} /> : ''}
+      {readable === undefined ? '' : <FirstRequest {...shown} resource={readable} />}
       {previous === undefined ? '' : <Previous {...previous} />}
       <p>
         <a class='button' href={keyPath(keyId)}>
@@ -43,16 +45,17 @@ export function SecretPage (shown: ShownSecret) {
   )
 }
 
-function FirstRequest ({ mode, secret, gatewayUrl }: ShownSecret) {
+function FirstRequest ({ mode, secret, gatewayUrl, resource }: ShownSecret & { readonly resource: string }) {
+  const things = resource.replaceAll('-', ' ')
   return (
     <section>
       <h2>A first request</h2>
       <p>
         {mode === 'test'
-          ? 'It lists the patients that this key can read. At first there are none.'
-          : 'It lists the patients that this key can read. They are real people.'}
+          ? `It lists the ${things} that this key can read. At first there are none.`
+          : `It lists the ${things} that this key can read. They are data of real people.`}
       </p>
-      <Secret text={`curl -s ${gatewayUrl}/v1/patients -H 'x-api-key: ${secret}'`} label='the command' />
+      <Secret text={`curl -s ${gatewayUrl}/v1/${resource} -H 'x-api-key: ${secret}'`} label='the command' />
     </section>
   )
 }

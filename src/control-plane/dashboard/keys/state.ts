@@ -33,6 +33,5 @@ export const conditionBadges: Readonly<Record<KeyStatus, { readonly tone: Tone, 
 
 /** A text for what the scopes of a key permit. */
 export function scopesText (scopes: readonly Scope[]): string {
-  if (scopes.includes('*') || scopes.length === 2) return 'read, write'
-  return scopes[0] === 'read' ? 'read' : 'write'
+  return scopes.map(scope => (scope === '*' ? 'read, write' : scope)).join(', ')
 }
