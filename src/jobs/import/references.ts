@@ -93,7 +93,7 @@ export async function lookUpNames (
   const open = new Map(names.map(name => [keyOf(name), name]))
   for (const key of open.keys()) if (bareIds.has(key)) open.delete(key)
   if (open.size === 0) return
-  const owned = await store.records.ownedAmong([...new Set([...open.values()].flatMap(({ others }) => others))])
+  const owned = await store.records.ownedAmong(new Set(openAmong(store.records, [...open.values()])))
   for (const [key, { others }] of open) bareIds.set(key, others.filter(other => owned.has(other)))
 }
 
