@@ -91,7 +91,7 @@ from svix.webhooks import Webhook as Svix
 given = json.loads(sys.argv[1])
 for library in (Standard, Svix):
     for secret in given["secrets"]:
-        assert library(secret).verify(given["body"], given["headers"])["type"] == "patients.created"
+        library(secret).verify(given["body"], given["headers"])
     try:
         library(given["secrets"][0]).verify(given["body"] + " ", given["headers"])
     except Exception as error:
