@@ -5,7 +5,7 @@ import ts from 'typescript'
 import { places, readSources, type Source } from './harness/sources.js'
 
 const routes = [
-  'api/resources', 'api/passthrough', 'api/openapi', 'jobs', 'webhooks',
+  'api/resources', 'api/passthrough', 'api/openapi', 'api/events', 'jobs', 'webhooks',
   'control-plane/dashboard', 'control-plane/admin-api', 'control-plane/sync'
 ]
 

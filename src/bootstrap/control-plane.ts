@@ -14,6 +14,7 @@ import type { ControlPlaneClient, LinkedStore } from '../control-plane/sync/link
 import { localLink } from '../control-plane/sync/local.js'
 import { linkRoutes } from '../control-plane/sync/routes.js'
 import { management } from '../control-plane/admin-api/routes.js'
+import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables } from './disposables.js'
 import type { ServiceParts } from './parts.js'
 import { gatewayName } from './gateway-name.js'
@@ -48,6 +49,7 @@ export async function openControlSide (
       openControlStore({ file, url, ...knownPlans(config.plans), now, webhookKey: webhookKey(config) })
     )
   )
+  closers.add(deleteOldEvents(store, { days: config.events.days, now, log }))
   const linked = linkedStore(store)
   const webhooks = openWebhooks(config, { store, version, now, log, ...metrics && { metrics } }, closers)
   const own = ownUrl(config)
@@ -89,9 +91,30 @@ function linkedStore (store: ControlStore): LinkedStore {
     feed: inProcessChangeFeed(store),
     report: report => store.gateways.report(report),
     applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
+    applyEvents: (batch, gateway) => store.events.append(batch, gateway),
+    events: {
+      list: ({ since, ...query }) =>
+        store.events.list({ ...query, ...since !== undefined && { since: new Date(since) } }),
+      latest: () => store.events.latest()
+    },
     jobs: store.jobs,
     webhooks: store.webhooks
   }
+}
+
+const hourMs = 3_600_000
+
+/** Deletes events that are too old, once an hour. */
+function deleteOldEvents (
+  store: ControlStore,
+  { days, now, log }: Pick<ServiceParts, 'now' | 'log'> & { readonly days: number }
+): { readonly close: () => Promise<void> } {
+  const task = new BackgroundTask(async () => {
+    await store.events.deleteBefore(new Date(now().getTime() - days * 24 * hourMs))
+      .catch((error: unknown) => log.warn({ err: error }, 'old events cannot be deleted; it is tried again'))
+    return hourMs
+  })
+  return { close: () => task.stop() }
 }
 
 async function gatewayWith (store: ControlStore, token: string): Promise<string | undefined> {

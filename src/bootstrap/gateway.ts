@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config/schema.js'
 import type { GatewayOptions } from '../app.js'
+import { cursorSecret } from '../config/cursor-secret.js'
 import { capabilityStatements } from '../http/capability-statement.js'
 import { Readiness } from '../http/readiness.js'
 import { IdempotencyStore } from '../idempotency/keyed-requests.js'
@@ -10,8 +12,10 @@ import { usageRoute } from '../limits/usage-route.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { mappings } from '../mappings/registry.js'
 import { openApiDocument } from '../api/openapi/document.js'
+import { eventRoutes } from '../api/events/routes.js'
 import { passthrough, passthroughOptions } from '../api/passthrough/routes.js'
 import { resources } from '../api/resources/routes.js'
+import { createCursors } from '../tenant-guard/cursor.js'
 import { ownershipCache } from '../tenant-guard/ownership.js'
 import { openAuditLog, type OpenAuditLog } from './audit-log.js'
 import type { Disposables } from './disposables.js'
@@ -28,6 +32,8 @@ import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
 import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
+import { openEvents } from './events.js'
+import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openedFile } from './startup-errors.js'
 import { webhookRoutes } from '../webhooks/routes.js'
 
@@ -57,9 +63,11 @@ export async function openGatewaySide (
   }
   const datastores = await openDatastores(config, { environment, now, log, logsCapabilities, ...observers }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
+  const events = config.events.enabled ? await openEvents(config, { link, now, log }, closers) : undefined
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = {
     usage: usage.check,
+    ...events && { events: events.check },
     ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}),
     ...datastores.checks
   }
@@ -68,9 +76,11 @@ export async function openGatewaySide (
   )
   const url = ownUrl(config)
   const ownership = ownershipCache()
+  const { incident: onIncident, storedDifferently: onDifferences } = metrics ?? {}
   const openTenantContext = tenantContexts(config, datastores, {
-    url, now, ownership, onIncident: metrics?.incident, onDifferences: metrics?.storedDifferently
+    url, now, ownership, recorderOf: events?.recorderOf, onIncident, onDifferences
   })
+  events?.resolveWith(intent => findMade(openTenantContext(intent.owner, { id: intent.requestId, log }), intent))
   const storeFor = guardedStores(openTenantContext)
   const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
   const bulkObservers = { ...(metrics && { metrics }), ...(audit && { accounts: audit.accounts }) }
@@ -85,11 +95,8 @@ export async function openGatewaySide (
     ...(audit?.check && { auditEvents: audit.check }),
     bulk: bulk.check
   }
-  metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
-  const { webhooks } = link
-  const opened = {
-    datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, webhooks, checks: allChecks
-  }
+  metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, events, checks: allChecks, now }))
+  const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, link, checks: allChecks }
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
 }
 
@@ -104,8 +111,8 @@ interface Opened {
   readonly storeFor: ReturnType<typeof guardedStores>
   readonly audit: OpenAuditLog | undefined
   readonly bulk: ReturnType<typeof openBulk>
-  readonly webhooks: ControlPlaneClient['webhooks']
   readonly checks: GatewayOptions['checks']
+  readonly link: Pick<ControlPlaneClient, 'webhooks' | 'events'>
 }
 
 function toGatewayOptions (
@@ -139,7 +146,7 @@ function toGatewayOptions (
 }
 
 function gatewayRoutes (
-  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage, webhooks }: Opened
+  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage, link }: Opened
 ): Pick<GatewayOptions, 'fhir' | 'fhirOptions' | 'routes'> {
   const fhirOptions = {
     storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes
@@ -153,11 +160,21 @@ function gatewayRoutes (
     fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
     routes: [
       scope => usageRoute(scope, { plans: config.plans, months: usage.months }),
+      ...config.events.enabled ? [eventsScope(config, { feed: link.events, now })] : [],
       ...bulk.routes,
-      scope => webhookRoutes(scope, { webhooks }),
+      scope => webhookRoutes(scope, { webhooks: link.webhooks }),
       scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl })
     ]
   }
+}
+
+function eventsScope (
+  config: Config,
+  { feed, now }: { readonly feed: ControlPlaneClient['events'], readonly now: () => Date }
+): FastifyPluginAsync {
+  // A cursor is valid as long as the events after it are retained.
+  const cursors = createCursors({ key: cursorSecret(config), now, lifetimeMinutes: config.events.days * 24 * 60 })
+  return scope => eventRoutes(scope, { feed, cursors })
 }
 
 /** The documents of the gateway about itself. */
@@ -175,7 +192,9 @@ function documents (
     capabilityStatement: full,
     fhirStatement: fhir,
     offered: offeredByAll(shared, now),
-    document: offered => openApiDocument(offeredAmong(mappings, offered), { version, url: config.publicUrl ?? '/' })
+    document: offered => openApiDocument(offeredAmong(mappings, offered), {
+      version, url: config.publicUrl ?? '/', hasEvents: config.events.enabled
+    })
   }
 }
 

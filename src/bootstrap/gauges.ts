@@ -4,6 +4,7 @@ import type { GaugeSources } from '../observability/metrics/measurements.js'
 import type { OwnershipCounts } from '../tenant-guard/ownership.js'
 import type { OpenAuditLog } from './audit-log.js'
 import type { OpenBulk } from './bulk.js'
+import type { OpenEvents } from './events.js'
 import type { OpenKeys } from './keys.js'
 import { gaugeSource } from './metrics.js'
 import type { OpenUsage } from './usage.js'
@@ -18,13 +19,16 @@ interface ReadParts {
   readonly bulk: Pick<OpenBulk, 'running'>
   /** Absent where accesses are not audited. */
   readonly audit: Pick<OpenAuditLog, 'counts' | 'eventCounts'> | undefined
+  /** Absent where changes become no events. */
+  readonly events: Pick<OpenEvents, 'counts'> | undefined
   /** Those of `/health`. */
   readonly checks: Checks
   readonly now: () => Date
 }
 
 /** The gauges of a gateway's parts, readable at any time. */
-export function gaugeSources ({ keys, ownership, usage, shared, bulk, audit, checks, now }: ReadParts): GaugeSources {
+export function gaugeSources (parts: ReadParts): GaugeSources {
+  const { keys, ownership, usage, shared, bulk, audit, events, checks, now } = parts
   return {
     keyLookups: keys.lookups,
     keyCopy: keys.check,
@@ -37,6 +41,7 @@ export function gaugeSources ({ keys, ownership, usage, shared, bulk, audit, che
     jobsRunning: bulk.running,
     ...audit && { auditLog: audit.counts },
     ...audit?.eventCounts && { auditEvents: audit.eventCounts },
+    ...events && { changeEvents: events.counts },
     checks: gaugeSource(checks, now)
   }
 }

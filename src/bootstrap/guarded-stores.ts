@@ -1,7 +1,8 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.js'
 import { cursorSecret } from '../config/cursor-secret.js'
-import type { JobOwner } from '../jobs/model/job.js'
+import type { ChangeSource } from '../events/log.js'
+import type { ChangeOwner, ChangeRecorder } from '../events/intent.js'
 import { createCursors } from '../tenant-guard/cursor.js'
 import type { Scope } from '../keys/caller.js'
 import { isLimited, may, simplifyScopes, type Effect, type RecordForm } from '../keys/scopes.js'
@@ -28,17 +29,22 @@ interface TenantContextParts {
   readonly url: string
   readonly now: () => Date
   readonly ownership: Ownership
+  /** The recorder of changes; absent where there are no events. */
+  readonly recorderOf?: ((source: ChangeSource) => ChangeRecorder) | undefined
   readonly onIncident?: ((incident: Incident) => void) | undefined
   readonly onDifferences?: ((differences: StoredDifferences) => void) | undefined
 }
 
+/** Whose part of a datastore is opened; without scopes the gateway itself works with it. */
+interface ContextOwner extends ChangeOwner { readonly scopes?: readonly Scope[] }
+
 /** Opens access to one tenant's part of a datastore. */
-export type OpenTenantContext = (owner: JobOwner, requestContext: RequestContext) => TenantContext
+export type OpenTenantContext = (owner: ContextOwner, requestContext: RequestContext) => TenantContext
 
 export function tenantContexts (
   config: Config,
   { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>,
-  { url, now, ownership, onIncident, onDifferences }: TenantContextParts
+  { url, now, ownership, recorderOf, onIncident, onDifferences }: TenantContextParts
 ): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
   return (owner, { id, log, waiting, accesses, form = 'fhir' }) => ({
@@ -49,6 +55,7 @@ export function tenantContexts (
     cursors,
     requestId: id,
     ...accessOf(owner.scopes, form),
+    ...recorderOf && { changes: recorderOf({ owner: changeOwnerOf(owner), requestId: id }) },
     fhirBase: `${url}/v1/fhir`,
     ...(accesses !== undefined && {
       onAccess: access => {
@@ -67,6 +74,11 @@ export function tenantContexts (
     },
     onError: ({ code, title, cause }) => log.error({ code, err: cause }, title)
   })
+}
+
+/** What is written down of an owner, who may be a caller with much more. */
+function changeOwnerOf ({ tenantId, mode, plan, datastore }: ChangeOwner): ChangeOwner {
+  return { tenantId, mode, plan, ...datastore !== undefined && { datastore } }
 }
 
 /** Opens, for each request, the part of its datastore that belongs to its caller's tenant. */

@@ -5,7 +5,8 @@ import type { CountUsage } from '../http/count-usage.js'
 import type { Check } from '../http/health.js'
 import { UsageLedger } from '../limits/usage-ledger/ledger.js'
 import { MonthlyUsage } from '../limits/usage-ledger/month-counts.js'
-import { UsageSender } from '../limits/usage-ledger/usage-sender.js'
+import { linesPerBatch } from '../limits/usage.js'
+import { BatchSender } from '../outbox/sender.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */
@@ -39,7 +40,9 @@ export async function openUsage (
   const ledger = new UsageLedger({ file: join(dataDirectory, 'usage.db'), now, log })
   await ledger.opened
   const months = new MonthlyUsage({ ledger })
-  const sender = new UsageSender({
+  const sender = new BatchSender({
+    what: 'usage',
+    linesPerBatch,
     ledger,
     send: link.sendUsage,
     log,

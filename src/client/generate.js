@@ -11,7 +11,7 @@ import { openApiDocument } from '../../dist/api/openapi/document.js'
 import { displayName } from '../../dist/api/openapi/resource-schemas.js'
 
 const beside = name => new URL(name, import.meta.url)
-const document = slimmed(openApiDocument(mappings, { version: '', url: '/' }))
+const document = slimmed(openApiDocument(mappings, { version: '', url: '/', hasEvents: true }))
 const digest = createHash('sha256')
   .update(JSON.stringify(document))
   .update(readFileSync(import.meta.filename))

@@ -1,5 +1,6 @@
 /** A typed client of the gateway, for Node, browsers and Deno. */
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { EventClient } from './event-client.js'
 import type { paths } from './openapi.js'
 import { printQuery, type Query } from './query.js'
 import { ResourceClient, type ResourceName } from './resource-client.js'
@@ -8,6 +9,7 @@ import { withRetry, type RetryOptions } from './retry.js'
 import { createSender } from './send.js'
 
 export { ClinigateError, type ErrorCode, type Issue, type Referrers } from './errors.js'
+export type { ChangeEvent, EventClient, EventPage, FollowOptions } from './event-client.js'
 export type * from './openapi.js'
 export type {
   UpdateOf as ChangesOf,
@@ -45,6 +47,8 @@ type AppendOnly = {
 export type ClinigateClient = {
   readonly [N in ResourceName]: N extends AppendOnly ? Omit<ResourceClient<N>, 'update' | 'delete'> : ResourceClient<N>
 } & {
+  /** The changes of records. */
+  readonly events: EventClient
   /**
    * Any request of the OpenAPI document, with the same key and the same retries; it resolves with the whole envelope,
    * also of a failure.
@@ -64,5 +68,5 @@ export function createClient ({ url, key, retry, fetch = globalThis.fetch }: Cli
   })
   const send = createSender(http)
   const resources = Object.entries(resourcePaths).map(([name, path]) => [name, new ResourceClient(send, path)])
-  return { ...Object.fromEntries(resources), http }
+  return { ...Object.fromEntries(resources), events: new EventClient(send), http }
 }

@@ -161,3 +161,31 @@ export const auditLog = Type.Object(
   },
   { additionalProperties: false, default: {} }
 )
+
+export const events = Type.Object(
+  {
+    enabled: Type.Boolean({
+      description:
+        'Write down each change of a record as an event, before its response, for `GET /v1/events` and webhooks. Writes are refused with 503 while the event log cannot be written',
+      default: false,
+      examples: [true]
+    }),
+    days: Type.Integer({
+      description: 'How long the control plane retains events',
+      unit: 'days',
+      minimum: 1,
+      maximum: 3_650,
+      default: 30,
+      examples: [30]
+    }),
+    maxBytes: Type.Integer({
+      description:
+        'Maximum size of the event log in the data directory. It grows while the control plane cannot be reached; when it is full, writes are refused with 503',
+      unit: 'bytes',
+      minimum: 1_048_576,
+      default: 1_073_741_824,
+      examples: [1_073_741_824]
+    })
+  },
+  { additionalProperties: false, default: {} }
+)

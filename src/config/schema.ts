@@ -7,7 +7,7 @@
 import { Type, type Static } from 'typebox'
 import { datastore, routing } from './schema-datastores.js'
 import { control, dashboard, webhooks } from './schema-control-plane.js'
-import { bulk, metrics, overload, auditLog } from './schema-operation.js'
+import { bulk, events, metrics, overload, auditLog } from './schema-operation.js'
 
 /** The configuration file and environment, as one schema. */
 export const configSchema = Type.Object(
@@ -179,7 +179,8 @@ export const configSchema = Type.Object(
     bulk,
     webhooks,
     metrics,
-    auditLog
+    auditLog,
+    events
   },
   { additionalProperties: false, title: 'clinigate configuration' }
 )

@@ -3,6 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mode } from '../config/mode.js'
+import type { ChangeRecorder } from '../events/intent.js'
 import type { Access } from './access.js'
 import { verifyOwned } from './verify-owned.js'
 import type { CursorBinding, Cursors } from './cursor.js'
@@ -19,6 +20,8 @@ export interface TenantContext {
   readonly cursors: Cursors
   /** What a key with limits may do; absent for one without, and for the gateway's own work. */
   readonly access?: TypeAccess
+  /** Writes down each change of the tenant's records as an event; absent where none are recorded. */
+  readonly changes?: ChangeRecorder
   /** The request's id, which the datastore gets for its own log. */
   readonly requestId?: string
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
@@ -72,7 +75,7 @@ export interface StoredDifferences {
   readonly paths: readonly string[]
 }
 
-/** Sends what the guard built. */
+/** Sends what the guard built. Writes of a tenant's records go through sendWrite. */
 export function sendRequest ({ backend, requestId }: TenantContext, request: BackendRequest): Promise<BackendResponse> {
   if (requestId === undefined) return backend.send(request)
   return backend.send({ ...request, headers: { ...request.headers, 'x-request-id': requestId } })

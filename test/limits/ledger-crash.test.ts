@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
-import { UsageSender } from '../../src/limits/usage-ledger/usage-sender.js'
+import { linesPerBatch } from '../../src/limits/usage.js'
+import { BatchSender } from '../../src/outbox/sender.js'
 import { until } from '../harness/until.js'
 import { openLedger, requestsIn } from './usage-samples.js'
 
@@ -99,7 +100,9 @@ t.test(
     const atRest = await taken()
     t.ok(atRest > 0 && atRest <= before, 'the control plane never has more than the ledger')
     const ledger = openLedger(t, file)
-    const sender = new UsageSender({
+    const sender = new BatchSender({
+      what: 'usage',
+      linesPerBatch,
       ledger,
       send: batch => control.usage.apply(batch, 'one'),
       log: { info () {}, warn () {} },

@@ -6,7 +6,8 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
-import { UsageSender } from '../../src/limits/usage-ledger/usage-sender.js'
+import { linesPerBatch } from '../../src/limits/usage.js'
+import { BatchSender } from '../../src/outbox/sender.js'
 import { aUse } from './usage-samples.js'
 
 const [folder, sends] = process.argv.slice(2) as [string, string?]
@@ -18,7 +19,7 @@ await ledger.opened
 if (sends !== undefined) {
   const { openControlStore } = await import('../../src/control-plane/store/store.js')
   const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now })
-  const sender = new UsageSender({ ledger, send: batch => control.usage.apply(batch, 'one'), log, everyMs: 1 })
+  const sender = new BatchSender({ what: 'usage', linesPerBatch, ledger, send: batch => control.usage.apply(batch, 'one'), log, everyMs: 1 })
   process.once('exit', () => sender.stop())
 }
 

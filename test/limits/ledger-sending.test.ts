@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import type { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
-import type { SendUsage, UsageBatch } from '../../src/limits/usage.js'
-import { UsageSender } from '../../src/limits/usage-ledger/usage-sender.js'
+import { linesPerBatch, type SendUsage, type UsageAck, type UsageBatch, type UsageLine } from '../../src/limits/usage.js'
+import { BatchSender } from '../../src/outbox/sender.js'
 import { until } from '../harness/until.js'
 import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
 
@@ -27,8 +27,8 @@ async function controlPlane (t: Test) {
   return { send, requests }
 }
 
-function sending (t: Test, ledger: UsageLedger, send: SendUsage, timeoutMs = 10_000): UsageSender {
-  const sender = new UsageSender({ ledger, send, log, everyMs: 1, timeoutMs })
+function sending (t: Test, ledger: UsageLedger, send: SendUsage, timeoutMs = 10_000): BatchSender<UsageLine, UsageAck> {
+  const sender = new BatchSender({ what: 'usage', linesPerBatch, ledger, send, log, everyMs: 1, timeoutMs })
   t.teardown(() => sender.stop())
   return sender
 }

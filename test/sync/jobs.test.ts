@@ -24,7 +24,9 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
     feed: undefined as never,
     report: async () => {},
     applyUsage: async () => ({ number: 0, batchId: '' }),
-    webhooks: undefined as never
+    webhooks: undefined as never,
+    applyEvents: undefined as never,
+    events: undefined as never
   }
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',

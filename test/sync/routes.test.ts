@@ -23,7 +23,9 @@ const nothing = {
   report: async () => {},
   applyUsage: async () => ({ number: 0, batchId: '' }),
   jobs: {} as never,
-  webhooks: {} as never
+  webhooks: {} as never,
+  applyEvents: async () => ({ number: 0, batchId: '' }),
+  events: {} as never
 }
 
 t.test('the link is for good tokens of gateways alone, on each of its routes', async t => {

@@ -8,6 +8,7 @@ import { catalog, type FailureCode } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
+import { eventPaths } from './event-paths.js'
 import { importPaths } from './import-paths.js'
 import { Components } from './components.js'
 import { exampleFhir, exampleOf } from './example.js'
@@ -18,13 +19,21 @@ import { servicePaths, serviceTag } from './service-paths.js'
 import { webhookPaths, webhookSchemas, webhookTag } from './webhook-paths.js'
 
 /** The facts about the server that the document states. */
-interface DocumentFacts { readonly version: string, readonly url: string }
+interface DocumentFacts {
+  readonly version: string
+  readonly url: string
+  /** Whether the server has `/v1/events`. */
+  readonly hasEvents?: boolean
+}
 
 /**
  * The OpenAPI 3.1 document of the simple resources, derived from their declarations:
  * https://spec.openapis.org/oas/v3.1.1
  */
-export function openApiDocument (mappings: readonly Mapping[], { version, url }: DocumentFacts): JsonSchema {
+export function openApiDocument (
+  mappings: readonly Mapping[],
+  { version, url, hasEvents = false }: DocumentFacts
+): JsonSchema {
   const parameters = sharedParameters(mappings)
   return {
     openapi: '3.1.1',
@@ -38,6 +47,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
       bulkPaths,
       importPaths,
       webhookPaths,
+      hasEvents ? eventPaths : {},
       servicePaths
     ),
     components: {

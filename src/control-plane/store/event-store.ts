@@ -1,18 +1,13 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
 import type { Mode } from '../../config/mode.js'
-import { changes, type EventBatch } from '../../events/event.js'
+import { changes, type EventBatch, type StoredEvent } from '../../events/event.js'
 import type { BatchAck } from '../../outbox/batch.js'
 import { applyOnce, parts } from './batches.js'
 import type { ControlContext } from './context.js'
 import type { EventRow } from './event-tables.js'
 import type { Tables } from './tables.js'
 
-/**
- * A change of a record that a client was told of: created, updated or deleted, by whatever request. It has ids only,
- * nothing clinical. `id` is unique and stays the same in each repetition; `sequence` orders all events of the control
- * plane, with gaps, and never changes. `versionId` is null where the datastore reported none.
- */
-export type StoredEvent = Readonly<EventRow>
+export type { StoredEvent } from '../../events/event.js'
 
 /** Which events of an organization's mode to list. */
 export interface EventQuery {
@@ -88,7 +83,8 @@ export class EventStore {
     const { db } = this.#context
     for (let deleted = 0; ;) {
       const { numDeletedRows } = await db.deleteFrom('events').where('sequence', 'in',
-        eb => eb.selectFrom('events').select('sequence').where('createdAt', '<', time.toISOString()).limit(deletedAtOnce)
+        eb => eb.selectFrom('events').select('sequence')
+          .where('createdAt', '<', time.toISOString()).limit(deletedAtOnce)
       ).executeTakeFirstOrThrow()
       deleted += Number(numDeletedRows)
       if (numDeletedRows < deletedAtOnce) return deleted

@@ -2,6 +2,8 @@ import type { GatewayReport } from '../store/gateway-store.js'
 import type { Jobs } from '../../jobs/model/job.js'
 import type { Webhooks } from '../../webhooks/model/webhook.js'
 import type { ChangeFeed } from '../../keys/change-feed.js'
+import type { EventBatch, EventFeed, SendEvents } from '../../events/event.js'
+import type { BatchAck } from '../../outbox/batch.js'
 import type { SendUsage, UsageBatch, UsageAck } from '../../limits/usage.js'
 
 /**
@@ -16,6 +18,8 @@ export interface ControlPlaneClient {
    */
   readonly report: (report: GatewayReport, stopping?: AbortSignal) => Promise<void>
   readonly sendUsage: SendUsage
+  readonly sendEvents: SendEvents
+  readonly events: EventFeed
   /** If the control plane can't be reached, calls throw a Failure that a client of the gateway may see. */
   readonly jobs: Jobs
   /** The same holds of webhooks; what the control plane refuses is a ControlError. */
@@ -29,6 +33,9 @@ export interface LinkedStore {
   readonly report: (report: GatewayReport) => Promise<void>
   /** Applies a batch from the gateway with this name. */
   readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageAck>
+  /** Applies a batch from the gateway with this name. */
+  readonly applyEvents: (batch: EventBatch, gateway: string) => Promise<BatchAck>
+  readonly events: EventFeed
   readonly jobs: Jobs
   readonly webhooks: Webhooks
 }

@@ -2,7 +2,17 @@ import type { ControlPlaneClient, LinkedStore } from './link.js'
 
 /** The link from the gateway with this name to the control store in the same process. */
 export function localLink (
-  { feed, report, applyUsage, jobs, webhooks }: LinkedStore, name: string
+  { feed, report, applyUsage, applyEvents, events, jobs, webhooks }: LinkedStore,
+  name: string
 ): ControlPlaneClient {
-  return { feed, report, sendUsage: batch => applyUsage(batch, name), jobs, webhooks, close: async () => {} }
+  return {
+    feed,
+    report,
+    sendUsage: batch => applyUsage(batch, name),
+    sendEvents: batch => applyEvents(batch, name),
+    events,
+    jobs,
+    webhooks,
+    close: async () => {}
+  }
 }

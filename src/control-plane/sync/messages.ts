@@ -6,6 +6,7 @@ import { isDateTime } from '../../time/iso-time.js'
 import type { Scope } from '../../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../../keys/change-feed.js'
 import { linesPerBatch, type MonthTotal, type UsageAck } from '../../limits/usage.js'
+import { storedEventSchema, type StoredEvent } from '../../events/event.js'
 import { modes } from '../../config/mode.js'
 import { ControlPlaneError } from './failed.js'
 
@@ -140,6 +141,23 @@ export function readBatch (message: string): Batch {
 export function readReceipt (text: string): UsageAck {
   const read = parsed(text)
   if (isReceipt(read)) return read
+  throw new ControlPlaneError(unreadableResponse)
+}
+
+const isEventList = lazyCheck(Type.Array(storedEventSchema, { maxItems: 1_000 }))
+const isLatest = lazyCheck(Type.Object({ sequence: seq }, strictObject))
+
+/** Parses a list of events. @throws {ControlPlaneError} if it is none */
+export function readEvents (text: string): readonly StoredEvent[] {
+  const read = parsed(text)
+  if (isEventList(read)) return read
+  throw new ControlPlaneError(unreadableResponse)
+}
+
+/** Parses the number of the latest event. @throws {ControlPlaneError} if it is none */
+export function readLatest (text: string): number {
+  const read = parsed(text)
+  if (isLatest(read)) return read.sequence
   throw new ControlPlaneError(unreadableResponse)
 }
 

@@ -5,7 +5,7 @@ import type { Batch, ChangeFeed, Position } from '../../keys/change-feed.js'
 import { parseEventStream } from './event-stream.js'
 import { ControlPlaneError } from './failed.js'
 import type { ControlPlaneClient } from './link.js'
-import { readBatch, readReceipt } from './messages.js'
+import { readBatch, readEvents, readLatest, readReceipt } from './messages.js'
 import { remoteJobs } from './remote-jobs.js'
 import { remoteWebhooks } from './remote-webhooks.js'
 
@@ -57,6 +57,14 @@ class RemoteLink implements ControlPlaneClient {
 
   readonly sendUsage: ControlPlaneClient['sendUsage'] = async (batch, signal) =>
     readReceipt(await this.#post('/usage', batch, { signal }))
+
+  readonly sendEvents: ControlPlaneClient['sendEvents'] = async (batch, signal) =>
+    readReceipt(await this.#post('/events', batch, { signal }))
+
+  readonly events: ControlPlaneClient['events'] = {
+    list: async query => readEvents(await this.#post('/events/list', query)),
+    latest: async () => readLatest(await this.#post('/events/latest', {}))
+  }
 
   readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
 

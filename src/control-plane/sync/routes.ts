@@ -7,6 +7,7 @@ import { errorHandler } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { ChangeFeed, Position } from '../../keys/change-feed.js'
 import { formatEvent } from './event-stream.js'
+import { eventBatchSchema, eventQuerySchema, type EventBatch, type EventQuery } from '../../events/event.js'
 import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
 import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
@@ -53,8 +54,23 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
     { schema: { body: usageBatchSchema }, logLevel },
     async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName)
   )
+  eventRoutes(scope, options.store)
   jobRoutes(scope, options.store.jobs)
   webhookLinkRoutes(scope, options.store.webhooks)
+}
+
+function eventRoutes (scope: FastifyInstance, { applyEvents, events }: LinkedStore): void {
+  scope.post<{ Body: EventBatch }>(
+    '/events',
+    { schema: { body: eventBatchSchema }, logLevel },
+    async ({ body, gatewayName }) => await applyEvents(body, gatewayName)
+  )
+  scope.post<{ Body: EventQuery }>(
+    '/events/list',
+    { schema: { body: eventQuerySchema }, logLevel },
+    async ({ body }) => await events.list(body)
+  )
+  scope.post('/events/latest', { logLevel }, async () => ({ sequence: await events.latest() }))
 }
 
 function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {

@@ -1,5 +1,4 @@
 /** The tables of a ledger, and the conversion between its lines and their rows. */
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { monthOf } from '../month.js'
 import type { UsageLine } from '../usage.js'
 
@@ -10,37 +9,18 @@ const columns = `
   PRIMARY KEY (key_id, hour, resource, interaction, outcome, is_counted, is_overage)`
 
 export const schema = `
-  CREATE TABLE series (ledger_id TEXT NOT NULL, last_number INTEGER NOT NULL, written TEXT NOT NULL) STRICT;
   CREATE TABLE waiting (${columns}) STRICT, WITHOUT ROWID;
   CREATE TABLE totals (${columns}) STRICT, WITHOUT ROWID;
   CREATE INDEX totals_by_age ON totals (hour);
-  CREATE TABLE batches (number INTEGER PRIMARY KEY, batch_id TEXT NOT NULL, content BLOB NOT NULL, acknowledged_at INTEGER) STRICT;
-  CREATE INDEX batches_by_age ON batches (acknowledged_at);
   CREATE TABLE months (
     tenant_id TEXT NOT NULL, mode TEXT NOT NULL, month TEXT NOT NULL,
     own INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, others INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;`
 
-export interface SeriesRow {
-  ledger_id: string
-  last_number: number
-  written: string
-}
-
-export interface BatchRow {
-  number: number
-  batch_id: string
-  content: Buffer
-}
-
 export interface LineRow extends Omit<UsageLine, 'isCounted' | 'isOverage'> {
   readonly isCounted: number
   readonly isOverage: number
 }
-
-export const packed = (lines: readonly UsageLine[]): Buffer => deflateRawSync(JSON.stringify(lines), { level: 1 })
-
-export const unpacked = (content: Buffer): readonly UsageLine[] => JSON.parse(inflateRawSync(content).toString())
 
 export const inMonth = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: monthOf(hour), count })
 

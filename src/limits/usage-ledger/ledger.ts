@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Health } from '../../envelope/health-states.js'
+import { FileFailure } from '../../outbox/messages.js'
+import { brokenFiles } from '../../outbox/broken-files.js'
 import type { FlushBatch } from './file.js'
-import { LedgerFailure } from './messages.js'
 import { MonthlyUsageReader, type MonthCount, type StoredMonthUsage } from './months.js'
 import { LedgerWriter } from './writer.js'
 import { usageKey, UsageCounter } from './tally.js'
@@ -86,12 +85,12 @@ export class UsageLedger {
     return this.#next
   }
 
-  /** The next batch for the control plane; undefined if it has everything. @throws {LedgerFailure} */
+  /** The next batch for the control plane; undefined if it has everything. @throws {FileFailure} */
   nextBatch (): Promise<UsageBatch | undefined> {
     return this.#noticed(this.#writer.nextBatch())
   }
 
-  /** Applies the receipt of a batch. @throws {LedgerFailure} */
+  /** Applies the receipt of a batch. @throws {FileFailure} */
   settle (receipt: UsageAck): Promise<void> {
     return this.#noticed(this.#writer.settle(receipt))
   }
@@ -106,7 +105,7 @@ export class UsageLedger {
 
   /** The state of the ledger. */
   check (): LedgerCheck {
-    const broken = this.#brokenFiles()
+    const broken = brokenFiles(this.#options.file)
     const isOk = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
     return {
       status: isOk ? 'ok' : 'degraded',
@@ -186,19 +185,8 @@ export class UsageLedger {
     this.#months.close()
     if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger cannot be written; counts are kept in memory')
     this.#isFailing = true
-    if (error instanceof LedgerFailure && error.aside !== undefined) {
+    if (error instanceof FileFailure && error.aside !== undefined) {
       log.error({ file: error.aside }, 'the usage ledger is damaged and was set aside; a new one was started')
-    }
-  }
-
-  #brokenFiles (): readonly string[] {
-    const { file } = this.#options
-    try {
-      return readdirSync(dirname(file)).filter(
-        name => name.startsWith(`${basename(file)}.broken-`) && !/-(wal|shm)$/.test(name)
-      )
-    } catch {
-      return []
     }
   }
 }

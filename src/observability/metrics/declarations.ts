@@ -140,6 +140,19 @@ export const declarations = {
     labels: [],
     meaning: 'Age of the oldest event that waits for an enabled webhook, 0 if none does; absent without a control plane in this process'
   },
+  clinigate_events_appended_total: { type: 'counter', labels: [], meaning: 'Events written to the event log' },
+  clinigate_events_sent_total: { type: 'counter', labels: [], meaning: 'Events that the control plane took' },
+  clinigate_events_oldest_unsent_seconds: {
+    type: 'gauge',
+    labels: [],
+    meaning: 'Age of the oldest event that the control plane has not taken yet; absent if events are off'
+  },
+  clinigate_events_unresolved: {
+    type: 'gauge',
+    labels: [],
+    meaning: 'Writes without a response, about which the datastore has yet to be asked'
+  },
+  clinigate_events_log_bytes: { type: 'gauge', labels: [], meaning: 'Size of the event log' },
   clinigate_check_ok: { type: 'gauge', labels: ['check'], meaning: '1 while that check of `/health` is ok' },
   clinigate_audit_log_lines_total: { type: 'counter', labels: [], meaning: 'Access audit log lines that are on disk' },
   clinigate_audit_log_failing: {

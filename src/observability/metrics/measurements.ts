@@ -64,6 +64,13 @@ export interface GaugeSources {
   /** Of `/health`, by name: whether each is well. */
   readonly checks?: () => Promise<Readonly<Record<string, boolean>>>
   readonly auditLog?: () => { readonly lines: number; readonly lost: number; readonly isFailing: boolean }
+  readonly changeEvents?: () => {
+    readonly appended: number
+    readonly sent: number
+    readonly oldestUnsentSeconds: number
+    readonly unresolved: number
+    readonly bytes: number
+  }
   readonly auditEvents?: () => { readonly stored: number; readonly unsent: number; readonly waiting: number }
 }
 

@@ -56,7 +56,8 @@ async function textOf (traffic: Traffic): Promise<string> {
 
 /** Reads the gauges of the parts. */
 async function read (meters: Meters, sources: GaugeSources): Promise<void> {
-  const { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, auditLog, auditEvents } = sources
+  const { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning } = sources
+  const { auditLog, auditEvents, changeEvents } = sources
   lookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
   const copy = keyCopy?.()
   meters.set('clinigate_key_copy_connected', {}, copy && Number(copy.isConnected))
@@ -76,6 +77,7 @@ async function read (meters: Meters, sources: GaugeSources): Promise<void> {
   meters.total('clinigate_audit_log_lines_total', {}, audit?.lines)
   meters.set('clinigate_audit_log_failing', {}, audit && Number(audit.isFailing))
   meters.total('clinigate_audit_log_lost_total', {}, audit?.lost)
+  readChangeEvents(meters, changeEvents?.())
   const events = auditEvents?.()
   meters.total('clinigate_audit_events_total', { result: 'stored' }, events?.stored)
   meters.total('clinigate_audit_events_total', { result: 'unsent' }, events?.unsent)
@@ -88,6 +90,17 @@ async function readSlowly (meters: Meters, { checks, oldestEventSeconds }: Gauge
   for (const [check, isOk] of Object.entries((await checks?.()) ?? {})) {
     meters.set('clinigate_check_ok', { check }, Number(isOk))
   }
+}
+
+function readChangeEvents (
+  meters: Meters,
+  counts: ReturnType<NonNullable<GaugeSources['changeEvents']>> | undefined
+): void {
+  meters.total('clinigate_events_appended_total', {}, counts?.appended)
+  meters.total('clinigate_events_sent_total', {}, counts?.sent)
+  meters.set('clinigate_events_oldest_unsent_seconds', {}, counts?.oldestUnsentSeconds)
+  meters.set('clinigate_events_unresolved', {}, counts?.unresolved)
+  meters.set('clinigate_events_log_bytes', {}, counts?.bytes)
 }
 
 function lookups (

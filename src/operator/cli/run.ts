@@ -9,6 +9,7 @@ import { addBackup } from './backup.js'
 import { addBulk } from './bulk/command.js'
 import { addCompare } from './compare/command.js'
 import { addDoctor } from './doctor.js'
+import { addEvents } from './bulk/events.js'
 import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
@@ -47,6 +48,7 @@ export async function run (args: readonly string[], context: CliContext): Promis
   addCompare(program, context)
   addBackup(program, context)
   addBulk(program, context)
+  addEvents(program, context)
   try {
     await program.parseAsync(args, { from: 'user' })
     return 0

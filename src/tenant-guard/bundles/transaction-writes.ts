@@ -1,3 +1,4 @@
+import type { PlannedChange } from '../../events/intent.js'
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type TenantContext } from '../tenant-context.js'
@@ -35,6 +36,14 @@ export interface Write {
   readonly isVersioned: boolean
   /** Whether a record that the datastore finds in place of making this one would have to be changed. */
   readonly isUpdate?: boolean
+}
+
+/** What a write changes. */
+export function plannedChange ({ type, id, request }: Write): PlannedChange {
+  if (id === undefined) return { kind: 'created', type }
+  if (request?.method === 'DELETE') return { kind: 'deleted', type, id }
+  const [, before] = /^W\/"(.+)"$/.exec(request?.ifMatch ?? '') ?? []
+  return { kind: 'updated', type, id, ...before !== undefined && { before } }
 }
 
 /** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */

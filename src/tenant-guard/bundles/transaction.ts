@@ -7,7 +7,6 @@ import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-ans
 import { entriesAsStored, type StoredEntry } from './entries-as-stored.js'
 import { withEntryPath } from './entry-path.js'
 import {
-  sendRequest,
   failureCause,
   jsonOf,
   mayRead,
@@ -23,8 +22,9 @@ import { filterOwned } from '../reads/fetch-owned.js'
 import { authorize } from '../policy.js'
 import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
 import { resolveReferences } from './transaction-references.js'
-import { writeOf, type Write } from './transaction-writes.js'
+import { plannedChange, writeOf, type Write } from './transaction-writes.js'
 import { outcomesOf } from './write-outcomes.js'
+import { sendWrite } from '../writes/send-write.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /**
@@ -141,11 +141,9 @@ async function performWrites (
     type: 'transaction',
     entry: performed.map(([, { placeholder: fullUrl, resource, request }]) => ({ fullUrl, resource, request }))
   }
-  const response = await sendRequest(context, {
-    method: 'POST',
-    path: '',
-    headers: preferRepresentation,
-    body: printJson(bundle)
+  const response = await sendWrite(context, {
+    request: { method: 'POST', path: '', headers: preferRepresentation, body: printJson(bundle) },
+    changes: performed.map(([, write]) => plannedChange(write))
   })
   if (response.status !== 200) {
     for (const record of believed) context.ownership.forget(ownershipScope(context), record)

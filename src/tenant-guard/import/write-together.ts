@@ -1,7 +1,6 @@
 import { Failure, type Issue } from '../../envelope/failures.js'
 import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
 import {
-  sendRequest,
   failureCause,
   checkedJsonOf,
   verifyAndRememberOwned,
@@ -12,6 +11,7 @@ import {
 } from '../tenant-context.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { filterOwned } from '../reads/fetch-owned.js'
+import { sendWrite } from '../writes/send-write.js'
 import { parseLocation } from '../writes/stored-resource.js'
 import { warnAboutDifferences } from '../writes/stored-differences.js'
 import { rejection } from '../writes/rejection.js'
@@ -77,11 +77,10 @@ export class TransactionWriter {
     const context = this.#context
     const refused = await rejectedEntries(context, records)
     if (refused.size > 0) return { refused }
-    const response = await sendRequest(context, {
-      method: 'POST',
-      path: '',
-      headers: this.#requestedIds(records),
-      body: transactionOf(records)
+    const response = await sendWrite(context, {
+      request: { method: 'POST', path: '', headers: this.#requestedIds(records), body: transactionOf(records) },
+      changes: records.map(({ type, id, version }) =>
+        ({ kind: version === undefined ? 'created' : 'updated', type, id, ...version !== undefined && { before: version } }))
     })
     if (response.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.

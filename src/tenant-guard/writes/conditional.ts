@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { BackendResponse, BackendRequest } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
@@ -25,6 +25,7 @@ import { fhirUpdate, shownWrite } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
 import { requireMutable } from '../policy.js'
 import { tenantCriteria } from '../restrict.js'
+import { sendWrite } from './send-write.js'
 import { withCriteriaLock } from './criteria-lock.js'
 import { findSingleMutableMatch, findSingleMatch } from './single-match.js'
 import {
@@ -61,7 +62,10 @@ async function makeOrFind (
   for (let attempt = 1; ; attempt++) {
     const response = await withStoredResource(
       context,
-      await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }),
+      await sendWrite(context, {
+        request: { method: 'POST', path: type, headers, body: printJson(checked.resource) },
+        changes: [{ kind: 'created', type }]
+      }),
       { type }
     )
     if (response.status === 412 || isForeign(context, response, type)) {
@@ -106,11 +110,13 @@ async function findOrMake (
   { type, criteria, resource }: Omit<ConditionalCreate, 'kind'>
 ): Promise<Written & { readonly isMade: boolean }> {
   const found = await findSingleMatch(context, criteria)
-  const request: BackendRequest =
-    found === undefined
-      ? { method: 'POST', path: type, headers: preferRepresentation, body: printJson(resource) }
-      : { method: 'GET', path: `${type}/${found.id}` }
-  const response = await withStoredResource(context, await sendRequest(context, request), { type })
+  const received = found === undefined
+    ? await sendWrite(context, {
+      request: { method: 'POST', path: type, headers: preferRepresentation, body: printJson(resource) },
+      changes: [{ kind: 'created', type }]
+    })
+    : await sendRequest(context, { method: 'GET', path: `${type}/${found.id}` })
+  const response = await withStoredResource(context, received, { type })
   if (response.status !== 201 && (found === undefined || response.status !== 200)) {
     throw unexpectedResponse(response, 'a conditional create was not answered')
   }

@@ -3,8 +3,9 @@ import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { escaped } from '../../fhir/search-escaping.js'
-import { sendRequest, type TenantContext } from '../tenant-context.js'
+import type { TenantContext } from '../tenant-context.js'
 import type { CreateOnce } from '../interaction.js'
+import { sendWrite } from './send-write.js'
 import { withStoredResource } from './stored-resource.js'
 import { encodeParameters, tenantToken } from '../restrict.js'
 import { idempotencyTagSystem } from './stamp.js'
@@ -43,7 +44,10 @@ export async function createOnce (
     const headers = { ...preferRepresentation, 'if-none-exist': conditionOf(context, sought) }
     const response = await withStoredResource(
       context,
-      await sendRequest(context, { method: 'POST', path: type, headers, body: printJson(checked.resource) }),
+      await sendWrite(context, {
+        request: { method: 'POST', path: type, headers, body: printJson(checked.resource) },
+        changes: [{ kind: 'created', type }]
+      }),
       { type }
     )
     if (response.status === 201) {

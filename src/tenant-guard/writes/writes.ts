@@ -3,7 +3,6 @@ import { Failure, type Issue } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import {
-  sendRequest,
   failureCause,
   jsonOf,
   notFound,
@@ -21,6 +20,7 @@ import { findReferrers, toIssues } from './referrers.js'
 import { warnAboutDifferences } from './stored-differences.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection } from './rejection.js'
+import { sendWrite } from './send-write.js'
 import { collectReferences, ReferenceFailure, recordsOf } from './references.js'
 import { isId } from '../resource-types.js'
 import { withIdempotencyTag, tagForTenant } from './stamp.js'
@@ -43,11 +43,9 @@ export async function create (context: TenantContext, { type, resource }: Omit<C
   const checked = await createRequest(context, { type, resource })
   const response = await withStoredResource(
     context,
-    await sendRequest(context, {
-      method: 'POST',
-      path: type,
-      headers: preferRepresentation,
-      body: printJson(checked.resource)
+    await sendWrite(context, {
+      request: { method: 'POST', path: type, headers: preferRepresentation, body: printJson(checked.resource) },
+      changes: [{ kind: 'created', type }]
     }),
     { type }
   )
@@ -101,7 +99,10 @@ export async function update (
   const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': `W/"${version}"` }) }
   const response = await withStoredResource(
     context,
-    await sendRequest(context, { method: 'PUT', path: record, headers, body: printJson(body) }),
+    await sendWrite(context, {
+      request: { method: 'PUT', path: record, headers, body: printJson(body) },
+      changes: [{ kind: 'updated', type, id, ...version !== undefined && { before: version } }]
+    }),
     { type, id }
   )
   // 201 is for a record of the tenant's that another gateway deleted since this one saw it, stored again under its id.
@@ -129,10 +130,10 @@ export async function remove (context: TenantContext, request: Delete): Promise<
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
   context.ownership.forget(ownershipScope(context), record)
   // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
-  const response = await sendRequest(context, {
-    method: 'DELETE',
-    path: record,
-    ...(version !== undefined && { headers: { 'if-match': `W/"${version}"` } })
+  const condition = version !== undefined && { headers: { 'if-match': `W/"${version}"` } }
+  const response = await sendWrite(context, {
+    request: { method: 'DELETE', path: record, ...condition },
+    changes: [{ kind: 'deleted', type, id }]
   })
   if (response.status === 404 || response.status === 410) throw notFound()
   if (response.status === 409) throw await stillReferredTo(context, request, response)

@@ -76,9 +76,14 @@ function following (command: Command): Command {
     .option('--cancel-on-interrupt', 'cancel the job when the command is interrupted; otherwise it keeps running')
 }
 
+/** What a command's session is opened with. */
 interface SessionOptions { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
 
-function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionOptions): Session {
+/** Opens the session of a command that speaks to a gateway. @throws {CliError} without a URL and a key */
+export function sessionIn (
+  { environment, streams, out, err }: CliContext,
+  { url, isJson, signal }: SessionOptions
+): Session {
   const address = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
   const notice = (text: string): void => err(`${text}\n`)
   return {

@@ -1,17 +1,23 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../../time/backoff.js'
-import { BackgroundTask } from '../../time/background-task.js'
-import type { UsageLedger } from './ledger.js'
-import { linesPerBatch, type SendUsage, type UsageAck } from '../usage.js'
+import { jitteredBackoff } from '../time/backoff.js'
+import { BackgroundTask } from '../time/background-task.js'
+import type { BatchAck, NumberedBatch, SendBatch } from './batch.js'
 
 const pauses = { firstMs: 500, maxMs: 60_000 }
 
 /** The source and the destination of a sender's batches. */
-interface UsageSenderParts {
-  readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
-  readonly send: SendUsage
+interface BatchSenderParts<Line, Ack extends BatchAck> {
+  /** What is sent, for the log: `usage`. */
+  readonly what: string
+  readonly ledger: {
+    readonly nextBatch: () => Promise<NumberedBatch<Line> | undefined>
+    readonly settle: (receipt: Ack) => Promise<void>
+  }
+  readonly send: SendBatch<Line, Ack>
+  /** The lines of a full batch, after which the next one is sent at once. */
+  readonly linesPerBatch: number
   /** Called with each receipt, once the ledger has stored it. */
-  readonly onSettled?: (receipt: UsageAck) => void
+  readonly onSettled?: (receipt: Ack) => void
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   /** The interval between batches, in milliseconds. */
   readonly everyMs?: number
@@ -20,16 +26,16 @@ interface UsageSenderParts {
 }
 
 /**
- * Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is
+ * Sends every batch of a file to the control plane, one at a time and in order. Retries after any failure until it is
  * stopped.
  */
-export class UsageSender {
-  readonly #parts: Required<UsageSenderParts>
+export class BatchSender<Line, Ack extends BatchAck> {
+  readonly #parts: Required<BatchSenderParts<Line, Ack>>
   readonly #loop: BackgroundTask
   #failures = 0
 
   /** Starts immediately. */
-  constructor (parts: UsageSenderParts) {
+  constructor (parts: BatchSenderParts<Line, Ack>) {
     this.#parts = { everyMs: 2_000, timeoutMs: 30_000, onSettled: () => {}, ...parts }
     this.#loop = new BackgroundTask(stopping => this.#sendNext(stopping))
   }
@@ -39,6 +45,11 @@ export class UsageSender {
     return this.#failures
   }
 
+  /** Sends what there is now instead of at the next interval. */
+  wake (): void {
+    this.#loop.wake()
+  }
+
   /** Stops sending. Unsent batches stay in the ledger, which may be closed afterwards. */
   stop (): Promise<void> {
     return this.#loop.stop()
@@ -46,7 +57,7 @@ export class UsageSender {
 
   /** @returns how long to wait afterwards, in milliseconds */
   async #sendNext (stopping: AbortSignal): Promise<number> {
-    const { ledger, send, onSettled, log, everyMs, timeoutMs } = this.#parts
+    const { what, ledger, send, linesPerBatch, onSettled, log, everyMs, timeoutMs } = this.#parts
     try {
       const batch = await ledger.nextBatch()
       if (batch === undefined) return everyMs
@@ -56,13 +67,13 @@ export class UsageSender {
       if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) {
         throw new Error(`the control plane is at batch ${receipt.number}, not at ${batch.number}`)
       }
-      if (this.#failures > 0) log.info('usage is sent to the control plane again')
+      if (this.#failures > 0) log.info(`${what} can be sent to the control plane again`)
       this.#failures = 0
       return batch.lines.length < linesPerBatch ? everyMs : 0
     } catch (error) {
       if (stopping.aborted) return 0
       if (this.#failures === 0) {
-        log.warn({ err: error }, 'usage cannot be sent to the control plane; the ledger keeps it')
+        log.warn({ err: error }, `${what} cannot be sent to the control plane; the gateway keeps it`)
       }
       return jitteredBackoff(pauses, this.#failures++)
     }

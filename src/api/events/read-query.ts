@@ -1,0 +1,64 @@
+import type { Issue } from '../../envelope/failures.js'
+import { invalidParameter, parseCount, parseQuery, rawQuery, safeName } from '../../envelope/query.js'
+import { typeFilterPattern } from '../../events/event.js'
+import { isDateTime } from '../../time/iso-time.js'
+
+/** What a client asks of the events of its organization. */
+export interface EventRequest {
+  readonly count: number
+  readonly warnings?: readonly Issue[]
+  readonly cursor?: string
+  readonly types?: readonly string[]
+  /** ISO 8601 in UTC with milliseconds. */
+  readonly since?: string
+  /** How long to wait for an event if there is none, in seconds. */
+  readonly wait: number
+}
+
+const names = ['count', 'cursor', 'types', 'since', 'wait'] as const
+type Name = typeof names[number]
+
+const defaultCount = '20'
+const maxWaitSeconds = 30
+const maxTypes = 100
+const typeFilter = new RegExp(typeFilterPattern)
+
+/** Reads the query of a request. @throws {Failure} BAD_REQUEST for what is unknown or malformed */
+export function readEventQuery (url: string | undefined): EventRequest {
+  const query = new Map<Name, string>()
+  for (const [name, value] of parseQuery(rawQuery(url))) {
+    if (!isName(name)) {
+      throw invalidParameter(safeName(name), `no such parameter; the list of events takes ${names.join(', ')}`)
+    }
+    if (query.has(name)) throw invalidParameter(name, 'is given twice')
+    query.set(name, value)
+  }
+  const [cursor, types, since, wait] = [query.get('cursor'), query.get('types'), query.get('since'), query.get('wait')]
+  return {
+    ...parseCount(query.get('count') ?? defaultCount),
+    ...cursor !== undefined && { cursor },
+    ...types !== undefined && { types: parseTypes(types) },
+    ...since !== undefined && { since: parseSince(since) },
+    wait: wait === undefined ? 0 : parseWait(wait)
+  }
+}
+
+const isName = (name: string): name is Name => names.some(each => each === name)
+
+function parseTypes (text: string): readonly string[] {
+  const types = text.split(',')
+  if (types.length > maxTypes) throw invalidParameter('types', `takes at most ${maxTypes} types`)
+  if (types.every(type => typeFilter.test(type))) return types
+  throw invalidParameter('types', 'takes comma-separated types such as patients.created, patients.*, fhir.Basic.deleted')
+}
+
+function parseSince (text: string): string {
+  if (!isDateTime(text)) throw invalidParameter('since', 'takes a time such as 2030-01-31T10:20:30Z')
+  return new Date(text).toISOString()
+}
+
+function parseWait (text: string): number {
+  const seconds = Number(text)
+  if (/^\d{1,2}$/.test(text) && seconds <= maxWaitSeconds) return seconds
+  throw invalidParameter('wait', `takes whole seconds, from 0 to ${maxWaitSeconds}`)
+}

@@ -1,0 +1,146 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure } from '../../envelope/failures.js'
+import { changes, type EventFeed, type StoredEvent } from '../../events/event.js'
+import { eventType } from '../../events/to-events.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
+import type { Scope } from '../../keys/caller.js'
+import { isLimited, may } from '../../keys/scopes.js'
+import { pollRouteOptions } from '../../limits/rate-limit.js'
+import { invalidCursor, type CursorBinding, type Cursors } from '../../tenant-guard/cursor.js'
+import { LatestEvent } from './latest-event.js'
+import { readEventQuery, type EventRequest } from './read-query.js'
+
+/** The events of all gateways, and cursors that are valid as long as events are retained. */
+interface EventRoutesOptions {
+  readonly feed: EventFeed
+  readonly cursors: Cursors
+}
+
+/** An event as a client sees it. */
+interface PresentedEvent {
+  readonly id: string
+  readonly type: string
+  readonly createdAt: string
+  readonly data: { readonly resourceType: string, readonly id: string, readonly versionId?: string }
+  readonly requestId: string
+}
+
+interface EventPage {
+  readonly data: readonly PresentedEvent[]
+  /** Where to continue, also if there are no events yet. */
+  readonly cursor: string
+  readonly hasMore: boolean
+}
+
+/** Events that were found, and the position after them. */
+interface Found {
+  readonly events: readonly StoredEvent[]
+  readonly position: number
+  readonly hasMore: boolean
+}
+
+/**
+ * `GET /v1/events`: the changes of the records of the caller's organization and mode, oldest first. With `wait`, a
+ * request for which there are none is held until there are.
+ */
+export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: EventRoutesOptions): Promise<void> {
+  const latest = new LatestEvent(feed)
+  const closing = new AbortController()
+  // Before the server waits for requests in progress to end.
+  scope.addHook('preClose', async () => closing.abort())
+  scope.get('/events', { config: { ...pollRouteOptions.config, target: 'any' } }, async (request, reply): Promise<EventPage> => {
+    const asked = readEventQuery(request.raw.url)
+    request.warnings = asked.warnings
+    const binding = bindingOf(request)
+    const after = asked.cursor === undefined ? undefined : positionIn(cursors.open(asked.cursor, binding).link)
+    const list = (position: number | undefined) => listEvents(feed, request, { ...asked, after: position })
+    let found = await list(after)
+    if (found.events.length === 0 && asked.wait > 0) {
+      const first = found
+      const isOver = ended(reply, { closing: closing.signal, seconds: asked.wait })
+      const waited = await latest.hold(request.caller.keyId, () => nextEvents(latest, { first, list, isOver }))
+      if (waited === undefined) throw tooManyWaiting()
+      found = waited
+    }
+    const { events, position, hasMore } = found
+    const cursor = cursors.seal({ link: String(position), filters: '', count: asked.count }, binding)
+    return { data: events.map(present), cursor, hasMore }
+  })
+}
+
+interface Waiting {
+  readonly first: Found
+  readonly list: (position: number) => Promise<Found>
+  readonly isOver: () => boolean
+}
+
+/** The first events after those that were found; none if the time is over before. */
+async function nextEvents (latest: LatestEvent, { first, list, isOver }: Waiting): Promise<Found> {
+  let found = first
+  while (found.events.length === 0 && !isOver()) {
+    if (await latest.next() > found.position) found = await list(found.position)
+  }
+  return found
+}
+
+async function listEvents (
+  feed: EventFeed,
+  { caller: { tenantId: organizationId, mode, scopes } }: FastifyRequest,
+  { count, types: requested, since, after }: EventRequest & { readonly after: number | undefined }
+): Promise<Found> {
+  // Read before the list: all events up to it are visible then, so what is not in the list is not for this client.
+  const latest = await feed.latest()
+  const types = isLimited(scopes, 'read') ? readableTypes(scopes, requested) : requested
+  const found = await feed.list({
+    organizationId,
+    mode,
+    limit: count + 1,
+    ...after !== undefined && { after },
+    ...types !== undefined && { types: [...types] },
+    ...since !== undefined && { since }
+  })
+  const events = found.slice(0, count)
+  const last = events.at(-1)?.sequence ?? after ?? 0
+  const hasMore = found.length > count
+  return { events, hasMore, position: hasMore ? last : Math.max(last, latest) }
+}
+
+/** The types of events that a key with limits may see, of those that it asks for. */
+function readableTypes (scopes: readonly Scope[], requested: readonly string[] = ['*']): readonly string[] {
+  const types = [...resourceTypes].filter(type => isTenantType(type) && may(scopes, 'read', { type }))
+  const isRequested = (type: string) =>
+    requested.some(filter => filter === '*' || filter === type || filter === type.replace(/[a-z]+$/, '*'))
+  return types.flatMap(type => changes.map(kind => eventType(type, kind))).filter(isRequested)
+}
+
+/** Whether a request that waits is to be answered now: its time is over, its client is gone, or the process closes. */
+function ended (
+  { raw }: FastifyReply,
+  { closing, seconds }: { readonly closing: AbortSignal, readonly seconds: number }
+): () => boolean {
+  const until = performance.now() + seconds * 1_000
+  return () => closing.aborted || raw.destroyed || performance.now() >= until
+}
+
+/** Cursors of another organization or mode are invalid. */
+function bindingOf ({ caller: { tenantId: tenant, mode } }: FastifyRequest): CursorBinding {
+  return { tenant, mode, datastore: '', route: 'events', type: '' }
+}
+
+function positionIn (link: string): number {
+  if (!/^\d{1,15}$/.test(link)) throw invalidCursor()
+  return Number(link)
+}
+
+function present (event: StoredEvent): PresentedEvent {
+  const { id, type, createdAt, resourceType, resourceId, versionId, requestId } = event
+  const data = { resourceType, id: resourceId, ...versionId !== null && { versionId } }
+  return { id, type, createdAt, data, requestId }
+}
+
+function tooManyWaiting (): Failure {
+  return new Failure('RATE_LIMITED', {
+    message: 'Too many requests for events wait at a time. Use one per key, or send no wait.',
+    headers: { 'retry-after': '1' }
+  })
+}

@@ -1,0 +1,8 @@
+/** The thread that waits for the event log's disk. Started by {@link EventLog}. */
+import { serveFile } from '../../outbox/file-thread.js'
+import { EventFile } from './file.js'
+
+serveFile<EventFile>(
+  path => new EventFile(path),
+  ['write', 'intents', 'openIntents', 'createdSince', 'nextBatch', 'applyAck', 'state']
+)

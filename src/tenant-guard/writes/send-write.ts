@@ -1,0 +1,118 @@
+import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
+import type { MadeChange, OpenChange, PlannedChange } from '../../events/intent.js'
+import { isId } from '../resource-types.js'
+import { sendRequest, type TenantContext } from '../tenant-context.js'
+import { parseLocation } from './stored-resource.js'
+
+/** A write of the guard's, and what it changes. */
+interface WriteRequest {
+  readonly request: BackendRequest
+  /** One for each entry if the request is a transaction. */
+  readonly changes: readonly PlannedChange[]
+}
+
+/**
+ * Sends a write to the datastore. This is the only way for writes of a tenant's records: each change is written down as
+ * an intent before it is sent, and as an event, by what the response says, before it returns.
+ * @throws {Failure} BACKEND_UNAVAILABLE if it can't be written down
+ */
+export async function sendWrite (
+  context: TenantContext,
+  { request, changes }: WriteRequest
+): Promise<BackendResponse> {
+  if (context.changes === undefined) return await sendRequest(context, request)
+  const open = await context.changes.begin(changes)
+  const response = await sendRequest(context, request).catch((error: unknown) => {
+    open.unknown()
+    throw error
+  })
+  await conclude(open, response, { request, changes })
+  return response
+}
+
+async function conclude (
+  open: OpenChange,
+  response: BackendResponse,
+  { request: { path }, changes }: WriteRequest
+): Promise<void> {
+  if (response.status >= 400) return response.status === 501 ? open.unknown() : open.refused()
+  const made = path === '' ? madeByTransaction(response, changes) : [madeBy(changes[0]!, singleOf(response))]
+  if (made === undefined || made.includes('unknown')) return open.unknown()
+  await open.made(made as ReadonlyArray<MadeChange | undefined>)
+}
+
+/** What a response says of one write. */
+interface Said {
+  readonly status: number
+  readonly location: unknown
+  readonly etag: unknown
+  /** The record, if it is in the response. */
+  readonly record: () => unknown
+}
+
+/** The change that a write made; undefined if it changed nothing. */
+function madeBy (planned: PlannedChange, said: Said): MadeChange | 'unknown' | undefined {
+  const { kind, type, id, before } = planned
+  const { status } = said
+  if (kind === 'deleted') return { kind, type, id: id!, version: versionOf(said.etag) }
+  // A conditional create that found a record: it stays as it was.
+  if (kind === 'created' && id === undefined && status === 200) return undefined
+  if (status !== 200 && status !== 201) return 'unknown'
+  const known = parseLocation(said.location, { type, id })
+  const version = known?.version ?? versionOf(said.etag)
+  const found = (id ?? known?.id) !== undefined && version !== undefined
+    ? { id: (id ?? known?.id)!, version }
+    : identityIn(said.record(), { type, id })
+  const made = { id: id ?? known?.id ?? found?.id, version: version ?? found?.version }
+  if (made.id === undefined) return 'unknown'
+  if (made.version !== undefined && made.version === before) return undefined
+  return { kind: status === 201 ? 'created' : 'updated', type, id: made.id, version: made.version }
+}
+
+function singleOf ({ status, headers, body }: BackendResponse): Said {
+  return {
+    status,
+    location: headers.location ?? headers['content-location'],
+    etag: headers.etag,
+    record: () => parsed(body)
+  }
+}
+
+/** Undefined if the response is not one about these entries. */
+function madeByTransaction (
+  { status, body }: BackendResponse,
+  changes: readonly PlannedChange[]
+): ReadonlyArray<MadeChange | 'unknown' | undefined> | undefined {
+  const { entry } = (status === 200 ? parsed(body) ?? {} : {}) as { readonly entry?: unknown }
+  if (!Array.isArray(entry) || entry.length !== changes.length) return undefined
+  return changes.map((change, at) => {
+    const { resource, response = {} } = (entry[at] ?? {}) as Partial<Record<'resource' | 'response', unknown>>
+    const { status, location, etag } = Object(response) as Record<string, unknown>
+    return madeBy(change, { status: Number.parseInt(String(status), 10), location, etag, record: () => resource })
+  })
+}
+
+/** JSON whose numbers do not matter. Undefined if it is not JSON. */
+function parsed (body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+function identityIn (
+  record: unknown,
+  expected: { readonly type: string; readonly id: string | undefined }
+): { readonly id: string; readonly version?: string } | undefined {
+  const { resourceType, id, meta } = Object(record) as Record<string, unknown>
+  if (resourceType !== expected.type || !isId(id) || (expected.id !== undefined && id !== expected.id)) return undefined
+  const { versionId } = Object(meta) as Record<string, unknown>
+  return { id, ...isId(versionId) && { version: versionId } }
+}
+
+/** `W/"2"` */
+function versionOf (etag: unknown): string | undefined {
+  const [, version] = /^(?:W\/)?"([^"]+)"$/.exec(String(etag)) ?? []
+  return isId(version) ? version : undefined
+}
