@@ -1,6 +1,7 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
- * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`.
+ * `--fast` leaves out those, `*.sekmet.test.ts`, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and
+ * `*.fuzz.test.ts`.
  * `--also 22` runs fast tests once more on Node 22, which npm fetches: all of them after `--fast`, otherwise those of
  * the folders that depend most on Node and its SQLite driver. It may be repeated. The last line counts all runs: `N
  * passed, N failed`, after what failed assertions say and the names of the tests that failed. What the FHIR server
@@ -25,7 +26,7 @@ const {
   options: { fast: { type: 'boolean', default: false }, also: { type: 'string', multiple: true, default: [] } },
   allowPositionals: true
 })
-const needsMore = /\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/
+const needsMore = /\.(hapi|sekmet|postgres|redis|browser|fuzz)\.test\.ts$/
 const dependsOnNode = /^test\/(backends|bootstrap|client|control-store|envelope|idempotency|keys|limits|sandbox)\//
 
 const stopping = new AbortController()
@@ -59,6 +60,9 @@ async function runAll () {
   if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')}`)
   // Once, before two test files do it at a time.
   if (files.some(file => /\.fuzz\.|fhirpy|webhooks\/receivers/.test(file))) await installPython({ log: console.log })
+  if (files.some(file => file.includes('test/servers/'))) {
+    await installPython({ log: console.log, environment: 'sekmet' })
+  }
   if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap({ files })
   const backend = await findBackend({ given: process.env.FHIR_TEST_URL, log: console.log, signal: stopping.signal })
   console.log(`Backend: ${backend.name}`)

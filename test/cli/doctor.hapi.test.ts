@@ -18,6 +18,7 @@ t.test(
     t.strictSame(faults, {
       'server-ids': 'unsafe',
       'if-match-on-delete': 'degraded',
+      'everything-dates': 'degraded',
       'no-search-in-references': 'unsafe',
       'no-expunge': 'unsafe',
       'no-mass-delete': 'unclear'

@@ -1,11 +1,13 @@
 /**
  * `npm run fuzz:openapi [-- --minutes 5 --seed 1 --fhir <base URL>]`: the fuzzer over the built gateway, with the
- * sandbox behind it or the FHIR server that is named. `--install` installs the fuzzer and no more.
+ * sandbox behind it or the FHIR server that is named. `--install` installs the Python programs of all tests and no
+ * more.
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fuzz } from './fuzz.js'
 import { startBuiltGateway } from './gateway.js'
+import { installPython } from '../harness/python.js'
 import { installFuzzer } from './install.js'
 
 const {
@@ -21,7 +23,8 @@ const {
 
 const program = await installFuzzer({ log: console.log })
 if (program === undefined) process.exitCode = 1
-else if (!install) process.exitCode = await fuzzBuilt(program) ? 0 : 1
+else if (install) process.exitCode = await installPython({ log: console.log, environment: 'sekmet' }) ? 0 : 1
+else process.exitCode = await fuzzBuilt(program) ? 0 : 1
 
 /** Whether all went well. */
 async function fuzzBuilt (program) {

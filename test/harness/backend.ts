@@ -4,6 +4,8 @@ interface RealBackend {
   readonly url: string
   /** What it is and where it comes from, as the run printed it. */
   readonly name: string
+  /** `hapi`, or a server of test/servers. */
+  readonly server: 'hapi' | 'sekmet'
 }
 
 /**
@@ -13,5 +15,9 @@ interface RealBackend {
 export function realBackend (): RealBackend {
   const url = process.env.TEST_FHIR_URL
   if (!url) throw new Error('no FHIR server: run npm test, or set TEST_FHIR_URL to a running one (npm run hapi)')
-  return { url, name: process.env.TEST_FHIR_NAME ?? 'given by TEST_FHIR_URL' }
+  return {
+    url,
+    name: process.env.TEST_FHIR_NAME ?? 'given by TEST_FHIR_URL',
+    server: process.env.TEST_FHIR_SERVER === 'sekmet' ? 'sekmet' : 'hapi'
+  }
 }

@@ -8,17 +8,20 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const folder = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'python')
-const requirements = ['fuzz', 'third-party-clients', 'webhooks'].map(name => join(import.meta.dirname, '..', name, 'requirements.txt'))
-const marker = join(folder, 'installed.txt')
+/** The environments, each named after its folder, with the folders of tests whose programs it has. */
+const environments = { python: ['fuzz', 'third-party-clients', 'webhooks'], sekmet: ['servers'] }
 
 /**
  * The folder of the programs, `python` among them, installed where they are not yet.
- * @param {{ log: (line: string) => void }} options
+ * @param {{ log: (line: string) => void, environment?: keyof typeof environments }} options a FHIR server needs other
+ * versions than the clients
  * @returns {Promise<string | undefined>} undefined, with a line in the log that says why, where they cannot be
  * installed
  */
-export async function installPython ({ log }) {
+export async function installPython ({ log, environment = 'python' }) {
+  const folder = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', environment)
+  const requirements = environments[environment].map(name => join(import.meta.dirname, '..', name, 'requirements.txt'))
+  const marker = join(folder, 'installed.txt')
   const programs = join(folder, 'bin')
   const wanted = requirements.map(file => readFileSync(file, 'utf8')).join('\n')
   if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return programs

@@ -2,11 +2,13 @@ import t from 'tap'
 import { realBackend } from '../harness/backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { attackAll } from './attacks.js'
-import { handOverOnHapi } from './failover.js'
+import { handOverByUpdate, handOverOnHapi } from './failover.js'
 
 t.setTimeout(900_000)
 t.test('attacks on the real FHIR server', async t => {
   t.setTimeout(900_000)
   const live = await startTestSandbox(t)
-  await attackAll(t, { kind: 'hapi', testUrl: realBackend().url, liveUrl: live.url, handOver: handOverOnHapi })
+  const { url, server } = realBackend()
+  const handOver = server === 'hapi' ? handOverOnHapi : handOverByUpdate
+  await attackAll(t, { kind: 'hapi', testUrl: url, liveUrl: live.url, handOver })
 })

@@ -26,6 +26,7 @@ interface Actor {
 interface World {
   readonly actors: readonly Actor[]
   readonly cursors: Array<{ readonly owner: Actor, readonly group: Group, readonly cursor: string }>
+  readonly deletesWhatIsReferredTo: boolean
 }
 
 const kinds = ['create', 'create', 'create', 'read', 'write', 'refer', 'delete', 'find', 'page', 'include'] as const
@@ -55,7 +56,11 @@ const step: fc.Arbitrary<Step> = fc.record({
  * somebody's state is compared with its model. In the end the servers hold what the models hold, each record with its
  * one tag.
  */
-export async function actAtRandom (t: Test, { testUrl, liveUrl }: Servers, { seconds, seed }: Effort): Promise<void> {
+export async function actAtRandom (
+  t: Test,
+  { testUrl, liveUrl, deletesWhatIsReferredTo = false }: Servers & { readonly deletesWhatIsReferredTo?: boolean },
+  { seconds, seed }: Effort
+): Promise<void> {
   const gateway = await startGateway(t, {
     environment: { FHIR_TEST_URL: testUrl, FHIR_LIVE_URL: liveUrl },
     plans: unlimitedPlans
@@ -65,7 +70,8 @@ export async function actAtRandom (t: Test, { testUrl, liveUrl }: Servers, { sec
   // However slow the machine is, a world is lived through.
   const isOver = () => taken > stepsOfAWorld && performance.now() > until
   const live = async (steps: readonly Step[]) => {
-    const world: World = { actors: (await Promise.all([0, 1].map(() => bothModes()))).flat(), cursors: [] }
+    const actors = (await Promise.all([0, 1].map(() => bothModes()))).flat()
+    const world: World = { actors, cursors: [], deletesWhatIsReferredTo }
     for (const step of steps) {
       if (isOver()) break
       await perform(world, step)
@@ -203,6 +209,8 @@ async function remove (act: Act, chosen: Known): Promise<void> {
   const { records } = act.actor
   const own = records.get(chosen)
   const isStale = act.variant === 3
+  // The model has no references that point to nothing; that such a delete is performed, an attack shows.
+  if (act.world.deletesWhatIsReferredTo && own !== undefined && records.isReferredTo(own)) return
   const status = own === undefined ? 404 : isStale ? 412 : records.isReferredTo(own) ? 409 : 200
   const { data } = await send(
     act,

@@ -244,7 +244,7 @@ const date = fc.tuple(day, fc.constantFrom(4, 7, 10)).map(([day, length]) => day
 
 const uri = fc.oneof(
   fc.webUrl(),
-  fc.constantFrom('urn:oid:1.2.3', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')
+  fc.constantFrom('urn:oid:2.16.840.1.113883.4.1', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')
 )
 
 const texts: Readonly<Record<Format, Arbitrary<string>>> = {

@@ -7,4 +7,6 @@ export interface Place {
   readonly client: Client
   readonly server: FhirServer
   readonly world: World
+  /** Whether the server has a search parameter, where it need not have all; a search by a missing one is refused. */
+  readonly hasParameter?: (type: string, name: string) => boolean
 }

@@ -1,12 +1,13 @@
 import type { Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
 import { clientOf, unlimitedPlans } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { changeContract } from './change-contract.js'
 import { mappingContract } from './mapping-contract.js'
 import { pagingContract } from './paging-contract.js'
 import { makeWorld } from './fixture.js'
+import type { Place } from './location.js'
 
 /** Far more than it takes, on a machine that does much else. */
 const limitMs = 900_000
@@ -14,15 +15,41 @@ const limitMs = 900_000
 /** How many resource groups are put to the test at a time; more wait for the same processors. */
 const parallel = 6
 
+/** What is put to the test of a server that cannot do all that R4 has. */
+interface Extent {
+  /** Paths of the resource groups; all of them unless said. */
+  readonly groups?: readonly string[] | undefined
+  /** Whether the server need have only the search parameters that it states. */
+  readonly lacksParameters?: boolean
+}
+
 /** What the resources must do through the whole gateway, whichever FHIR server is behind it. */
-export async function resourcesContract (t: Test, fhirUrl: string): Promise<void> {
+export async function resourcesContract (
+  t: Test,
+  fhirUrl: string,
+  { groups, lacksParameters = false }: Extent = {}
+): Promise<void> {
   t.setTimeout(limitMs)
   t.jobs = parallel
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
   const server = fhirServer(fhirUrl)
   const client = await clientOf(gateway)
-  t.test('searches', t => pagingContract(t, gateway))
+  if (!lacksParameters) t.test('searches', t => pagingContract(t, gateway))
   t.test('changes', t => changeContract(t, gateway, server))
   const world = await makeWorld(server, client.tenantId)
-  for (const mapping of mappings) t.test(mapping.path, t => mappingContract(t, mapping, { client, server, world }))
+  const place = { client, server, world, ...lacksParameters && { hasParameter: await statedParameters(server) } }
+  for (const mapping of mappings.filter(({ path }) => groups?.includes(path) ?? true)) {
+    t.test(mapping.path, t => mappingContract(t, mapping, place))
+  }
+}
+
+/** Whether the server states a search parameter, read straight from its CapabilityStatement. */
+async function statedParameters (server: FhirServer): Promise<NonNullable<Place['hasParameter']>> {
+  const { body } = await server.send('GET', 'metadata')
+  const stated = new Set<string>(
+    body.rest[0].resource.flatMap(({ type, searchParam = [] }: any) =>
+      searchParam.map(({ name }: any) => `${type}?${name}`)
+    )
+  )
+  return (type, name) => name.startsWith('_') || stated.has(`${type}?${name}`)
 }

@@ -127,8 +127,22 @@ const rewritten = (change: (text: string, baseUrl: string) => string): Between =
   return { ...response, body: change(response.body, baseUrl) }
 }
 
+/** A server that looks at If-Match before it waits for another update, and not afterwards. */
+const racing: Between = send => {
+  let underWay = 0
+  return async request => {
+    if (request.method !== 'PUT') return await send(request)
+    try {
+      return await (underWay++ > 0 ? without('if-match')(send, '') : send)(request)
+    } finally {
+      underWay--
+    }
+  }
+}
+
 const faulty: ReadonlyArray<readonly [what: string, between: Between, names: readonly string[]]> = [
   ['passes over If-Match', without('if-match'), ['if-match']],
+  ['performs several updates of one version that come at the same moment', racing, ['if-match']],
   ['passes over If-None-Exist', without('if-none-exist'), ['conditional-create']],
   [
     'links its pages to another address',

@@ -5,7 +5,7 @@ import type { BackendIssue } from '../../tenant-guard/operations/given-outcome.j
 import { isNotOffered } from '../../tenant-guard/operations/validate.js'
 import { tenantToken } from '../../tenant-guard/restrict.js'
 import { fails, observed, statusOf, type Check, type CheckObservation } from './check.js'
-import { jsonIn, searchsetIn, type TestTenant } from './test-tenant.js'
+import { jsonIn, searchsetIn, type Draft, type TestTenant } from './test-tenant.js'
 import { observation, patient } from './write-checks.js'
 
 /** Checks of the server's operations. */
@@ -28,6 +28,28 @@ export const operationChecks: readonly Check[] = [
       return observed(
         [...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id),
         response.status === 200 ? "the patient's records are missing" : `it was answered with ${statusOf(response)}`
+      )
+    }
+  },
+  {
+    name: 'everything-dates',
+    title: '$everything obeys start and end',
+    otherwise: 'degraded',
+    gateway: 'It refuses start and end with 400, except on servers of Microsoft.',
+    remedy: 'Nothing. Clients search each type by its dates instead.',
+    examine: async trial => {
+      const { id } = await trial.store(patient)
+      const earlier = { ...observation(`Patient/${id}`), effectiveDateTime: '2001-01-01' } as Draft
+      const { id: about } = await trial.store(earlier)
+      const response = await trial.send({
+        method: 'GET',
+        path: `Patient/${id}/$everything?start=2020-01-01&_count=100`,
+        headers: { 'cache-control': 'no-cache' }
+      })
+      const { matches = [], included = [] } = searchsetIn(response) ?? {}
+      return observed(
+        ![...matches, ...included].some(resource => (resource as { id?: unknown }).id === about),
+        'a record from before start was returned'
       )
     }
   },

@@ -130,6 +130,19 @@ export const searchChecks: readonly Check[] = [
     }
   },
   {
+    name: 'many-values',
+    title: 'A search by a thousand values is answered',
+    otherwise: 'degraded',
+    gateway: 'Searches by very many values are answered with 502, and so are chains with very many matches.',
+    remedy: 'Nothing. Clients divide such searches.',
+    examine: async trial => {
+      const values = Array.from({ length: 1_200 }, (_, i) => `urn:clinigate:doctor|none-${i}`)
+      const request = restrict({ type: 'Patient', parameters: [['identifier', values.join()]], count: 1 }, trial.tenant)
+      const response = await trial.send(request)
+      return observed(searchsetIn(response) !== undefined, `it was answered with ${statusOf(response)}`)
+    }
+  },
+  {
     name: 'includes',
     title: 'A search can include referenced and referring records',
     otherwise: 'degraded',

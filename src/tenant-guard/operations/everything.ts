@@ -77,18 +77,19 @@ async function firstPage (
   return response
 }
 
+/** The servers whose documentation says that they obey the dates of care. HAPI, SEKMET and others ignore them. */
+const obeysDatesOfCare = /^(?:Azure|Microsoft)\b/
+
 /**
- * @throws {Failure} BAD_REQUEST for the dates of care, which a record does not show: HAPI ignores them, and would show
- * all times
+ * @throws {Failure} BAD_REQUEST for the dates of care on a server that is not known to obey them, since a record does
+ * not show them: one that ignores them would show all times
  */
 async function requireHeeded (context: TenantContext, parameters: EverythingOperation['parameters']): Promise<void> {
   const [name] = parameters.find(([name]) => name === 'start' || name === 'end') ?? []
   if (name === undefined) return
-  const capabilities = await getCapabilities(context.backend, request => sendRequest(context, request)).catch(
-    () => undefined
-  )
-  if (!/^HAPI\b/.test(capabilities?.software ?? '')) return
-  const message = `${name}: the datastore would ignore it and return records of all dates. Search each type by its dates instead.`
+  const { software = '' } = await getCapabilities(context.backend, request => sendRequest(context, request))
+  if (obeysDatesOfCare.test(software)) return
+  const message = `${name}: the datastore may ignore it and return records of all dates. Search each type by its dates instead.`
   throw new Failure('BAD_REQUEST', {
     message,
     issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }]

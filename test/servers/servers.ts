@@ -1,0 +1,133 @@
+/** What a server does otherwise than the suites expect of a FHIR server, with the assertions that show it. */
+export interface Difference {
+  /** In a line of the documentation: `It answers …`. */
+  readonly server: string
+  /** What the gateway does about it, likewise. */
+  readonly gateway: string
+  /**
+   * The failed assertions that it explains: those whose file, titles and diagnostics all match. Each entry must be met
+   * by at least one in a whole run, else it is out of date. None where no assertion shows it.
+   */
+  readonly explains: ReadonlyArray<{ readonly file: string, readonly title: RegExp, readonly shows: RegExp }>
+}
+
+/** A FHIR server that the suites run on, besides the sandbox and HAPI, where nothing may fail. */
+export interface KnownServer {
+  /** Its name, version and store, for the documentation. */
+  readonly title: string
+  /** The day of the last whole run. */
+  readonly date: string
+  readonly differences: readonly Difference[]
+}
+
+/** The file of a suite that runs on any FHIR server. */
+const suite = (name: string): string => `test/${name}.hapi.test.ts`
+
+/** What the suite of simple resources tries: types that the server lists, and one that it does not. */
+export const resourceGroups = 'patients,encounters,care-teams'
+
+/** The suites that run on any FHIR server. */
+export const suites: readonly string[] = [
+  'isolation/attacks',
+  'isolation/foreign-matches',
+  'isolation/two-tenants',
+  'tenant-guard/guard',
+  'tenant-guard/adopt',
+  'tenant-guard/audit',
+  'resources/resources',
+  'resources/include',
+  'resources/documented-forms',
+  'jobs/export',
+  'jobs/import',
+  'audit-log/audit-events'
+].map(suite)
+
+const attacks = suite('isolation/attacks')
+const resources = suite('resources/resources')
+const audited = suite('audit-log/audit-events')
+
+export const servers: Readonly<Record<'sekmet', KnownServer>> = {
+  sekmet: {
+    title: 'SEKMET 0.1.1 (Python, SQLite)',
+    date: '25 November 2026',
+    differences: [
+      {
+        server: 'It fails with 500 on a search by more than about a thousand values.',
+        gateway: '502; `clinigate doctor` reports `many-values`.',
+        explains: [{ file: attacks, title: / > A3 very long: POST /, shows: /answered 502 in place of 200/ }]
+      },
+      {
+        server: 'It rounds decimals: 1.10 comes back as 1.1.',
+        gateway: 'It returns the number that is stored; `doctor` reports `numbers`.',
+        explains: [
+          { file: attacks, title: / > A4 JSON: POST \/Observation/, shows: /lacks 1\.10:/ },
+          { file: resources, title: / > the text of a number is kept /, shows: /"value\\":(?:1\.1|0\.5)\b/ },
+          { file: suite('tenant-guard/guard'), title: /its numbers to the letter > /, shows: /-1\.10\n *\+1\.1$/m },
+          { file: suite('tenant-guard/adopt'), title: /./, shows: /-"1\.10"\n *\+"1\.1"$/m },
+          { file: suite('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ }
+        ]
+      },
+      {
+        server: 'It deletes records that others refer to.',
+        gateway: 'The delete is performed, 204 in place of 409; `doctor` reports `referred-to-kept`.',
+        explains: [{ file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered 204 in place of 409/ }]
+      },
+      {
+        server: 'It lacks 200 search parameters of the simple resources.',
+        gateway: '400, by name if the server lists the type; `doctor` lists the missing filters and includes.',
+        explains: [
+          { file: attacks, title: / > A3 search: GET \/Questionnaire\?url=/, shows: /answered 400 in place of/ },
+          { file: audited, title: / > (?:entity-name:exact|altid)=/, shows: /- +200,\n(?:.*\n)*? *\+ +400,/ }
+        ]
+      },
+      {
+        server: 'It leaves out a reverse include that it does not know, with a note.',
+        gateway: 'The response says that it may be incomplete, and of which type.',
+        explains: [{ file: suite('resources/include'), title: /follow each reference that leads there > /, shows: /\+ +undefined,/ }]
+      },
+      {
+        server: 'It pages by offset: a delete while a client pages moves the others to an earlier page.',
+        gateway: 'It follows the links; clients that must miss nothing use an export.',
+        explains: []
+      },
+      {
+        server: 'It serves 76 types that its CapabilityStatement leaves out.',
+        gateway: 'It reads, writes, exports and audits them; `doctor` lists them.',
+        explains: []
+      },
+      {
+        server: 'It ignores `start` and `end` of `$everything`.',
+        gateway: '400, on every server that is not known to obey them; `doctor` reports `everything-dates`.',
+        explains: []
+      },
+      {
+        server: 'It ignores `If-Match` on a delete.',
+        gateway: 'It checks the version just before the delete; `doctor` reports `if-match-on-delete`.',
+        explains: []
+      },
+      {
+        server: 'It takes references to records that do not exist.',
+        gateway: 'It checks each reference before it writes; `doctor` reports `references-checked`.',
+        explains: []
+      },
+      {
+        server: 'It sends records to Subscriptions, of all tenants.',
+        gateway: 'It refuses them; `doctor` reports `no-subscriptions`.',
+        explains: []
+      }
+    ]
+  }
+}
+
+/** The table of docs/how-to/datastores.md. */
+export function formatServers (): string {
+  return Object.values(servers)
+    .map(({ title, date, differences }) => [
+      `${title}, ${date}:`,
+      '',
+      '| the server | the gateway |',
+      '|---|---|',
+      ...differences.map(({ server, gateway }) => `| ${server} | ${gateway} |`)
+    ].join('\n'))
+    .join('\n\n')
+}
