@@ -469,7 +469,10 @@ for (const mapping of mappings) {
               const warned = echoWarnings(mapping, change, after).map(({ expression }) => expression![0])
               refuse(
                 contradicted(mapping, { name, whole }, { changes, before: resource, after }).filter(
-                  finding => !warned.includes(finding.split(' ')[0])
+                  // Where the first of several is removed, the next one is shown.
+                  finding =>
+                    !warned.includes(finding.split(' ')[0]) &&
+                    !(changes[name] === null && warned.includes(whole) && finding.startsWith(`${name} `))
                 )
               )
             } catch (error) {
