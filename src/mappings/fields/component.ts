@@ -46,7 +46,7 @@ const value = choice<unknown>(
     { suffix: 'Period', codec: period.codec, is: hasChoice('start', 'end') },
     { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
     { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
-    { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
+    { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display', 'text') }
   ],
   {
     about:

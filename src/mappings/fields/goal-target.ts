@@ -14,7 +14,7 @@ const variants = [
   { suffix: 'Quantity', codec: quantity.codec, is: hasChoice('value') },
   { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
   { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
-  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
+  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display', 'text') }
 ]
 
 const detail = choice<unknown>('detail', variants, {
