@@ -10,9 +10,6 @@ import type { Disposables } from './disposables.js'
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** How long deliveries are retained, as the events are. */
-const retentionMs = 30 * dayMs
-
 /** Looking at the queue fails so often, for about a minute, before it is worth a look. */
 const noticedFailures = 7
 
@@ -33,7 +30,7 @@ interface WebhookParts {
 
 /** Starts delivering the events of webhooks. @returns whether they can be read, for `/health` */
 export function openWebhooks (
-  { webhooks: { privateNetworks } }: Config,
+  { webhooks: { privateNetworks }, events: { days } }: Config,
   { store: { webhooks, webhookQueue: queue }, version, now, log, metrics }: WebhookParts,
   closers: Disposables
 ): () => Check {
@@ -47,7 +44,7 @@ export function openWebhooks (
   }))
   metrics?.watch({ oldestEventSeconds: async () => ageOf(await queue.oldest(), now()) })
   const sweeping = new BackgroundTask(async () => {
-    await webhooks.deleteBefore(new Date(now().getTime() - retentionMs)).catch((error: unknown) => {
+    await webhooks.deleteBefore(new Date(now().getTime() - days * dayMs)).catch((error: unknown) => {
       log.warn({ err: error }, 'old deliveries of webhooks could not be deleted')
     })
     return hourMs

@@ -97,3 +97,19 @@ export interface EventFeed {
   /** The sequence number of the latest event of all organizations; 0 if there never was one. */
   latest (): Promise<number>
 }
+
+/** An event as clients see it in `GET /v1/events` and receivers of webhooks in the body. */
+export interface PresentedEvent {
+  readonly id: string
+  readonly type: string
+  readonly createdAt: string
+  readonly data: { readonly resourceType: string, readonly id: string, readonly versionId?: string }
+  readonly requestId: string
+}
+
+/** What clients and receivers see of an event: neither its organization nor its position. */
+export function presentEvent (event: StoredEvent): PresentedEvent {
+  const { id, type, createdAt, resourceType, resourceId, versionId, requestId } = event
+  const data = { resourceType, id: resourceId, ...versionId !== null && { versionId } }
+  return { id, type, createdAt, data, requestId }
+}

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import { changes, type EventFeed, type StoredEvent } from '../../events/event.js'
+import { changes, presentEvent, type EventFeed, type PresentedEvent, type StoredEvent } from '../../events/event.js'
 import { eventType } from '../../events/to-events.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import type { Scope } from '../../keys/caller.js'
@@ -14,15 +14,6 @@ import { readEventQuery, type EventRequest } from './read-query.js'
 interface EventRoutesOptions {
   readonly feed: EventFeed
   readonly cursors: Cursors
-}
-
-/** An event as a client sees it. */
-interface PresentedEvent {
-  readonly id: string
-  readonly type: string
-  readonly createdAt: string
-  readonly data: { readonly resourceType: string, readonly id: string, readonly versionId?: string }
-  readonly requestId: string
 }
 
 interface EventPage {
@@ -64,7 +55,7 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
     }
     const { events, position, hasMore } = found
     const cursor = cursors.seal({ link: String(position), filters: '', count: asked.count }, binding)
-    return { data: events.map(present), cursor, hasMore }
+    return { data: events.map(presentEvent), cursor, hasMore }
   })
 }
 
@@ -130,12 +121,6 @@ function bindingOf ({ caller: { tenantId: tenant, mode } }: FastifyRequest): Cur
 function positionIn (link: string): number {
   if (!/^\d{1,15}$/.test(link)) throw invalidCursor()
   return Number(link)
-}
-
-function present (event: StoredEvent): PresentedEvent {
-  const { id, type, createdAt, resourceType, resourceId, versionId, requestId } = event
-  const data = { resourceType, id: resourceId, ...versionId !== null && { versionId } }
-  return { id, type, createdAt, data, requestId }
 }
 
 function tooManyWaiting (): Failure {

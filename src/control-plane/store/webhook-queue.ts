@@ -1,4 +1,5 @@
 import { sql, type ExpressionBuilder, type Selectable, type Transaction } from 'kysely'
+import { presentEvent } from '../../events/event.js'
 import { base32, randomString } from '../../keys/random-text.js'
 import {
   maxRetried,
@@ -229,10 +230,8 @@ const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => 
 }
 
 function dueEvent (event: EventRow, attempt: number): DueEvent {
-  const { id, type, createdAt, sequence, resourceType, resourceId, versionId, requestId } = event
-  const data = { resourceType, id: resourceId, ...versionId !== null && { versionId } }
-  const body = { id, type, createdAt, data, requestId }
-  return { id, type, createdAt, sequence, attempt, body: JSON.stringify(body) }
+  const { id, type, createdAt, sequence } = event
+  return { id, type, createdAt, sequence, attempt, body: JSON.stringify(presentEvent(event)) }
 }
 
 function testEvent (id: string, createdAt: string): DueEvent {
