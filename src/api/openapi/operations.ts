@@ -157,7 +157,7 @@ function deletes (mapping: Mapping): JsonSchema {
     operationId: `delete${displayName(mapping)}`,
     tags: [mapping.path],
     summary: `Delete ${aRecord(mapping)}`,
-    description: `While others refer to it, 409: \`details.referrers\` lists them in an order in which they can be deleted, to keys that may read.${mapping.appendOnly ? ' Needs a key with the scope `*`.' : ''}`,
+    description: `While others refer to it, 409: \`details.referrers\` lists them in an order in which they can be deleted, to keys that may read all records.${mapping.appendOnly ? ' Needs a key with the scope `*`.' : ''}`,
     parameters: [recordId, parameter('IfMatch')],
     responses: {
       200: { $ref: '#/components/responses/Deleted' },
