@@ -102,3 +102,26 @@ t.test('/v1/webhooks', async t => {
     t.notOk(lines.includes(secret.slice(6)))
   })
 })
+
+t.test('each change that a client was told of is sent to the webhooks of its organization and mode alone', async t => {
+  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
+  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  // Its address is refused, which is an attempt too.
+  const draft = { url: 'https://127.0.0.1/', types: ['patients.*'] }
+  const { id } = (await client.send('POST', 'webhooks', draft)).data
+  const { id: foreign } = (await other.send('POST', 'webhooks', draft)).data
+  const created = await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
+  t.equal(created.status, 201, created.text)
+  const { data: patient } = created
+  await client.send('PATCH', `patients/${patient.id}`, { lastName: 'Lovelace' })
+  await client.send('DELETE', `patients/${patient.id}`)
+  const attempted = async () => (await client.send('GET', `webhooks/${id}/deliveries`)).data.data as Array<{
+    eventId: string, eventType: string
+  }>
+  await until(async () => new Set((await attempted()).map(({ eventId }) => eventId)).size === 3)
+  t.strictSame(
+    [...new Set((await attempted()).map(({ eventType }) => eventType))].sort(),
+    ['patients.created', 'patients.deleted', 'patients.updated']
+  )
+  t.strictSame((await other.send('GET', `webhooks/${foreign}/deliveries`)).data, { data: [], hasMore: false })
+})
