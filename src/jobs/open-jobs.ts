@@ -4,10 +4,12 @@ import type { Job, JobPage, Jobs } from './model/job.js'
 
 /**
  * Whether a key may know of a job of its organization: of an export if it may read all its types in its form, of an
- * import if it may write whatever the import's key could. A key that may read all records knows of every job.
+ * import if it may write whatever the import's key could. A key without limits knows of every job; one that only writes
+ * is refused an export by its scope.
  */
 function isOpen (scopes: readonly Scope[], { request, owner }: Job): boolean {
-  if (!isLimited(scopes, 'read')) return true
+  const onlyWrites = !isLimited(scopes, 'write') && !may(scopes, 'read', 'any')
+  if (!isLimited(scopes, 'read') || onlyWrites) return true
   if (request.kind === 'import') return covers(scopes, owner.scopes ?? ['*'], 'write')
   const isRaw = request.format === 'fhir'
   return request.types.every(type => may(scopes, 'read', isRaw ? { fhirType: type } : { type }))
