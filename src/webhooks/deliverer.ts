@@ -7,7 +7,7 @@ import { receiversAgent, sendEvent } from './send-event.js'
 import type { Agent } from 'undici'
 
 /** The parts of a deliverer. */
-export interface DelivererParts {
+interface DelivererParts {
   readonly queue: DeliveryQueue
   readonly rules: AddressRules
   readonly version: string

@@ -11,7 +11,7 @@ const connectMs = 10_000
 const bodyMs = 1_000
 
 /** Where and how the events of one webhook are sent. */
-export interface Destination {
+interface Destination {
   readonly url: string
   readonly secrets: readonly string[]
   /** Of the product, for `user-agent`. */

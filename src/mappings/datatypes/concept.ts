@@ -213,7 +213,7 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
       : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
   const base = isUnchanged ? stored : {}
   const concept = { ...base, coding: putList(coding.codec, items, shownCodings(base)).items }
-  // A display that is shown as the text of a stored concept without text is not made its text by a change beside it.
+  // A display that is shown as the text of a stored concept without text is not made its text by a change of something else.
   const isShownOnly = isUnchanged && base.text === undefined && plainText === head.display
   return isShownOnly ? concept : withPrimitive(concept, 'text', plainText)
 }

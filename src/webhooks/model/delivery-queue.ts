@@ -16,7 +16,7 @@ export interface DueEvent {
 }
 
 /** The right to deliver to a webhook, until another process takes it over. */
-export interface DeliveryLease { readonly webhookId: string, readonly number: number }
+interface DeliveryLease { readonly webhookId: string, readonly number: number }
 
 /** A webhook whose events this process delivers. */
 export interface ClaimedWebhook extends WebhookScope {

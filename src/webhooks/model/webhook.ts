@@ -87,7 +87,7 @@ export const newWebhookSchema = Type.Object({
 export const maxDeliveries = 100
 
 /** How an attempt to deliver an event ended. */
-export const deliveryOutcomes = ['delivered', 'failed'] as const
+const deliveryOutcomes = ['delivered', 'failed'] as const
 
 /** One attempt to deliver an event. */
 export const deliverySchema = Type.Object({
