@@ -266,8 +266,8 @@ export const controls = [
       ),
       patch(
         'bootstrap/guarded-stores.js',
-        'return request => tenantGuard(',
-        "return request => (globalThis.clientHeaders = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard("
+        'return ({ caller, id, log, waiting, accesses }, form) => tenantGuard(',
+        "return ({ headers, caller, id, log, waiting, accesses }, form) => (globalThis.clientHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard("
       )
     ],
     { ci: true }
@@ -280,8 +280,8 @@ export const controls = [
     ['cursors'],
     patch(guard('cursor'), '[version, tenant, mode, datastore,', '[version, tenant,')
   ),
-  control('type of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'route])')),
-  control('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'type])')),
+  control('type of a cursor', ['cursors'], patch(guard('cursor'), 'route, type, ...own])', 'route, ...own])')),
+  control('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type, ...own])', 'type, ...own])')),
   control(
     'seal of a cursor',
     ['cursors'],
@@ -326,9 +326,16 @@ export const controls = [
     patch(guard('policy'), 'if (sharedTypes.has(interaction.type))', 'if (false)'),
     { ci: true }
   ),
-  control('scope of a key', ['http'], patch('api/passthrough/allowed.js', "if (scopes !== 'entries')", 'if (false)'), {
-    ci: true
-  }),
+  control(
+    'scope of a key',
+    ['http'],
+    patch(
+      'api/passthrough/allowed.js',
+      "requireScope(caller, effect, type === undefined ? 'any' : { fhirType: type });",
+      ''
+    ),
+    { ci: true }
+  ),
   control(
     'scope of an entry of a batch',
     ['bundles'],
