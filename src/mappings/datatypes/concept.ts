@@ -213,7 +213,8 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
       : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
   const base = isUnchanged ? stored : {}
   const concept = { ...base, coding: putList(coding.codec, items, shownCodings(base)).items }
-  // A display that is shown as the text of a stored concept without text is not made its text by a change of something else.
+  // A display that is shown as the text of a stored concept without text does not become its text when something else
+  // changes.
   const isShownOnly = isUnchanged && base.text === undefined && plainText === head.display
   return isShownOnly ? concept : withPrimitive(concept, 'text', plainText)
 }

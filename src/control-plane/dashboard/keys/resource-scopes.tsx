@@ -62,7 +62,7 @@ export function ResourceScopes ({ choice }: { readonly choice: ResourceChoice | 
                   checked={choice?.[effect].includes(path) === true}
                   aria-label={`${label} ${path}`}
                 />
-                <span aria-hidden='true' safe>{label}</span>
+                <span aria-hidden='true'>{label}</span>
               </label>
             ))}
           </li>

@@ -50,7 +50,7 @@ function FirstRequest ({ mode, secret, gatewayUrl, resource }: ShownSecret & { r
   return (
     <section>
       <h2>A first request</h2>
-      <p>
+      <p safe>
         {mode === 'test'
           ? `It lists the ${things} that this key can read. At first there are none.`
           : `It lists the ${things} that this key can read. They are data of real people.`}

@@ -43,7 +43,7 @@ function Actions ({ csrf, webhook: { id, enabled } }: WebhookDetails) {
       </PostForm>
       <PostForm action={webhookPath(id, 'switch')} csrf={csrf} inline>
         <input type='hidden' name='enabled' value={enabled ? 'off' : 'on'} />
-        <button type='submit' class='button' safe>{enabled ? 'Switch off' : 'Switch on'}</button>
+        <button type='submit' class='button'>{enabled ? 'Switch off' : 'Switch on'}</button>
       </PostForm>
       <a class='button' href={webhookPath(id, 'roll')}>Roll secret</a>
       <a class='button button-danger' href={webhookPath(id, 'remove')}>Delete</a>
