@@ -33,6 +33,7 @@ const remedies: Readonly<Record<string, string>> = {
   SQLITE_IOERR: 'the disk of the data directory is full or failing; make room there, or check the system log',
   ENOSPC: fullDisk,
   EDQUOT: fullDisk,
+  EFBIG: 'the disk of the data directory is full, or files may not grow (ulimit -f); make room there',
   EMFILE: 'this process has too many open files; raise its limit (ulimit -n, LimitNOFILE)'
 }
 

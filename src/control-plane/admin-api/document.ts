@@ -26,7 +26,7 @@ const used = new Set([...withToken, ...withId, ...withBody, ...changing])
  * The OpenAPI 3.1 document of the management API, derived from its operations: https://spec.openapis.org/oas/v3.1.1
  */
 export function managementDocument ({ version, url }: { readonly version: string, readonly url: string }): JsonSchema {
-  const { Meta, Issue, Failure } = envelopeSchemas
+  const { Meta, Issue, Failure, Referrers } = envelopeSchemas
   const { NotModified, Deleted, ...failures } = sharedResponses(used)
   return {
     openapi: '3.1.1',
@@ -45,7 +45,7 @@ export function managementDocument ({ version, url }: { readonly version: string
       },
       headers: { 'Retry-After': headerComponents['Retry-After'] },
       responses: failures,
-      schemas: { Meta, Issue, Failure }
+      schemas: { Meta, Issue, Failure, Referrers }
     }
   }
 }
