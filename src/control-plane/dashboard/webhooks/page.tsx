@@ -150,7 +150,7 @@ function Changes ({ csrf, webhook: { id, tenantId }, typed, since, error }: Webh
     <>
       <section>
         <h2>Send again</h2>
-        <PostForm action={webhookPath(id, 'resend')} csrf={csrf}>
+        <PostForm action={webhookPath(id)} csrf={csrf}>
           <TextField
             label='Since the start of this day (UTC)'
             name='since'

@@ -5,7 +5,7 @@ import { ControlError } from '../../store/control-error.js'
 import type { NewWebhook } from '../../../webhooks/model/webhook.js'
 import type { OwnedWebhook } from '../../store/desk.js'
 import { requireAdmin } from '../../store/permissions.js'
-import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
+import { field, fieldValues, redisplayOnError, statusOf, toFormError } from '../form.js'
 import {
   mayChange,
   organizationOf,
@@ -34,7 +34,7 @@ export async function webhookPages (scope: FastifyInstance, { now }: DashboardCo
   })
   const one = '/webhooks/:webhookId'
   scope.get<WebhookRequest>(one, async (request, reply) => await showOne(request, reply, { now }))
-  for (const [page, deed] of [['', save], ['/test', test], ['/switch', change], ['/resend', resend]] as const) {
+  for (const [page, deed] of [['', submit], ['/test', test], ['/switch', change]] as const) {
     scope.post<WebhookRequest>(one + page, async (request, reply) =>
       await redisplayOnError(() => deed(request, reply), refusal => showOne(request, reply, { now, refusal })))
   }
@@ -120,6 +120,12 @@ async function showOne (
 }
 
 type WebhookDeed = FastifyRequest<WebhookRequest>
+
+/** Both forms that take text are sent to the page on which they stand, so that a refused one can be reloaded. */
+async function submit (request: WebhookDeed, reply: FastifyReply): Promise<FastifyReply> {
+  const isResend = fieldValues(request.body, 'since').length > 0
+  return isResend ? await resend(request, reply) : await save(request, reply)
+}
 
 async function save ({ controlService, body, params }: WebhookDeed, reply: FastifyReply): Promise<FastifyReply> {
   const { url, types, description } = typedIn(body)
