@@ -63,12 +63,17 @@ async function inBulk (t: Test, { url, key }: Gateway): Promise<void> {
 }
 
 async function administrate (t: Test, gateway: Gateway): Promise<void> {
-  const [createOrganization, createKey, revokeKey, printBill] = commandsOf('README.md', 'sh administration', 'npx')
+  const [createOrganization, createKey, createLimitedKey, revokeKey, printBill] =
+    commandsOf('README.md', 'sh administration', 'npx')
   const { tenantId = '' } = await gateway.command(createOrganization!)
   const { keyId = '', secret = '' } = await gateway.command(createKey!.replace('<tenantId>', tenantId))
-  const status = async (): Promise<number> =>
-    (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status
+  const statusOf = async (path: string, key: string): Promise<number> =>
+    (await fetch(`${gateway.url}/v1/${path}`, { headers: { 'x-api-key': key } })).status
+  const status = (): Promise<number> => statusOf('patients', secret)
   t.equal(await until(status, 200), 200)
+  const limited = await gateway.command(createLimitedKey!.replace('<tenantId>', tenantId))
+  t.equal(await until(() => statusOf('patients', limited.secret!), 200), 200)
+  t.equal(await statusOf('encounters', limited.secret!), 403)
   await gateway.command(revokeKey!.replace('<keyId>', keyId))
   t.equal(await until(status, 401), 401)
   t.match(await gateway.command(printBill!.replace('<tenantId>', tenantId)), {
