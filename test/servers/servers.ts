@@ -70,7 +70,7 @@ export const servers: Readonly<Record<'sekmet', KnownServer>> = {
       {
         server: 'It deletes records that others refer to.',
         gateway: 'The delete is performed, 204 in place of 409; `doctor` reports `referred-to-kept`.',
-        explains: [{ file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered 204 in place of 409/ }]
+        explains: [{ file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ }]
       },
       {
         server: 'It lacks 200 search parameters of the simple resources.',

@@ -316,6 +316,14 @@ export const writes = section([
     send: 'DELETE /Patient/{own}',
     headers: ['x-cascade: delete'],
     status: 409,
+    shows: ['Observation/', 'delete it first'],
+    hides: ['irst reference']
+  },
+  {
+    row: 'A4 delete',
+    send: 'DELETE /Patient/{own}',
+    as: 'writer',
+    status: 409,
     hides: ['Observation', 'Encounter', 'irst reference', '{own}']
   },
   { row: 'A4 delete', send: 'DELETE /Basic/{ownDelete}', status: 204 },
