@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Batch, KeyState } from '../../src/keys/change-feed.js'
+import { may } from '../../src/keys/scopes.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import type { UsageBatch } from '../../src/limits/usage.js'
 import { remoteLink, type RemoteLinkOptions } from '../../src/control-plane/sync/remote.js'
@@ -88,7 +89,7 @@ const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
   'a batch without changes': [event({ ...second, changes: undefined })],
   'a number that is a text': [event({ ...second, through: '3' })],
   'a key of another kind': [withChange(key(3, { mode: 'root' as never }))],
-  'a scope that there is not': [withChange(key(3, { scopes: ['admin' as never] }))],
+  'a scope that is empty': [withChange(key(3, { scopes: ['' as never] }))],
   'a key without scopes': [withChange(key(3, { scopes: [] }))],
   'a key with something that is not known': [withChange(key(3, { allowedFrom: '10.0.0.0/8' } as never))],
   'an expiry that is no time': [withChange(key(3, { expiresAt: 'tomorrow' }))],
@@ -122,6 +123,15 @@ for (const [what, sent] of Object.entries(broken)) {
     }
   )
 }
+
+t.test('a scope that only a newer control plane knows permits nothing, and keeps no other key back', async t => {
+  const newer = { ...second, through: 4, changes: [key(3, { scopes: ['records:approve' as never] }), key(4)] }
+  const { replica } = await hostile(t, good, event(newer))
+  await until(() => replica.position().seq === 4)
+  t.equal(replica.find(hashSecret('4'))?.caller.keyId, 'key-4')
+  const { scopes } = replica.find(hashSecret('3'))!.caller
+  for (const effect of ['read', 'write'] as const) t.notOk(may(scopes, effect, 'any'))
+})
 
 t.test('half a message, when the connection breaks, is as if it had never been sent', async t => {
   let connections = 0
