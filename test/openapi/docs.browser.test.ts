@@ -32,7 +32,7 @@ t.test(
     const shown = (await page.evaluate(
       '[...document.querySelectorAll(".opblock-tag")].map(tag => tag.dataset.tag)'
     )) as string[]
-    t.strictSame(shown.sort(), [...mappings.map(({ path }) => path), 'bulk', 'service'].sort())
+    t.strictSame(shown.sort(), [...mappings.map(({ path }) => path), 'bulk', 'service', 'webhooks'].sort())
 
     const patients = page.locator('.opblock-tag[data-tag="patients"]')
     const example = patients.locator('pre')
