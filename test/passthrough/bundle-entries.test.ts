@@ -96,7 +96,6 @@ await t.test('the management API refuses a key, since it does each request that 
   })
   t.match(response.json(), { code: 'BAD_REQUEST', message: /^Idempotency-Key: / })
 })
-t.end()
 
 const megabytes = 2 ** 20
 const plain = {
