@@ -322,7 +322,7 @@ async function appendOnly (t: Test, bodies: Bodies, place: Place): Promise<void>
   const path = `${mapping.path}/${data.id}`
   const answer = await place.client.send('PATCH', path, {})
   t.match(answer.body, { data: null, code: 'METHOD_NOT_ALLOWED', meta: { status: 405 } })
-  t.equal(answer.headers.allow, 'GET, HEAD, DELETE')
+  t.equal(answer.headers.allow, 'DELETE, GET, HEAD')
   t.strictSame((await place.client.send('GET', path)).data, data)
   t.equal((await place.client.send('DELETE', path)).status, 200)
   t.equal((await place.client.send('GET', path)).status, 404)
