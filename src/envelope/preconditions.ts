@@ -4,6 +4,9 @@ import { Failure } from './failures.js'
 /** The entity tag of a stored version (RFC 9110). It is weak, since the same version has several representations. */
 export const entityTag = (version: string): string => `W/"${version}"`
 
+/** The version that an entity tag of a FHIR server names; undefined if the text is none. */
+export const versionOfTag = (tag: string): string | undefined => tagForm.exec(tag)?.[1]
+
 const tagForm = new RegExp(`^(?:W/)?"(${idPattern})"$`)
 
 /**
@@ -52,7 +55,7 @@ export function etagMatches (header: string | undefined, version: string | undef
 }
 
 function tagsIn (text: string): readonly string[] | undefined {
-  const tags = text.split(',').map(tag => tagForm.exec(tag.trim())?.[1])
+  const tags = text.split(',').map(tag => versionOfTag(tag.trim()))
   return tags.some(tag => tag === undefined) ? undefined : tags as string[]
 }
 

@@ -77,12 +77,6 @@ export class EventLog {
     return { begin: changes => this.#begin(source, changes) }
   }
 
-  /** Writes down events that have no intent. @throws {Failure} BACKEND_UNAVAILABLE if they can't be written */
-  async append (events: readonly ChangeEvent[]): Promise<void> {
-    await this.#add({ events }, notWritten)
-    this.#noteEvents(events)
-  }
-
   /** Intents that only the datastore can conclude, oldest first. @throws {FileFailure} */
   async unknown (max: number): Promise<ReadonlyArray<readonly [id: number, intent: Intent]>> {
     await this.#open()

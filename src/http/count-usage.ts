@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '../limits/monthly-quota.js'
 import { isBillable, type UsageEvent, type UsageInteraction, type UsageOutcome } from '../limits/usage.js'
 import { interactionCodes, type InteractionCode } from '../tenant-guard/interaction-codes.js'
-import { resourceTypes } from '../tenant-guard/resource-types.js'
+import { resourceTypes } from '../fhir/resource-types.js'
 
 /** Counts a request that came in at a time, ISO 8601 in UTC. */
 export type CountUsage = (use: UsageEvent, at: string) => void

@@ -1,4 +1,5 @@
-import { isId, isTenantType } from './resource-types.js'
+import { isId } from '../fhir/names.js'
+import { isTenantType } from '../fhir/resource-types.js'
 
 /** A reference or fullUrl without the version that it names: `Patient/1` of `Patient/1/_history/2`. */
 export const withoutVersion = (url: string): string => url.replace(/\/_history\/[^/]*$/, '')

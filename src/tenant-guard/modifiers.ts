@@ -1,5 +1,5 @@
 import { parameterOf, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
-import { resourceTypes } from './resource-types.js'
+import { resourceTypes } from '../fhir/resource-types.js'
 
 /**
  * R4's modifiers for a kind of search parameter that concern only the record itself. HAPI silently ignores others, so

@@ -2,7 +2,8 @@ import { Failure } from '../envelope/failures.js'
 import { hasTest } from '../envelope/json-patch.js'
 import type { FhirInteraction, Interaction, InteractionKind, Transaction } from './interaction.js'
 import { isAccessEvent } from './access-event-id.js'
-import { isId, resourceTypes, sharedTypes } from './resource-types.js'
+import { isId } from '../fhir/names.js'
+import { resourceTypes, sharedTypes } from '../fhir/resource-types.js'
 
 /** What one kind of interaction needs and what the guard does about it. */
 interface Rule {

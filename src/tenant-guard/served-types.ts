@@ -2,7 +2,7 @@ import { fetchCapabilities, type Capabilities } from './capabilities.js'
 import type { Send } from './retry.js'
 import type { BackendResponse } from '../backends/backend.js'
 import { unexpectedResponse } from './tenant-context.js'
-import { isTenantType, resourceTypes, sharedTypes } from './resource-types.js'
+import { isTenantType, resourceTypes, sharedTypes } from '../fhir/resource-types.js'
 
 /** The resource types that a datastore says it serves. */
 interface ServedTypes {

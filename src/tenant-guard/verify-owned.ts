@@ -1,5 +1,5 @@
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
-import { isId } from './resource-types.js'
+import { isId } from '../fhir/names.js'
 import { isTenantSystem, type Tenant } from './tenant.js'
 
 /** What a record must be to be shown. */

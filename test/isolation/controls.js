@@ -244,7 +244,7 @@ export const controls = [
     ['writes'],
     patch(
       guard('writes/writes'),
-      "const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': `W/\"${version}\"` }) };",
+      "const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': entityTag(version) }) };",
       'const headers = { ...preferRepresentation };'
     )
   ),

@@ -7,7 +7,7 @@ import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import { maxIssues } from '../../src/envelope/failures.js'
 import { isResourceType, elementDefinitions } from '../../src/mappings/r4/elements.js'
 import { primitives } from '../../src/mappings/r4/primitives.js'
-import { resourceTypes } from '../../src/tenant-guard/resource-types.js'
+import { resourceTypes } from '../../src/fhir/resource-types.js'
 import { checkStructure, newFaults, padLists, validateStructure } from '../../src/mappings/r4/structure.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
 

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { parameterNames, parameterOf } from '../../src/mappings/r4/search-parameters.js'
-import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
 import { startGateway } from '../harness/gateway.js'
 import { statementContract } from './statement-contract.js'

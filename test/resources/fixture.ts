@@ -1,4 +1,4 @@
-import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 import type { FhirServer } from '../harness/fhir-server.js'
 
 /** Records of one tenant that others may refer to: two of every type that a tenant can have. */

@@ -6,7 +6,7 @@ import { compartmentOf, isInPatientCompartment } from '../../src/tenant-guard/ex
 import { mergeSorted } from '../../src/tenant-guard/export/merged.js'
 import { combineSearches, searchesOf } from '../../src/tenant-guard/export/searches.js'
 import type { ScanChunk } from '../../src/tenant-guard/reads/scan.js'
-import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 
 t.test('filters that differ in one value are one search; others stay apart', async t => {
   const one = (...searches: Array<Array<[string, string]>>) => combineSearches('Observation', searches)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { uriElements, uriReferenceParents } from '../../src/tenant-guard/writes/link-elements.js'
 import { collectReferences, ReferenceFailure, referencesIn } from '../../src/tenant-guard/writes/references.js'
-import { isTenantType, resourceTypes, sharedTypes } from '../../src/tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes, sharedTypes } from '../../src/fhir/resource-types.js'
 
 const base = 'http://datastore:8080/fhir'
 

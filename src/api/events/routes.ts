@@ -44,7 +44,8 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
     request.warnings = asked.warnings
     const binding = bindingOf(request)
     const after = asked.cursor === undefined ? undefined : positionIn(cursors.open(asked.cursor, binding).link)
-    const list = (position: number | undefined) => listEvents(feed, request, { ...asked, after: position })
+    const list = (position: number | undefined, latest?: number) =>
+      listEvents(feed, request, { ...asked, after: position, latest })
     let found = await list(after)
     if (found.events.length === 0 && asked.wait > 0) {
       const first = found
@@ -61,7 +62,7 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
 
 interface Waiting {
   readonly first: Found
-  readonly list: (position: number) => Promise<Found>
+  readonly list: (position: number, latest: number) => Promise<Found>
   readonly isOver: () => boolean
 }
 
@@ -69,18 +70,25 @@ interface Waiting {
 async function nextEvents (latest: LatestEvent, { first, list, isOver }: Waiting): Promise<Found> {
   let found = first
   while (found.events.length === 0 && !isOver()) {
-    if (await latest.next() > found.position) found = await list(found.position)
+    const number = await latest.next()
+    if (number > found.position) found = await list(found.position, number)
   }
   return found
+}
+
+/** Where to continue, and the number of the latest event if it was read before. */
+interface Range {
+  readonly after: number | undefined
+  readonly latest: number | undefined
 }
 
 async function listEvents (
   feed: EventFeed,
   { caller: { tenantId: organizationId, mode, scopes } }: FastifyRequest,
-  { count, types: requested, since, after }: EventRequest & { readonly after: number | undefined }
+  { count, types: requested, since, after, latest: known }: EventRequest & Range
 ): Promise<Found> {
   // Read before the list: all events up to it are visible then, so what is not in the list is not for this client.
-  const latest = await feed.latest()
+  const latest = known ?? await feed.latest()
   const types = isLimited(scopes, 'read') ? readableTypes(scopes, requested) : requested
   const found = await feed.list({
     organizationId,

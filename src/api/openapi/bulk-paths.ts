@@ -12,7 +12,7 @@ import {
 import { catalog } from '../../envelope/failures.js'
 import { exportFormats, jobIdForm, jobKinds, jobStatuses } from '../../jobs/model/job.js'
 import { mappings } from '../../mappings/registry.js'
-import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { parameter } from './parameters.js'
 
 /** The tag of bulk jobs. */

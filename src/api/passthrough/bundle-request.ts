@@ -17,7 +17,7 @@ import type {
   Transaction
 } from '../../tenant-guard/interaction.js'
 import { referencesIn } from '../../tenant-guard/writes/references.js'
-import { resourceTypes } from '../../tenant-guard/resource-types.js'
+import { resourceTypes } from '../../fhir/resource-types.js'
 import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { parseChain } from './search-references.js'
 import { criteriaOf } from './search-request.js'

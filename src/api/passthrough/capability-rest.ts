@@ -11,7 +11,7 @@ import {
 import type { FhirInteraction } from '../../tenant-guard/interaction.js'
 import { authorize } from '../../tenant-guard/policy.js'
 import type { Offered } from '../../tenant-guard/capabilities.js'
-import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
 import { parseInteraction } from './interaction-of.js'

@@ -5,7 +5,7 @@ import type { FhirElement } from '../../mappings/fhir.js'
 import { compartmentParameters } from '../../mappings/r4/compartments.js'
 import { hasElement } from '../../mappings/r4/elements.js'
 import type { Export, SearchParameter } from '../../tenant-guard/interaction.js'
-import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { readSince, type FhirRequest } from './fhir-request.js'
 import { addSingle, criteriaOf } from './search-request.js'
 

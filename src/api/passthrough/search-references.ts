@@ -6,7 +6,7 @@ import {
   commonParameterNames, parameterNames, parameterOf, referencePath, type ParameterDefinition
 } from '../../mappings/r4/search-parameters.js'
 import type { ChainedCondition, SearchParameter } from '../../tenant-guard/interaction.js'
-import { isTenantType } from '../../tenant-guard/resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { uriElements } from '../../tenant-guard/writes/link-elements.js'
 import { relativizeReference } from '../../tenant-guard/writes/own-references.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'

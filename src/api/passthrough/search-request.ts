@@ -9,7 +9,7 @@ import type {
   Projection,
   SearchParameter
 } from '../../tenant-guard/interaction.js'
-import { isTenantType } from '../../tenant-guard/resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { countAlternatives } from '../../fhir/search-escaping.js'
 import type { FhirRequest } from './fhir-request.js'
 import { notCanonicals, relative, requireKnown, readChain, readHas, parseChain } from './search-references.js'

@@ -6,7 +6,7 @@ import { may, requireScope } from '../../keys/scopes.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
 import type { Include } from '../../tenant-guard/interaction.js'
-import { isTenantType } from '../../tenant-guard/resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { parseQuery, invalidParameter } from '../../envelope/query.js'
 import type { Relation } from './relations.js'
 

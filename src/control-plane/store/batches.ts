@@ -40,11 +40,4 @@ export function applyOnce<Line, Result extends object> (
 }
 
 /** The most rows in one statement, since databases limit its parameters. */
-const rowsAtOnce = 200
-
-/** Rows in portions that one statement can take. */
-export function parts<T> (items: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / rowsAtOnce) }, (_, at) =>
-    items.slice(at * rowsAtOnce, (at + 1) * rowsAtOnce)
-  )
-}
+export const rowsAtOnce = 200

@@ -2,7 +2,8 @@ import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
 import type { Mode } from '../../config/mode.js'
 import { changes, type EventBatch, type StoredEvent } from '../../events/event.js'
 import type { BatchAck } from '../../outbox/batch.js'
-import { applyOnce, parts } from './batches.js'
+import { chunksOf } from '../../json/chunks.js'
+import { applyOnce, rowsAtOnce } from './batches.js'
 import type { ControlContext } from './context.js'
 import type { EventRow } from './event-tables.js'
 import type { Tables } from './tables.js'
@@ -53,7 +54,7 @@ export class EventStore {
       const first = Number(last) - lines.length + 1
       const rows = lines.map(({ tenantId: organizationId, versionId = null, ...line }, at): EventRow =>
         ({ ...line, organizationId, versionId, sequence: first + at }))
-      for (const part of parts(rows)) {
+      for (const part of chunksOf(rows, rowsAtOnce)) {
         await trx.insertInto('events').values(part)
           .onConflict(conflict => conflict.column('id').doNothing()).execute()
       }

@@ -37,9 +37,3 @@ export function printed (checkpoint: unknown): string {
   if (text.length > maxCheckpoint) throw new Error('the checkpoint of a job is too long')
   return text
 }
-
-/** The ids in lists that one statement can take. */
-export function parts (ids: readonly string[]): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / idsAtOnce) },
-    (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))
-}

@@ -6,7 +6,8 @@ import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'
 import { jobRow, toJob } from './job-rows.js'
 import type { Tables } from './tables.js'
-import { idsAtOnce, takeTurn, isFreeAt, countUnfinished, stateColumns, printed, parts } from './job-queries.js'
+import { chunksOf } from '../../json/chunks.js'
+import { idsAtOnce, takeTurn, isFreeAt, countUnfinished, stateColumns, printed } from './job-queries.js'
 
 const hourMs = 3_600_000
 
@@ -148,14 +149,14 @@ export class JobStore implements Jobs {
 
   async existing (ids: readonly string[]): Promise<readonly string[]> {
     const rows = await Promise.all(
-      parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute())
+      chunksOf(ids, idsAtOnce).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute())
     )
     return rows.flat().map(({ id }) => id)
   }
 
   async abandoned (ids: readonly string[]): Promise<readonly string[]> {
     const rows = await Promise.all(
-      parts(ids).map(part =>
+      chunksOf(ids, idsAtOnce).map(part =>
         this.#db.selectFrom('jobs').select('id').where('id', 'in', part).where('status', 'in', ['failed', 'cancelled'])
           .where(isFreeAt(this.#at())).execute()
       )
@@ -164,7 +165,7 @@ export class JobStore implements Jobs {
   }
 
   async forget (ids: readonly string[]): Promise<void> {
-    for (const part of parts(ids)) await this.#db.deleteFrom('jobs').where('id', 'in', part).execute()
+    for (const part of chunksOf(ids, idsAtOnce)) await this.#db.deleteFrom('jobs').where('id', 'in', part).execute()
   }
 
   async identityKey ({ tenantId, mode }: JobScope): Promise<string> {

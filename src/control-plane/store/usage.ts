@@ -1,7 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import { monthOf } from '../../limits/month.js'
 import type { MonthTotal, UsageBatch, UsageLine, UsageAck } from '../../limits/usage.js'
-import { applyOnce, parts } from './batches.js'
+import { chunksOf } from '../../json/chunks.js'
+import { applyOnce, rowsAtOnce } from './batches.js'
 import { buildBill, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'
@@ -44,7 +45,7 @@ export class UsageStore {
 }
 
 async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
-  for (const rows of parts(merged(lines))) {
+  for (const rows of chunksOf(merged(lines), rowsAtOnce)) {
     await trx
       .insertInto('usageHours')
       .values(rows)
@@ -70,7 +71,7 @@ async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Prom
 /** @returns the new totals */
 async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<MonthTotal[]> {
   const totals: MonthTotal[] = []
-  for (const rows of parts(monthsOf(lines))) {
+  for (const rows of chunksOf(monthsOf(lines), rowsAtOnce)) {
     const added = await trx.insertInto('usageMonths').values(rows)
       .onConflict(conflict => conflict.columns(['tenantId', 'mode', 'month']).doUpdateSet(eb => ({
         counted: eb('usageMonths.counted', '+', eb.ref('excluded.counted')),
@@ -129,7 +130,7 @@ function merged (lines: readonly UsageLine[]): UsageHourRow[] {
 async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
   const lastUses = new Map<string, string>()
   for (const { keyId, lastAt } of lines) if (lastAt > (lastUses.get(keyId) ?? '')) lastUses.set(keyId, lastAt)
-  for (const uses of parts([...lastUses].sort())) {
+  for (const uses of chunksOf([...lastUses].sort(), rowsAtOnce)) {
     const values = sql.join(uses.map(([keyId, lastAt]) => sql`(${keyId}, ${lastAt})`))
     await sql`
       UPDATE keys SET last_used_at = used.column2 FROM (VALUES ${values}) AS used

@@ -17,8 +17,6 @@ export type LogEntry =
   | { readonly intent: number; readonly content: Intent }
   /** The events of an intent, none if nothing was changed. Unknown intents are ignored: they were concluded before. */
   | { readonly concluded: number; readonly events: readonly ChangeEvent[] }
-  /** Events without an intent. */
-  | { readonly events: readonly ChangeEvent[] }
 
 /** The size of a log, and what it has yet to send and to find out. */
 export interface LogState {
@@ -122,7 +120,7 @@ export class EventFile {
       this.#statements.begin.run(entry.intent, JSON.stringify(entry.content))
       return
     }
-    if ('concluded' in entry && this.#statements.conclude.run(entry.concluded).changes === 0) return
+    if (this.#statements.conclude.run(entry.concluded).changes === 0) return
     for (const event of entry.events) this.#statements.add.run(JSON.stringify(event))
   }
 

@@ -5,7 +5,7 @@ import { isLimited, may, requireScope, type Target } from '../../keys/scopes.js'
 import type { ExportRequest } from '../model/job.js'
 import { formats, formatDescriptions } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 
 type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'> & {
   /** Whether the client named the types; otherwise they are all that there are. */

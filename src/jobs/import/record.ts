@@ -9,7 +9,8 @@ import { warningsOf } from '../../mappings/core/validate.js'
 import { mappings } from '../../mappings/registry.js'
 import { wasRead } from '../../record-input/changed-record.js'
 import { validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
-import { isId, isTenantType } from '../../tenant-guard/resource-types.js'
+import { isId } from '../../fhir/names.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
 
 /** The record on a line of an import: FHIR, or with a mapping the simple form. */

@@ -2,7 +2,8 @@ import type { JobOwner } from '../../jobs/model/job.js'
 import { accessEventId } from '../../tenant-guard/access-event-id.js'
 import type { AccessEvent } from '../../tenant-guard/access-events.js'
 import { interactionCodes } from '../../tenant-guard/interaction-codes.js'
-import { isId, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { isId } from '../../fhir/names.js'
+import { resourceTypes } from '../../fhir/resource-types.js'
 import type { AuditEntry } from './entry.js'
 
 /** The content of AuditEvents beyond their line. */

@@ -1,6 +1,6 @@
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { supportsModifier } from '../../tenant-guard/modifiers.js'
-import { isTenantType } from '../../tenant-guard/resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 
 /** Which records an operator means: those of a type that meet all criteria. */
 export interface AdoptionCriteria { readonly type: string, readonly criteria: readonly SearchParameter[] }

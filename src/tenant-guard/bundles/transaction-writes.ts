@@ -1,5 +1,6 @@
 import type { PlannedChange } from '../../events/intent.js'
 import { Failure } from '../../envelope/failures.js'
+import { entityTag, versionOfTag } from '../../envelope/preconditions.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../interaction.js'
@@ -42,7 +43,7 @@ export interface Write {
 export function plannedChange ({ type, id, request }: Write): PlannedChange {
   if (id === undefined) return { kind: 'created', type }
   if (request?.method === 'DELETE') return { kind: 'deleted', type, id }
-  const [, before] = /^W\/"(.+)"$/.exec(request?.ifMatch ?? '') ?? []
+  const before = versionOfTag(request?.ifMatch ?? '')
   return { kind: 'updated', type, id, ...before !== undefined && { before } }
 }
 
@@ -103,7 +104,7 @@ function toUpdate (context: TenantContext, { type, id, resource, before, version
   const request = {
     method: 'PUT',
     url: `${type}/${id}`,
-    ...(version !== undefined && { ifMatch: `W/"${version}"` })
+    ...(version !== undefined && { ifMatch: entityTag(version) })
   } as const
   return {
     type,

@@ -9,11 +9,10 @@ import type { ExportSelection, ExportPosition, ExportChunk } from './position.js
 import { searchesOf } from './searches.js'
 import { planExport } from './plan.js'
 import { searchChunks } from './search-chunks.js'
-import { idPattern } from '../../fhir/names.js'
+import { idPattern, isId } from '../../fhir/names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { filterOwned } from '../reads/fetch-owned.js'
 import { readMeta, readRecord } from '../reads/read-record.js'
-import { isId } from '../resource-types.js'
 import { tenantCriteria } from '../restrict.js'
 
 /**

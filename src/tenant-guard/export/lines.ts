@@ -5,7 +5,7 @@ import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { verifyOwned } from '../verify-owned.js'
 import { reportIncident, type TenantContext } from '../tenant-context.js'
 import { rewriteUrls } from '../public-urls.js'
-import { isId } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
 import type { Line } from './position.js'
 import type { TypeSearch } from './searches.js'
 

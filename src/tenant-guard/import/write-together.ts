@@ -1,4 +1,5 @@
 import { Failure, type Issue } from '../../envelope/failures.js'
+import { entityTag } from '../../envelope/preconditions.js'
 import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
 import {
   failureCause,
@@ -155,7 +156,7 @@ function transactionOf (records: readonly TaggedRecord[]): string {
 }
 
 function requestOf ({ name, version }: TaggedRecord) {
-  return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: `W/"${version}"` } }
+  return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: entityTag(version) } }
 }
 
 function refusalOf (response: Parameters<typeof failureCause>[0]): Failure {

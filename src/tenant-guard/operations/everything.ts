@@ -14,7 +14,7 @@ import {
 import type { FhirResponse } from '../fhir-answer.js'
 import type { EverythingOperation } from '../interaction.js'
 import { bundleText, requireBundle, namesIn, type BackendBundleEntry } from '../reads/backend-bundle.js'
-import { isTenantType } from '../resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { parseIssues } from './given-outcome.js'
 import { isNotOffered } from './validate.js'

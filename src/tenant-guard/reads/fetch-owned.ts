@@ -1,5 +1,6 @@
 import type { BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
+import { chunksOf } from '../../json/chunks.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { toReference } from '../access.js'
 import {
@@ -11,7 +12,8 @@ import {
   type TenantContext
 } from '../tenant-context.js'
 import { mapConcurrently } from '../map-concurrently.js'
-import { isId, isTenantType } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { identityElements, singlePage, restrict } from '../restrict.js'
 import { parseBundle, requireBundle } from './backend-bundle.js'
 
@@ -140,10 +142,6 @@ function searchesFor (
     byType.set(type, (byType.get(type) ?? new Set()).add(id))
   }
   return [...byType].flatMap(([type, ids]) => chunksOf([...ids], maxIds).map(chunk => ({ type, ids: chunk })))
-}
-
-function chunksOf (ids: readonly string[], max: number): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / max) }, (_, at) => ids.slice(at * max, (at + 1) * max))
 }
 
 /** A search for the tenant's records by their ids. */

@@ -10,7 +10,7 @@ import {
   type TenantContext
 } from '../tenant-context.js'
 import type { Include, RelatedRead } from '../interaction.js'
-import { isTenantType } from '../resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict } from '../restrict.js'
 import { requireFollowable } from './require-searchable.js'
 import { truncatedIncludes } from './truncated-includes.js'

@@ -5,7 +5,7 @@ import { failureCause } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { fetchPage } from './own-matches.js'
 import { pageLink, searchPaths } from './pages.js'
-import { isId } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
 import { isResponseTooLarge, type Send } from '../retry.js'
 
 /** The records that a walk visits: those of one type that a search finds. */

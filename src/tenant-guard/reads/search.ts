@@ -4,7 +4,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Search, SearchParameter } from '../interaction.js'
-import { isTenantType } from '../resource-types.js'
+import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict, strictHandling } from '../restrict.js'
 import {
   cursorBinding,

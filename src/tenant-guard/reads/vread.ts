@@ -9,7 +9,7 @@ import {
   type TenantContext
 } from '../tenant-context.js'
 import type { VersionRead } from '../interaction.js'
-import { isId } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
 import { readRecord } from './read-record.js'
 
 /** A version of a record, and the response in which it came. */

@@ -4,7 +4,8 @@ import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 import { uriElements, uriReferenceParents } from './link-elements.js'
 import { baseOf, withoutVersion } from '../full-url.js'
-import { isId, isTenantType, resourceTypes } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 
 /** A place in a resource that leads to a record, or might. */
 export interface ReferenceSite {

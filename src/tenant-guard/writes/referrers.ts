@@ -1,10 +1,11 @@
 import type { Issue, Referrer, Referrers } from '../../envelope/failures.js'
 import { referenceParametersTo, widestParameters } from '../../mappings/r4/search-parameters.js'
 import type { StoredResource } from '../../mappings/fhir.js'
+import { chunksOf } from '../../json/chunks.js'
 import { toReference } from '../access.js'
 import { getCapabilities, hasSearchParameter } from '../capabilities.js'
 import { matchesOf, searchTogether } from '../reads/fetch-owned.js'
-import { isTenantType, resourceTypes } from '../resource-types.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { identityElements, restrict } from '../restrict.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import { collectReferences } from './references.js'
@@ -195,8 +196,4 @@ function ownAmong (context: TenantContext, type: string, matches: readonly unkno
   return matches
     .map(match => verifyAndRememberOwned(context, match, { type }))
     .filter(record => record !== undefined)
-}
-
-function chunksOf<T> (items: readonly T[], max: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / max) }, (_, at) => items.slice(at * max, (at + 1) * max))
 }

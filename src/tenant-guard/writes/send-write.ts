@@ -1,6 +1,7 @@
 import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
 import type { MadeChange, OpenChange, PlannedChange } from '../../events/intent.js'
-import { isId } from '../resource-types.js'
+import { versionOfTag } from '../../envelope/preconditions.js'
+import { isId } from '../../fhir/names.js'
 import { sendRequest, type TenantContext } from '../tenant-context.js'
 import { parseLocation } from './stored-resource.js'
 
@@ -111,8 +112,8 @@ function identityIn (
   return { id, ...isId(versionId) && { version: versionId } }
 }
 
-/** `W/"2"` */
+/** The version in an entity tag, if it is no step in a path. */
 function versionOf (etag: unknown): string | undefined {
-  const [, version] = /^(?:W\/)?"([^"]+)"$/.exec(String(etag)) ?? []
+  const version = versionOfTag(String(etag))
   return isId(version) ? version : undefined
 }

@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { sendRequest, type TenantContext } from '../tenant-context.js'
-import { isId } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
 
 /** The response to a write with the record in its body. */
 export interface StoredResponse extends BackendResponse {

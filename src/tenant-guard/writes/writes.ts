@@ -1,5 +1,6 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure, type Issue } from '../../envelope/failures.js'
+import { entityTag } from '../../envelope/preconditions.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import {
@@ -22,7 +23,7 @@ import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection } from './rejection.js'
 import { sendWrite } from './send-write.js'
 import { collectReferences, ReferenceFailure, recordsOf } from './references.js'
-import { isId } from '../resource-types.js'
+import { isId } from '../../fhir/names.js'
 import { withIdempotencyTag, tagForTenant } from './stamp.js'
 
 export const preferRepresentation = { prefer: 'return=representation' }
@@ -96,7 +97,7 @@ export async function update (
   if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
   const body = stamped(context, type, { ...resource, id }, before)
   const checked = await requireOwnReferences(context, body)
-  const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': `W/"${version}"` }) }
+  const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': entityTag(version) }) }
   const response = await withStoredResource(
     context,
     await sendWrite(context, {
@@ -130,7 +131,7 @@ export async function remove (context: TenantContext, request: Delete): Promise<
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
   context.ownership.forget(ownershipScope(context), record)
   // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
-  const condition = version !== undefined && { headers: { 'if-match': `W/"${version}"` } }
+  const condition = version !== undefined && { headers: { 'if-match': entityTag(version) } }
   const response = await sendWrite(context, {
     request: { method: 'DELETE', path: record, ...condition },
     changes: [{ kind: 'deleted', type, id }]

@@ -1,5 +1,6 @@
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
+import { chunksOf } from '../../../json/chunks.js'
 import type { NativeImport } from '../../../tenant-guard/import/native-import.js'
 import { recordOutcomes, type ImportContext } from '../import-context.js'
 import type { IndexedLine } from '../index-rows.js'
@@ -221,7 +222,7 @@ class NativeRun {
     for (let after: number | undefined = 0; after !== undefined;) {
       const look = index.handedOver(after, together * this.#pace.limit)
       after = look.after
-      await Promise.all(chunksOf(look.lines).map(chunk => writeBatch(context, chunk, this.#pace)))
+      await Promise.all(chunksOf(look.lines, together).map(chunk => writeBatch(context, chunk, this.#pace)))
       await breathe()
       signal.throwIfAborted()
     }
@@ -229,9 +230,3 @@ class NativeRun {
 }
 
 type RecordReservations = NativeBatch['reservations']
-
-function chunksOf<T> (items: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / together) }, (_, at) =>
-    items.slice(at * together, (at + 1) * together)
-  )
-}
