@@ -5,19 +5,12 @@ import { openControlStore } from '../../src/control-plane/store/store.js'
 import type { ClaimedJob, ExportRequest, JobDraft, JobOwner, Jobs, Worker } from '../../src/jobs/model/job.js'
 import { maxUnfinishedJobs } from '../../src/jobs/model/unfinished-jobs.js'
 import { base32, randomString } from '../../src/keys/random-text.js'
+import { owner } from '../jobs/job-fixtures.js'
 import type { MakeDatabase } from './databases.js'
 
 const secondMs = 1_000
 const hourMs = 3_600_000
 
-const owner: JobOwner = {
-  tenantId: 'org-a',
-  mode: 'test',
-  keyId: 'key-a',
-  keyName: 'a key',
-  plan: 'pro',
-  overage: true
-}
 const request: ExportRequest = {
   kind: 'export',
   types: ['Patient'],

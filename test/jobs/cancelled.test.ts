@@ -6,7 +6,7 @@ import { openControlStore } from '../../src/control-plane/store/store.js'
 import { Failure } from '../../src/envelope/failures.js'
 import { indexFile } from '../../src/jobs/import/import-job.js'
 import type { JobHandler } from '../../src/jobs/job-context.js'
-import type { JobOwner, Jobs } from '../../src/jobs/model/job.js'
+import type { Jobs } from '../../src/jobs/model/job.js'
 import { JobRunner } from '../../src/jobs/runner.js'
 import { Spool } from '../../src/jobs/storage/files.js'
 import { Sweeper } from '../../src/jobs/storage/sweeper.js'
@@ -16,7 +16,7 @@ import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 import { keptLog } from '../sync/control-plane.js'
 import { importer } from './importing.js'
-import { exportRequest } from './job-fixtures.js'
+import { exportRequest, owner } from './job-fixtures.js'
 
 const patients = (count: number) => Array.from({ length: count }, () => ({ resourceType: 'Patient', gender: 'female' }))
 const inputsIn = (directory: string) => dataFiles(directory).filter(({ name }) => /\/input(\.pieces)?$/.test(name))
@@ -120,15 +120,6 @@ t.test('what was sent to an import that fails goes with it, and its results stay
 
 // Whoever works on a job deletes its files when it is cancelled. One that waits for its next try, or that is cancelled
 // at a gateway which does not reach the files, had nobody who did: they stayed for a day.
-
-const owner: JobOwner = {
-  tenantId: 'org-a',
-  mode: 'test',
-  keyId: 'key-a',
-  keyName: 'a key',
-  plan: 'pro',
-  overage: true
-}
 
 async function startJobs (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-cancelled-'))

@@ -15,6 +15,16 @@ export interface JobWish extends Omit<JobChange, 'files'> {
   readonly isPending?: boolean
 }
 
+/** Who starts the jobs of most tests. */
+export const owner: JobOwner = {
+  tenantId: 'org-a',
+  mode: 'test',
+  keyId: 'key-a',
+  keyName: 'a key',
+  plan: 'pro',
+  overage: true
+}
+
 export const exportRequest: JobRequest = {
   kind: 'export',
   types: ['Patient'],

@@ -9,19 +9,10 @@ import { JobRunner, type RunnerParts } from '../../src/jobs/runner.js'
 import { PermanentFailure, JobInterrupted, type JobHandler, type JobContext } from '../../src/jobs/job-context.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { Failure } from '../../src/envelope/failures.js'
-import type { JobDraft, JobOwner, Jobs } from '../../src/jobs/model/job.js'
+import type { JobDraft, Jobs } from '../../src/jobs/model/job.js'
 import { until } from '../harness/until.js'
 import { keptLog } from '../sync/control-plane.js'
-import { exportRequest } from './job-fixtures.js'
-
-const owner: JobOwner = {
-  tenantId: 'org-a',
-  mode: 'test',
-  keyId: 'key-a',
-  keyName: 'a key',
-  plan: 'pro',
-  overage: true
-}
+import { exportRequest, owner } from './job-fixtures.js'
 
 /** Longer than a busy machine stands still. */
 const usualLeaseMs = 600_000

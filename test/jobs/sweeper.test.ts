@@ -8,9 +8,7 @@ import { openControlStore } from '../../src/control-plane/store/store.js'
 import type { Jobs } from '../../src/jobs/model/job.js'
 import { until } from '../harness/until.js'
 import { keptLog } from '../sync/control-plane.js'
-import { exportRequest } from './job-fixtures.js'
-
-const owner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true } as const
+import { exportRequest, owner } from './job-fixtures.js'
 
 async function place (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-sweeper-'))
