@@ -3,7 +3,7 @@ import { invalidParameter, parseCount, parseQuery, rawQuery, safeName } from '..
 import { typeFilterPattern } from '../../events/event.js'
 import { isDateTime } from '../../time/iso-time.js'
 
-/** What a client asks of the events of its organization. */
+/** A request for the events of an organization. */
 export interface EventRequest {
   readonly count: number
   readonly warnings?: readonly Issue[]

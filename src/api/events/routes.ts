@@ -40,22 +40,22 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
   // Before the server waits for requests in progress to end.
   scope.addHook('preClose', async () => closing.abort())
   scope.get('/events', { config: { ...pollRouteOptions.config, target: 'any' } }, async (request, reply): Promise<EventPage> => {
-    const asked = readEventQuery(request.raw.url)
-    request.warnings = asked.warnings
+    const query = readEventQuery(request.raw.url)
+    request.warnings = query.warnings
     const binding = bindingOf(request)
-    const after = asked.cursor === undefined ? undefined : positionIn(cursors.open(asked.cursor, binding).link)
+    const after = query.cursor === undefined ? undefined : positionIn(cursors.open(query.cursor, binding).link)
     const list = (position: number | undefined, latest?: number) =>
-      listEvents(feed, request, { ...asked, after: position, latest })
+      listEvents(feed, request, { ...query, after: position, latest })
     let found = await list(after)
-    if (found.events.length === 0 && asked.wait > 0) {
+    if (found.events.length === 0 && query.wait > 0) {
       const first = found
-      const isOver = ended(reply, { closing: closing.signal, seconds: asked.wait })
+      const isOver = ended(reply, { closing: closing.signal, seconds: query.wait })
       const waited = await latest.hold(request.caller.keyId, () => nextEvents(latest, { first, list, isOver }))
       if (waited === undefined) throw tooManyWaiting()
       found = waited
     }
     const { events, position, hasMore } = found
-    const cursor = cursors.seal({ link: String(position), filters: '', count: asked.count }, binding)
+    const cursor = cursors.seal({ link: String(position), filters: '', count: query.count }, binding)
     return { data: events.map(presentEvent), cursor, hasMore }
   })
 }
@@ -112,7 +112,7 @@ function readableTypes (scopes: readonly Scope[], requested: readonly string[] =
   return types.flatMap(type => changes.map(kind => eventType(type, kind))).filter(isRequested)
 }
 
-/** Whether a request that waits is to be answered now: its time is over, its client is gone, or the process closes. */
+/** Whether a request that waits gets its response now: its time is over, its client is gone, or the process closes. */
 function ended (
   { raw }: FastifyReply,
   { closing, seconds }: { readonly closing: AbortSignal, readonly seconds: number }
