@@ -355,6 +355,7 @@ const refusedQueries = [
   '_outputFormat=csv',
   '_outputFormat=application/fhir%2Bjson',
   '_since=yesterday',
+  '_since=2016-12-31T23:59:60Z',
   '_since=2020-01-01',
   '_since=2020-13-41T00:00:00Z',
   '_since=2020-01-01T00:00:00Z&_since=2020-01-01T00:00:00Z',

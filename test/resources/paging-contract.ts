@@ -316,6 +316,7 @@ async function strictQueries (t: Test, gateway: TestGateway): Promise<void> {
     ['generalPractitionerId=Group/1', 'BAD_REQUEST', /generalPractitionerId/],
     ['generalPractitionerId=a%2Fb%2Fc', 'BAD_REQUEST', /generalPractitionerId/],
     ['updatedSince=now', 'BAD_REQUEST', /updatedSince/],
+    ['updatedSince=2016-12-31T23:59:60Z', 'BAD_REQUEST', /updatedSince: servers cannot search by a leap second/],
     ['count=0', 'BAD_REQUEST', /count/],
     ['count=many', 'BAD_REQUEST', /count/],
     ['name=%20', 'BAD_REQUEST', /name/],

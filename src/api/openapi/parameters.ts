@@ -1,7 +1,7 @@
 import { idPattern, typePattern } from '../../fhir/names.js'
 import { idempotencyKey } from '../../idempotency/header.js'
 import { conflictingFilters, noParameter, singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
-import { patterns } from '../../mappings/core/formats.js'
+import { searchDate } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { incompleteLists } from '../../mappings/relations.js'
 import { referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
@@ -13,13 +13,16 @@ const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idPattern}")$` 
 const joined = { style: 'form', explode: false } as const
 
 const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
+/** Several values of one parameter, each sent with its name; without any the parameter is not there. */
+const repeated = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
+
 const path = `${typePattern}:[A-Za-z][A-Za-z-]*(?::${typePattern})?`
 
 /** The schemas of the parameters of searches. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
   FilterCodes: listOf({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
-  FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
+  FilterMoment: { type: 'string', pattern: searchDate.pattern },
   FilterIds: listOf({ type: 'string', pattern: `^${idPattern}$` }),
   FilterQuantities: listOf({ type: 'string', pattern: `^${quantity}$` })
 }
@@ -43,13 +46,13 @@ const common: Readonly<Record<string, JsonSchema>> = {
     name: '_include',
     in: 'query',
     description: 'References of this record to follow, as in FHIR: `Type:parameter`. The response is a Bundle.',
-    schema: listOf({ type: 'string', pattern: `^${path}$` })
+    schema: repeated({ type: 'string', pattern: `^${path}$` })
   },
   Revincludes: {
     name: '_revinclude',
     in: 'query',
     description: 'Records that refer to this one, as in FHIR: `Type:parameter`. The response is a Bundle.',
-    schema: listOf({ type: 'string', pattern: `^${path}$` })
+    schema: repeated({ type: 'string', pattern: `^${path}$` })
   },
   Count: {
     name: 'count',

@@ -3,7 +3,7 @@ import { versionsIn } from '../../envelope/preconditions.js'
 import { Failure, slashError } from '../../envelope/failures.js'
 import { parseQuery, invalidParameter, type QueryPair } from '../../envelope/query.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { formats, formatDescriptions } from '../../mappings/core/formats.js'
+import { formats, formatDescriptions, searchDate } from '../../mappings/core/formats.js'
 import { isElement } from '../../mappings/core/path.js'
 
 /** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
@@ -120,8 +120,8 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
 export function readSince (text: string | undefined): string | undefined {
   // In a URL a plus sign that is not encoded is a space.
   const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
-  if (since !== undefined && !formats['fhir-instant'](since)) {
-    throw invalidParameter('_since', `expected ${formatDescriptions['fhir-instant']}`)
+  if (since !== undefined && !(formats['fhir-instant'](since) && searchDate.isValid(since))) {
+    throw invalidParameter('_since', `expected ${formatDescriptions['fhir-instant']} (no leap second)`)
   }
   return since
 }

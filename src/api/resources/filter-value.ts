@@ -1,6 +1,6 @@
 import { isValidId, typePattern, withArticle } from '../../fhir/names.js'
 import { singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
-import { formats } from '../../mappings/core/formats.js'
+import { searchDate } from '../../mappings/core/formats.js'
 import { beginsWithSpace, spaceError } from '../../envelope/query.js'
 import { textCode, textSystem } from '../../mappings/datatypes/concept.js'
 import { localReference } from '../../mappings/datatypes/reference.js'
@@ -26,7 +26,7 @@ export function validateFilterValue (filter: Filter, modifier: string | undefine
     case 'date':
     case 'from':
     case 'until':
-      return isDate(value) ? undefined : dateError(value)
+      return searchDate.isValid(value) ? undefined : dateError(value)
     case 'reference':
       return validateParts(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
@@ -45,6 +45,7 @@ export function validateFilterValue (filter: Filter, modifier: string | undefine
 function dateError (value: string): string {
   // A plus sign in a query is a space.
   if (/:\d\d(?:\.\d+)? \d\d:\d\d$/.test(value)) return 'write the + before the zone as %2B'
+  if (/:60(?:\D|$)/.test(value)) return 'servers cannot search by a leap second; use the second before or after it'
   return 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
 }
 
@@ -159,7 +160,6 @@ function values ({ kind }: Filter, value: string): string[] {
   return value.split(/(?<!\\),/).map(part => part.replaceAll('\\,', ','))
 }
 
-const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
 const [canonicalForm, quantityForm, typeRegExp] = [valueForms.canonical, valueForms.quantity, typePattern].map(
   form => new RegExp(`^${form}$`)
 ) as [RegExp, RegExp, RegExp]

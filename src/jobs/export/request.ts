@@ -3,7 +3,7 @@ import { safeName } from '../../envelope/query.js'
 import type { Caller } from '../../keys/caller.js'
 import { isLimited, may, requireScope, type Target } from '../../keys/scopes.js'
 import type { ExportRequest } from '../model/job.js'
-import { formats, formatDescriptions } from '../../mappings/core/formats.js'
+import { searchDate, formatDescriptions } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 
@@ -83,6 +83,6 @@ const dayPattern = '2026-03-14'.length
 
 /** Partial dates, a month or a year, are not accepted. */
 const isTime = (since: unknown): boolean =>
-  typeof since === 'string' && since.length >= dayPattern && formats['fhir-dateTime'](since)
+  typeof since === 'string' && since.length >= dayPattern && searchDate.isValid(since)
 
 const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

@@ -11,7 +11,9 @@ const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
 const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
-const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zone})?)?)?$`)
+const dateOrTimeWith = (time: string): RegExp => new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${time}${zone})?)?)?$`)
+const dateTimeForm = dateOrTimeWith(clock)
+const searchDateForm = dateOrTimeWith(clock.replace('|60', ''))
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
 const shortTimeForm = new RegExp(`^(?:${clock}|(?:[01]\\d|2[0-3]):[0-5]\\d)$`)
@@ -72,6 +74,12 @@ export const patterns: Readonly<Record<Format, string>> = {
   'uri-reference': uriForm.source,
   base64: `^\\s*(?=\\S)(?:${quad})*${lastQuad}?$`,
   npi: '^\\d{10}$'
+}
+
+/** A date or a time to search by: servers store leap seconds, and refuse to search by one. */
+export const searchDate = {
+  isValid: (text: string): boolean => searchDateForm.test(text) && onCalendar(text),
+  pattern: searchDateForm.source
 }
 
 /** Whether the month has this day: 2026-02-30 has the right form but does not exist. */
