@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import ts from 'typescript'
+import type { ReadRequest } from '../src/backends/backend.js'
 import { places, readSources, type Source } from './harness/sources.js'
 
 const routes = [
@@ -77,6 +78,28 @@ test('only the tenant guard speaks to a backend; the wiring may build one', asyn
   t.same(offending((from, to, value) => value && partOf(to) === 'backends' && !maySpeak(from)), [])
 })
 
+test('no write of a tenant\'s record bypasses sendWrite, which writes its event down', async t => {
+  // @ts-expect-error sendRequest takes nothing that may change a record, or all else here says nothing.
+  const write: ReadRequest = { method: 'POST', path: 'Patient', body: '{}' }
+  t.equal(write.method, 'POST')
+  t.same(importersOf('tenant-guard/tenant-context.ts', 'sendUnrecorded'), [
+    'tenant-guard/access-events.ts',
+    'tenant-guard/async-operation.ts',
+    'tenant-guard/export/native-export.ts',
+    'tenant-guard/writes/send-write.ts'
+  ])
+  t.same(importersOf('tenant-guard/async-operation.ts', 'kickOff'), [
+    'tenant-guard/export/native-export.ts',
+    'tenant-guard/import/native-import.ts'
+  ])
+  t.same(importersOf('tenant-guard/retry.ts', 'withRetry').filter(path => !path.startsWith('operator/')), [
+    'tenant-guard/export/export.ts'
+  ])
+  const serving = sources.filter(source => !inParts('backends', 'operator', ...wiring)(source) &&
+    !/^operator\/|^tenant-guard\/(tenant-context|retry|capabilities).ts$/.test(source.path))
+  t.same(serving.flatMap(source => places(source, takesSend)), [])
+})
+
 test('no file imports itself through others', async t => {
   t.same(cycles(path => path), [])
 })
@@ -135,6 +158,26 @@ test('docs/architecture.md says what each folder does, and names no other', asyn
     .map(({ name }) => name)
   t.strictSame(named.sort(), folders.sort())
 })
+
+/** The files that import a name of another, or all of it. */
+function importersOf (path: string, name: string): string[] {
+  return sources
+    .filter(({ imports }) => imports.some(each => each.path === path && ['*', name].some(one => each.names.includes(one))))
+    .map(source => source.path)
+    .sort()
+}
+
+/** Whether `send` is taken from a backend: by `backend.send`, `context.backend.send` or `{ send } = backend`. */
+function takesSend (node: ts.Node): boolean {
+  const isBackend = (from: ts.Node | undefined) => from !== undefined && /(^|\.)\w*[bB]ackend\)?!?$/.test(from.getText())
+  if (ts.isPropertyAccessExpression(node)) return node.name.text === 'send' && isBackend(node.expression)
+  if (ts.isElementAccessExpression(node)) return isBackend(node.expression)
+  if (!ts.isBindingElement(node) || (node.propertyName ?? node.name).getText() !== 'send') return false
+  const { parent: { parent } } = node
+  return (ts.isVariableDeclaration(parent) && isBackend(parent.initializer)) ||
+    (ts.isParameter(parent) && parent.type?.getText() === 'Backend') ||
+    (ts.isBindingElement(parent) && (parent.propertyName ?? parent.name).getText() === 'backend')
+}
 
 function isEnvironment (node: ts.Node): boolean {
   return ts.isPropertyAccessExpression(node) && node.getText() === 'process.env'

@@ -18,6 +18,10 @@ export interface BackendRequest {
   readonly isSafe?: true
 }
 
+/** A request that changes nothing. */
+export type ReadRequest =
+  BackendRequest & ({ readonly method: 'GET' } | { readonly form: string } | { readonly isSafe: true })
+
 export interface BackendResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../backends/backend.js'
 import { printJson } from '../json/json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { sendRequest, jsonOf, unexpectedResponse, type TenantContext } from './tenant-context.js'
+import { jsonOf, sendUnrecorded, unexpectedResponse, type TenantContext } from './tenant-context.js'
 import { tagForTenant } from './writes/stamp.js'
 
 /** An AuditEvent of the gateway's own, under an id made by accessEventId. */
@@ -38,7 +38,7 @@ function send (
   type: 'batch' | 'transaction',
   entry: readonly object[]
 ): Promise<BackendResponse> {
-  return sendRequest(context, {
+  return sendUnrecorded(context, {
     method: 'POST',
     path: '',
     headers: { prefer: 'return=minimal' },

@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
-import { sendRequest, unexpectedResponse, type TenantContext } from './tenant-context.js'
+import { sendRequest, sendUnrecorded, unexpectedResponse, type TenantContext } from './tenant-context.js'
 
 /** Statuses of a server that does not offer an operation, or not with these parameters. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
@@ -15,7 +15,7 @@ export async function kickOff (
   context: TenantContext,
   { path, parameter, reason }: { readonly path: string; readonly parameter: readonly object[]; readonly reason: string }
 ): Promise<BackendResponse | undefined> {
-  const response = await sendRequest(context, {
+  const response = await sendUnrecorded(context, {
     method: 'POST',
     path,
     headers: { prefer: 'respond-async' },

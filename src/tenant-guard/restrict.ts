@@ -1,4 +1,4 @@
-import type { BackendRequest } from '../backends/backend.js'
+import type { ReadRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { isOutOfRange } from '../json/json.js'
 import { parameterOf } from '../mappings/r4/search-parameters.js'
@@ -36,7 +36,7 @@ const maxEntries = 1_000
 export function restrict (
   { type, parameters, count, total, shape = [] }: SearchRequest,
   tenant: Tenant
-): BackendRequest {
+): ReadRequest {
   if (!Number.isInteger(count) || count < 0 || count > maxEntries) {
     throw refused(`count must be from 0 to ${maxEntries}.`)
   }

@@ -1,9 +1,12 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
-import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
+import type { Backend, BackendRequest, BackendResponse, ReadRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 
-/** How long-running work sends requests to a datastore. */
-export type Send = (request: BackendRequest) => Promise<BackendResponse>
+/** How long-running work reads from a datastore. */
+export type Send = (request: ReadRequest) => Promise<BackendResponse>
+
+/** The same for work of the operator's that also writes. */
+export type SendAny = (request: BackendRequest) => Promise<BackendResponse>
 
 /** What a patient sender needs beyond its datastore. */
 export interface RetryOptions {
@@ -20,7 +23,7 @@ const maxRepeats = 3
  * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a
  * GET that failed there. It does not wait for a datastore that has never responded.
  */
-export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => {} }: RetryOptions = {}): Send {
+export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => {} }: RetryOptions = {}): SendAny {
   let hasResponded = false
   return async request => {
     for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
+import type { Backend, BackendRequest, BackendResponse, ReadRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
@@ -75,8 +75,19 @@ export interface StoredDifferences {
   readonly paths: readonly string[]
 }
 
-/** Sends what the guard built. Writes of a tenant's records go through sendWrite. */
-export function sendRequest ({ backend, requestId }: TenantContext, request: BackendRequest): Promise<BackendResponse> {
+/** Sends what the guard built and what changes nothing. Writes of a tenant's records go through sendWrite. */
+export function sendRequest (context: TenantContext, request: ReadRequest): Promise<BackendResponse> {
+  return sendUnrecorded(context, request)
+}
+
+/**
+ * Sends what may change something of which no event is written here. For sendWrite, which writes the events, and for
+ * what is no client's change of a record: operations of the datastore, their jobs, and the gateway's own AuditEvents.
+ */
+export function sendUnrecorded (
+  { backend, requestId }: TenantContext,
+  request: BackendRequest
+): Promise<BackendResponse> {
   if (requestId === undefined) return backend.send(request)
   return backend.send({ ...request, headers: { ...request.headers, 'x-request-id': requestId } })
 }

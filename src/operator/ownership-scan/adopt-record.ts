@@ -5,12 +5,12 @@ import { isSubsetted, type StoredResource } from '../../mappings/fhir.js'
 import { failureCause, jsonOf } from '../../tenant-guard/tenant-context.js'
 import { isId } from '../../fhir/names.js'
 import type { Tenant } from '../../tenant-guard/tenant.js'
-import { mayHaveSucceeded, type Send } from '../../tenant-guard/retry.js'
+import { mayHaveSucceeded, type SendAny } from '../../tenant-guard/retry.js'
 import { ownerOf } from './walk-owner.js'
 
 /** How one record is adopted. */
 export interface Adoption {
-  readonly send: Send
+  readonly send: SendAny
   readonly tenant: Tenant
   /** The record in its current state; undefined when it is gone or does not meet the operator's criteria any more. */
   readonly again: (record: StoredResource) => Promise<StoredResource | undefined>

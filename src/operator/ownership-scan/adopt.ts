@@ -9,7 +9,7 @@ import type { Tenant } from '../../tenant-guard/tenant.js'
 import type { ScanIndex } from './scan-index.js'
 import { countOf, recordNow } from './walk-look-up.js'
 import { isExportFile } from './walk-owner.js'
-import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
+import { withRetry, type RetryOptions, type SendAny } from '../../tenant-guard/retry.js'
 import { requireOrder, scanAll } from './walk.js'
 
 /** The options of an adoption: which records are assigned to which tenant. */
@@ -34,7 +34,7 @@ export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
 type Limit = ReturnType<typeof pLimit>
 
 /** The shared state of one run. */
-interface Run extends AdoptParts { readonly send: Send, readonly limit: Limit }
+interface Run extends AdoptParts { readonly send: SendAny, readonly limit: Limit }
 
 /**
  * Adds a tenant's tag to the selected records without a tag of the tenant system; others stay unchanged. It can be
@@ -66,7 +66,7 @@ export async function adopt (parts: AdoptParts): Promise<void> {
   await recheckTargets({ ...run, baseUrl: backend.baseUrl, tenantSystem: parts.tenant.system }, parts.tenant.id)
 }
 
-async function totalOf (send: Send, wanted: readonly AdoptionCriteria[]): Promise<number> {
+async function totalOf (send: SendAny, wanted: readonly AdoptionCriteria[]): Promise<number> {
   let total = 0
   for (const { type, criteria } of wanted) total += await countOf(send, type, criteria) ?? 0
   return total

@@ -1,4 +1,4 @@
-import type { BackendRequest } from '../../backends/backend.js'
+import type { ReadRequest } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { pageLink, searchPaths } from '../../tenant-guard/reads/pages.js'
 import { identityElements, restrict, strictHandling, type SearchRequest } from '../../tenant-guard/restrict.js'
@@ -180,14 +180,14 @@ export const searchChecks: readonly Check[] = [
 ]
 
 /** The same search as a form, with everything in the form as well. */
-function byForm ({ path }: BackendRequest): BackendRequest {
+function byForm ({ path }: ReadRequest): ReadRequest {
   const [type, query = ''] = path.split('?')
   return { method: 'POST', path: `${type}/_search?${query}`, form: query }
 }
 
 async function foundByTag (
   trial: TestTenant,
-  by: (request: BackendRequest) => BackendRequest
+  by: (request: ReadRequest) => ReadRequest
 ): Promise<CheckObservation> {
   const { system, id: code } = trial.tenant
   const { id } = await trial.store(patient)

@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { operationStatus, kickOff } from '../async-operation.js'
 import { relativeToBase } from '../public-urls.js'
-import { sendRequest, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { jsonOf, sendUnrecorded, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import { tenantCriteria } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
@@ -67,7 +67,7 @@ export async function nativeExportState (
 
 /** Ends it, as far as it can be ended. */
 export async function endNativeExport (context: TenantContext, job: string): Promise<void> {
-  await sendRequest(context, { method: 'DELETE', path: job })
+  await sendUnrecorded(context, { method: 'DELETE', path: job })
 }
 
 function filesIn (context: TenantContext, response: BackendResponse, types: readonly string[]): NativeState {

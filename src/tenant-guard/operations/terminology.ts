@@ -1,4 +1,4 @@
-import type { BackendResponse, BackendRequest } from '../../backends/backend.js'
+import type { BackendResponse, ReadRequest } from '../../backends/backend.js'
 import { toTransportError } from '../../backends/exchange.js'
 import { responseFailure, transportFailure } from '../../backends/failures.js'
 import type { Upstream } from '../../backends/upstream.js'
@@ -62,7 +62,7 @@ export function terminologyRequest (context: TenantContext, requested: Terminolo
 }
 
 /** Whatever the method is, the operation changes nothing. */
-const readOnly: BackendRequest = { method: 'GET', path: '' }
+const readOnly: ReadRequest = { method: 'GET', path: '' }
 
 /** Longer request lines are refused by some servers. */
 const maxQuery = 6_000

@@ -1,4 +1,4 @@
-import type { BackendRequest } from '../../backends/backend.js'
+import type { ReadRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { chunksOf } from '../../json/chunks.js'
 import type { StoredResource } from '../../mappings/fhir.js'
@@ -69,7 +69,7 @@ export async function ownedAmong (
  */
 export async function searchTogether (
   context: TenantContext,
-  requests: readonly BackendRequest[],
+  requests: readonly ReadRequest[],
   maxMatches: number
 ): Promise<readonly SearchResponse[]> {
   const headers = { 'cache-control': singlePage(maxMatches) }
@@ -145,7 +145,7 @@ function searchesFor (
 }
 
 /** A search for the tenant's records by their ids. */
-function ownedSearch (context: TenantContext, { type, ids, isComplete }: RecordQuery): BackendRequest {
+function ownedSearch (context: TenantContext, { type, ids, isComplete }: RecordQuery): ReadRequest {
   return restrict(
     {
       type,

@@ -1,4 +1,4 @@
-import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
+import type { ReadRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
   sendRequest,
@@ -123,7 +123,7 @@ interface PageOptions {
 /** One page of a search whose result the caller checks. */
 export async function fetchPage (
   send: Send,
-  request: BackendRequest,
+  request: ReadRequest,
   { caching = 'no-cache', rejected = rejectedFilter }: PageOptions = {}
 ): Promise<BackendBundle> {
   // A server that ignores an unknown condition would show too much.

@@ -1,4 +1,4 @@
-import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
+import type { ReadRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { failureCause } from '../tenant-context.js'
@@ -17,7 +17,7 @@ export interface ScanPosition {
   /** Records per page, unless a page turns out to be too large. */
   readonly pageSize?: number
   /** Builds the search for one page: these parameters, and whatever else restricts it. */
-  readonly searching: (parameters: readonly SearchParameter[], count: number) => BackendRequest
+  readonly searching: (parameters: readonly SearchParameter[], count: number) => ReadRequest
 }
 
 /**
@@ -106,7 +106,7 @@ async function * recordsAt (position: ScanPosition, instant: string, max: number
 
 async function * linkedPages (
   position: ScanPosition,
-  search: BackendRequest,
+  search: ReadRequest,
   { count, max }: { readonly count: number; readonly max: number }
 ): AsyncGenerator<Records> {
   const first = await fetchRecords(position, search, onePage(count))
@@ -127,7 +127,7 @@ interface RecordPage { readonly records: Records, readonly next: string | undefi
  * @throws {Failure} BAD_REQUEST for criteria that the datastore rejects, BACKEND_ERROR for a page that is not reliable
  */
 export async function fetchRecords (
-  { send, baseUrl, type }: Pick<ScanPosition, 'send' | 'baseUrl' | 'type'>, request: BackendRequest, caching: string
+  { send, baseUrl, type }: Pick<ScanPosition, 'send' | 'baseUrl' | 'type'>, request: ReadRequest, caching: string
 ): Promise<RecordPage> {
   const found = await fetchPage(send, request, { caching, rejected: rejectedScan })
   const unreliable = (reason: string): Failure => new Failure('BACKEND_ERROR', { cause: { status: 200, reason } })

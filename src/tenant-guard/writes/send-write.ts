@@ -2,7 +2,7 @@ import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
 import type { MadeChange, OpenChange, PlannedChange } from '../../events/intent.js'
 import { versionOfTag } from '../../envelope/preconditions.js'
 import { isId } from '../../fhir/names.js'
-import { sendRequest, type TenantContext } from '../tenant-context.js'
+import { sendUnrecorded, type TenantContext } from '../tenant-context.js'
 import { parseLocation } from './stored-resource.js'
 
 /** A write of the guard's, and what it changes. */
@@ -21,9 +21,9 @@ export async function sendWrite (
   context: TenantContext,
   { request, changes }: WriteRequest
 ): Promise<BackendResponse> {
-  if (context.changes === undefined) return await sendRequest(context, request)
+  if (context.changes === undefined) return await sendUnrecorded(context, request)
   const open = await context.changes.begin(changes)
-  const response = await sendRequest(context, request).catch((error: unknown) => {
+  const response = await sendUnrecorded(context, request).catch((error: unknown) => {
     open.unknown()
     throw error
   })
