@@ -73,6 +73,78 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   t.match(await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-13'), { code: 2 })
 })
 
+/** What the specification requires of an event: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md. */
+const cloudEvent = {
+  specversion: '1.0',
+  id: /^[0-9a-f]{64}$/,
+  source: /^urn:clinigate:usage-ledger:[a-z2-7]{26}$/,
+  type: 'clinigate.usage',
+  time: /^\d{4}-\d\d-\d\dT\d\d:00:00Z$/,
+  datacontenttype: 'application/json'
+}
+
+t.test('exports of usage that overlap count each request once, by the ids of their events', async t => {
+  const clock = { now: new Date('2020-01-15T12:30:00Z') }
+  const gateway = await startGateway(t, { now: () => clock.now })
+  const { secret, tenantId, keyId } = await gateway.createKey({ mode: 'live' })
+  const environment = { CLINIGATE_DATA: gateway.dataDirectory }
+  const file = join(gateway.dataDirectory, 'usage.db')
+  const ask = async (url: string) => await gateway.inject({ url, headers: { 'x-api-key': secret } })
+  const exported = async (to: string, from = '2020-01-01') => {
+    const { code, out, err } = await command(
+      environment, 'usage', 'export', '--format', 'cloudevents', '--settle', '0', '--from', from, '--to', to
+    )
+    t.match({ code, err }, { code: 0, err: '' })
+    return out.split('\n').slice(0, -1).map(line => JSON.parse(line))
+  }
+  await ask('/v1/patients/none')
+  await until(() => ledgerLines(file, 'unsent').length === 0)
+  // In another batch, and so twice in the file.
+  await ask('/v1/patients/none')
+  await ask('/v1/patients')
+  clock.now = new Date('2020-01-15T13:59:59.999Z')
+  await ask('/v1/patients/none')
+  clock.now = new Date('2020-01-15T14:00:00Z')
+  await ask('/v1/patients/none')
+  await until(() => ledgerLines(file).reduce((sum, { count }) => sum + count, 0) === 5)
+
+  const first = await exported('2020-01-15T13:00:00Z')
+  const all = await exported('2020-01-15T14:00:00Z')
+  const use = { mode: 'live', keyId, resource: 'patients', isCounted: true, isOverage: false }
+  t.match(first, [
+    { ...cloudEvent, subject: tenantId, time: '2020-01-15T12:00:00Z' },
+    { ...cloudEvent, subject: tenantId, time: '2020-01-15T12:00:00Z' }
+  ])
+  t.strictSame(all.map(({ data, time }) => [time, data]).sort(), [
+    ['2020-01-15T12:00:00Z', { ...use, interaction: 'read', outcome: 'error', requests: 2 }],
+    ['2020-01-15T12:00:00Z', { ...use, interaction: 'search', outcome: 'ok', requests: 1 }],
+    ['2020-01-15T13:00:00Z', { ...use, interaction: 'read', outcome: 'error', requests: 1 }]
+  ].sort(), 'nothing of the hour that is going on')
+  t.equal(new Set(all.map(({ id }) => id)).size, 3)
+  const byId = new Map([...first, ...all].map(event => [event.id, event]))
+  t.strictSame(first.map(({ id }) => byId.get(id)), first, 'an event that is sent again is the same')
+  t.equal(byId.size, 3)
+  t.strictSame(await exported('2020-01-15T14:00:00Z', '2020-01-15T13:00:00Z'), all.slice(2))
+})
+
+t.test('usage of hours that may still grow is not exported, and said to be missing', async t => {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.createKey({ mode: 'live' })
+  const environment = { CLINIGATE_DATA: gateway.dataDirectory }
+  await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
+  await until(() => ledgerLines(join(gateway.dataDirectory, 'usage.db')).length === 1)
+  const args = ['usage', 'export', '--format', 'cloudevents']
+  t.match(await command(environment, ...args), { code: 0, out: '', err: /^Not exported yet: 1 requests in the hours from / })
+  t.match(await command(environment, ...args, '--to', new Date().toISOString()), {
+    code: 1, out: '', err: /are not settled yet; choose an earlier --to, or a shorter --settle/
+  })
+  t.match(await command(environment, 'usage', 'export', '--format', 'csv'), { code: 2, out: '' })
+  t.match(await command(environment, 'usage', 'export'), { code: 2, out: '' })
+  t.match(await command(environment, ...args, '--ledger', join(gateway.dataDirectory, 'none.db')), {
+    code: 1, out: '', err: /none\.db cannot be read as a ledger/
+  })
+})
+
 t.test('an amount has no rounding, however large', async t => {
   t.equal(overageAmount(0), '0.000')
   t.equal(overageAmount(1), '0.003')

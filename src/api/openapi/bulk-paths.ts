@@ -19,7 +19,7 @@ import { parameter } from './parameters.js'
 export const bulkTag = {
   name: 'bulk',
   description:
-    'Exports and imports of any size, as jobs that a client polls. These requests do not support `Idempotency-Key`.'
+    'Exports and imports of any size, as jobs that a client polls. Requests for the state of a job have a limit per minute of their own. These requests do not support `Idempotency-Key`.'
 }
 
 const jobId: JsonSchema = {

@@ -122,6 +122,48 @@ export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): rea
   }
 }
 
+/** The hours that begin from one time until before another one, both ISO 8601 in UTC. */
+interface HourRange { readonly from: string, readonly to: string }
+
+/** The sums of a gateway's ledger, one line for each combination of all members but `count` and `lastAt`. */
+interface LedgerTotals { readonly ledgerId: string, readonly lines: readonly UsageLine[] }
+
+/**
+ * What a ledger counted in a range of hours, in the order of hours. Memory is bounded by the lines of that range. The
+ * gateway may be running.
+ */
+export function ledgerTotals (file: string, { from, to }: HourRange): LedgerTotals {
+  const database = new Database(file, { readonly: true, fileMustExist: true })
+  try {
+    return database.transaction(() => {
+      const ledgerId = database.prepare('SELECT ledger_id FROM series').pluck().get() as string
+      const merged = new Map<string, UsageLine>()
+      const add = (line: UsageLine): void => {
+        const { count, lastAt, ...names } = line
+        const name = JSON.stringify(Object.entries(names).sort(([one], [other]) => one < other ? -1 : 1))
+        const before = merged.get(name)
+        merged.set(name, before === undefined
+          ? line
+          : {
+              ...before,
+              count: before.count + count,
+              lastAt: lastAt > before.lastAt ? lastAt : before.lastAt
+            })
+      }
+      for (const table of ['totals', 'waiting']) {
+        const rows = database.prepare(`SELECT ${shown} FROM ${table} WHERE hour >= ? AND hour < ?`)
+        for (const row of rows.iterate(from, to)) add(lineOf(row as LineRow))
+      }
+      for (const content of database.prepare('SELECT content FROM batches').pluck().iterate()) {
+        for (const line of unpackLines<UsageLine>(content as Buffer)) if (line.hour >= from && line.hour < to) add(line)
+      }
+      return { ledgerId, lines: [...merged.values()].sort((one, other) => one.hour < other.hour ? -1 : 1) }
+    }).deferred()
+  } finally {
+    database.close()
+  }
+}
+
 function prepare (database: Database.Database) {
   return {
     written: database.prepare('SELECT written FROM series').pluck(),

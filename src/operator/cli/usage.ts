@@ -1,15 +1,23 @@
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { billCsv } from '../../control-plane/store/bill.js'
 import { loadConfig } from '../../config/load.js'
-import { ledgerLines } from '../../limits/usage-ledger/file.js'
+import { ledgerLines, ledgerTotals } from '../../limits/usage-ledger/file.js'
+import { hourOf } from '../../limits/usage-ledger/tally.js'
 import { monthOf } from '../../limits/month.js'
 import type { UsageLine } from '../../limits/usage.js'
 import { ExitWithFindings, type Control, type CliContext } from './context.js'
-import { parseMonth } from './times.js'
+import { parseDuration, parseMonth, parseTime } from './times.js'
+import { toUsageEvent } from './usage-events.js'
 
 interface BillOptions { readonly tenant: string, readonly month: string, readonly csv?: true }
 interface RecomputeOptions { readonly month: string, readonly ledger?: readonly string[] }
+interface ExportOptions {
+  readonly from?: Date
+  readonly to?: Date
+  readonly settle: number
+  readonly ledger?: readonly string[]
+}
 
 /** Adds the commands on usage and its costs. */
 export function addUsage (program: Command, control: Control, context: CliContext): void {
@@ -27,7 +35,7 @@ export function addUsage (program: Command, control: Control, context: CliContex
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action(async ({ month, ledger }: RecomputeOptions) => {
-      const files = ledger ?? [join(loadConfig(context.environment).dataDirectory, 'usage.db')]
+      const files = ledgerFiles(ledger, context)
       const own = sums(
         files.flatMap(file => linesIn(file)),
         month
@@ -45,12 +53,51 @@ export function addUsage (program: Command, control: Control, context: CliContex
       })
       if (found.some(({ agrees }) => !agrees)) throw new ExitWithFindings()
     })
+  usage
+    .command('export')
+    .description("print the hourly usage in the gateways' ledgers as events for a metering service, one a line")
+    .addOption(new Option('--format <format>', 'CloudEvents 1.0 as JSON').choices(['cloudevents']).makeOptionMandatory())
+    .option('--from <time>', 'the first hour (default: all that the ledgers have)', parseTime)
+    .option('--to <time>', 'the hour before which to stop (default: all that are settled)', parseTime)
+    .option('--settle <duration>', 'how long ago an hour must have ended, since a line is sent once', parseDuration,
+      parseDuration('1d'))
+    .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
+    .action((options: ExportOptions) => exportUsage(options, context))
 }
 
+/** @throws {Error} if an hour of the range is not settled yet: lines of it may still grow */
+function exportUsage ({ from, to, settle, ledger }: ExportOptions, context: CliContext): void {
+  const settled = hourOf(new Date(context.now().getTime() - settle).toISOString())
+  const end = to === undefined ? settled : hourOf(to.toISOString())
+  if (end > settled) {
+    throw new Error(`the hours from ${settled} on are not settled yet; choose an earlier --to, or a shorter --settle`)
+  }
+  const files = ledgerFiles(ledger, context)
+  let later = 0
+  for (const file of files) {
+    const { ledgerId, lines } = readLedger(file, () =>
+      ledgerTotals(file, { from: from === undefined ? '' : hourOf(from.toISOString()), to: to === undefined ? '~' : end })
+    )
+    for (const line of lines) {
+      if (line.hour < end) context.out(`${JSON.stringify(toUsageEvent(ledgerId, line))}\n`)
+      else later += line.count
+    }
+  }
+  if (later > 0) {
+    context.err(`Not exported yet: ${later} requests in the hours from ${end} on, which are not settled (--settle).\n`)
+  }
+}
+
+const ledgerFiles = (ledger: readonly string[] | undefined, { environment }: CliContext): readonly string[] =>
+  ledger ?? [join(loadConfig(environment).dataDirectory, 'usage.db')]
+
+const linesIn = (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] =>
+  readLedger(file, () => ledgerLines(file, which))
+
 /** @throws {Error} that names the file, since the driver does not, and its own words speak of the data directory */
-function linesIn (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] {
+function readLedger<T> (file: string, read: () => T): T {
   try {
-    return ledgerLines(file, which)
+    return read()
   } catch (error) {
     throw new Error(
       `${file} cannot be read as a ledger (${(error as NodeJS.ErrnoException).code ?? (error as Error).name}); name the usage.db of each gateway with --ledger, or set CLINIGATE_DATA to the gateway's data directory`,
