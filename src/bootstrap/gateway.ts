@@ -7,6 +7,8 @@ import { cursorSecret } from '../config/cursor-secret.js'
 import { capabilityStatements } from '../http/capability-statement.js'
 import { Readiness } from '../http/readiness.js'
 import { IdempotencyStore } from '../idempotency/keyed-requests.js'
+import { RequestFile } from '../idempotency/request-file.js'
+import { SharedRequests } from '../idempotency/shared-requests.js'
 import { FairConcurrencyLimiter } from '../limits/concurrency-limiter.js'
 import { usageRoute } from '../limits/usage-route.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
@@ -71,9 +73,7 @@ export async function openGatewaySide (
     ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}),
     ...datastores.checks
   }
-  const keyedRequests = closers.add(
-    await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new IdempotencyStore({ file, now }))
-  )
+  const keyedRequests = closers.add(await openIdempotencyStore(config, { shared, now }))
   const url = ownUrl(config)
   const ownership = ownershipCache()
   const { incident: onIncident, storedDifferently: onDifferences } = metrics ?? {}
@@ -98,6 +98,17 @@ export async function openGatewaySide (
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, events, checks: allChecks, now }))
   const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, link, checks: allChecks }
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
+}
+
+/** The requests with an Idempotency-Key: those of all gateways where they share Redis, otherwise this one's own. */
+async function openIdempotencyStore (
+  { dataDirectory }: Config,
+  { shared, now }: Pick<Opened, 'shared'> & Pick<ServiceParts, 'now'>
+): Promise<IdempotencyStore> {
+  const storage = shared
+    ? new SharedRequests(shared)
+    : await openedFile(join(dataDirectory, 'idempotency.db'), file => new RequestFile({ file, now }))
+  return new IdempotencyStore({ storage, now })
 }
 
 /** The parts that {@link openGatewaySide} opens for the pipeline. */

@@ -136,7 +136,7 @@ export const configSchema = Type.Object(
         redisUrlFile: Type.Optional(
           Type.String({
             description:
-              'File with the `redis://` or `rediss://` URL of the server on which gateways share their per-minute counts. If absent: each gateway counts alone',
+              'File with the `redis://` or `rediss://` URL of the server on which gateways share their per-minute counts and the requests with an `Idempotency-Key`. If absent: each gateway has its own',
             secretEnv: 'REDIS_URL',
             minLength: 1,
             examples: ['/run/secrets/redis-url']

@@ -15,7 +15,7 @@ export function gatewayToken ({ control }: Config, environment: Environment): st
   return secretOf(environment.CLINIGATE_GATEWAY_TOKEN, control.gatewayTokenFile)
 }
 
-/** The URL of the Redis server that gateways count on together, password included: never log it. */
+/** The URL of the Redis server that gateways share, password included: never log it. */
 export function redisUrl ({ limits }: Config, environment: Environment): string | undefined {
   return secretOf(environment.REDIS_URL, limits.redisUrlFile)
 }

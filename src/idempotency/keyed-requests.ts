@@ -1,6 +1,4 @@
-import Database from 'better-sqlite3'
 import { Failure, type Issue } from '../envelope/failures.js'
-import { openSqlite } from '../files/open-sqlite.js'
 import { digest, fingerprintOf, idempotencyTags, recordName, type IdempotentRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 
@@ -26,51 +24,51 @@ export interface IdempotencyClaim {
   readonly intent?: Intent
   /** A digest of the content that a change writes, which can't be computed without the key. */
   digestOf (content: unknown): string
-  /** Stores the change about to be written, or undefined if it certainly was not. */
-  intend (intent: Intent | undefined): void
-  finish (result: Result): void
+  /**
+   * Stores the change about to be written, or undefined if it certainly was not.
+   * @throws {Failure} BACKEND_UNAVAILABLE while nothing can be stored, CONFLICT if another attempt has taken over
+   */
+  intend (intent: Intent | undefined): Promise<void>
+  finish (result: Result): Promise<void>
 }
 
-const migrations = [
-  `CREATE TABLE IF NOT EXISTS keyed_request (
-    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
-    intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS keyed_request_by_age ON keyed_request (first_seen_at);`,
-  // A new table, since some files of version 1 have the column for warnings already.
-  `ALTER TABLE keyed_request RENAME TO first_keyed_request;
-  CREATE TABLE keyed_request (
-    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
-    intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT, result_warnings TEXT
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO keyed_request SELECT name, fingerprint, first_seen_at,
-    intent_version, intent_content, result_id, result_version, NULL FROM first_keyed_request;
-  DROP TABLE first_keyed_request;
-  CREATE INDEX keyed_request_by_age ON keyed_request (first_seen_at);`
-]
+/** What is stored of a request with an Idempotency-Key. */
+export interface StoredRequest {
+  readonly firstSeenAt: Date
+  readonly result?: Result
+  readonly intent?: Intent
+}
+
+/** A request to store, for a day: digests of its key and of the whole of it, and the time at which it came. */
+export interface RequestToClaim { readonly name: string, readonly fingerprint: string, readonly now: Date }
+
+/**
+ * Where requests with an Idempotency-Key are stored. Each method is atomic.
+ * @throws {Failure} BACKEND_UNAVAILABLE while nothing can be stored
+ */
+export interface RequestStorage {
+  /** Stores a request unless it is there, and claims it until it is released. `reused`: the key had another request. */
+  claim (request: RequestToClaim): Promise<StoredRequest | 'reused' | 'in-progress'>
+  /** @returns false if the claim was lost to another attempt: then nothing was stored */
+  intend (name: string, intent: Intent | undefined): Promise<boolean>
+  finish (name: string, result: Result): Promise<void>
+  release (name: string): Promise<void>
+  close (): void
+}
 
 /** The lifetime of a key, in milliseconds. */
 export const lifetimeMs = idempotencyKey.lifetimeHours * 3_600_000
-const forgottenAtOnce = 20
 
 /**
- * The requests with an Idempotency-Key that this gateway received in the last 24 hours, as digests, ids and versions:
- * nothing clinical and no key. Expired requests are deleted at startup, and a few with each new request.
+ * The requests with an Idempotency-Key of the last 24 hours, as digests, ids and versions: nothing clinical and no key.
  */
 export class IdempotencyStore {
-  readonly #database: Database.Database
-  readonly #statements: ReturnType<typeof prepare>
+  readonly #storage: RequestStorage
   readonly #now: () => Date
-  /** The requests that this process is performing. */
-  readonly #underWay = new Set<string>()
 
-  /** Opens or creates the file. */
-  constructor ({ file, now }: { readonly file: string, readonly now: () => Date }) {
+  constructor ({ storage, now }: { readonly storage: RequestStorage, readonly now: () => Date }) {
+    this.#storage = storage
     this.#now = now
-    // A power failure may lose the last requests. Of those, creates are still recognized by their tags.
-    this.#database = openSqlite({ file, migrations, synchronous: 'NORMAL' })
-    this.#statements = prepare(this.#database)
-    this.#statements.forget.run(this.#expired(), -1)
   }
 
   /**
@@ -80,116 +78,50 @@ export class IdempotencyStore {
    * request is in progress, BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
   async perform<T> (request: IdempotentRequest, work: (claim: IdempotencyClaim) => Promise<T>): Promise<T> {
-    const name = recordName(request)
-    const claim = this.#claim(request, name)
+    const [name, fingerprint] = [recordName(request), fingerprintOf(request)]
+    const stored = await this.#storage.claim({ name, fingerprint, now: this.#now() })
+    if (stored === 'reused') throw new Failure('IDEMPOTENCY_KEY_REUSED')
+    if (stored === 'in-progress') throw inProgress()
     try {
-      return await work(claim)
+      return await work({
+        ...stored,
+        marks: idempotencyTags(name, fingerprint, stored.firstSeenAt),
+        digestOf: content => digest('content', request.key, content),
+        intend: async intent => {
+          if (!await this.#storage.intend(name, intent)) throw inProgress()
+        },
+        finish: result => ignoreUnavailable(this.#storage.finish(name, result))
+      })
     } finally {
-      this.#underWay.delete(name)
+      await ignoreUnavailable(this.#storage.release(name))
     }
   }
 
-  /** Closes the file. */
+  /** Closes the storage. */
   close (): void {
-    this.#database.close()
-  }
-
-  #claim (request: IdempotentRequest, name: string): IdempotencyClaim {
-    const fingerprint = fingerprintOf(request)
-    const row = storeClaim(() =>
-      this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() })
-    )
-    if (row.fingerprint !== fingerprint) throw new Failure('IDEMPOTENCY_KEY_REUSED')
-    if (this.#underWay.has(name)) throw underWay()
-    this.#underWay.add(name)
-    const firstSeenAt = new Date(row.first_seen_at)
-    return {
-      firstSeenAt,
-      marks: idempotencyTags(name, fingerprint, firstSeenAt),
-      ...(row.result_id !== null && {
-        result: {
-          id: row.result_id,
-          ...(row.result_version !== null && { version: row.result_version }),
-          ...(row.result_warnings !== null && { warnings: JSON.parse(row.result_warnings) as Issue[] })
-        }
-      }),
-      ...(row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } }),
-      digestOf: content => digest('content', request.key, content),
-      intend: intent => {
-        storeClaim(() => this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name))
-      },
-      finish: result => this.#finish(name, result)
-    }
-  }
-
-  #finish (name: string, { id, version, warnings = [] }: Result): void {
-    try {
-      this.#statements.finish.run(id, version ?? null, warnings.length === 0 ? null : JSON.stringify(warnings), name)
-    } catch (error) {
-      // The request was performed, so the client receives its result. A repetition is served from the record.
-      if (!(error instanceof Database.SqliteError)) throw error
-    }
-  }
-
-  #expired (): number {
-    return this.#now().getTime() - lifetimeMs
-  }
-
-  #seen (first: First): Row {
-    return this.#database.transaction(() => {
-      this.#statements.forget.run(first.expired, forgottenAtOnce)
-      this.#statements.add.run(first)
-      return this.#statements.find.get(first.name) as Row
-    }).immediate()
+    this.#storage.close()
   }
 }
 
-interface First { readonly name: string, readonly fingerprint: string, readonly now: number, readonly expired: number }
-
-interface Row {
-  readonly fingerprint: string
-  readonly first_seen_at: number
-  readonly intent_version: string | null
-  readonly intent_content: string | null
-  readonly result_id: string | null
-  readonly result_version: string | null
-  readonly result_warnings: string | null
-}
-
-function prepare (database: Database.Database) {
-  return {
-    forget: database.prepare(
-      'DELETE FROM keyed_request WHERE name IN (SELECT name FROM keyed_request WHERE first_seen_at <= ? LIMIT ?)'
-    ),
-    add: database.prepare(`
-      INSERT INTO keyed_request (name, fingerprint, first_seen_at) VALUES (:name, :fingerprint, :now)
-      ON CONFLICT (name) DO UPDATE SET fingerprint = :fingerprint, first_seen_at = :now,
-        intent_version = NULL, intent_content = NULL, result_id = NULL, result_version = NULL,
-        result_warnings = NULL
-      WHERE first_seen_at <= :expired`),
-    find: database.prepare('SELECT * FROM keyed_request WHERE name = ?'),
-    intend: database.prepare('UPDATE keyed_request SET intent_version = ?, intent_content = ? WHERE name = ?'),
-    finish: database.prepare(
-      'UPDATE keyed_request SET result_id = ?, result_version = ?, result_warnings = ? WHERE name = ?'
-    )
-  }
-}
-
-/** Stores something before the request is performed. @throws {Failure} BACKEND_UNAVAILABLE */
-function storeClaim<T> (note: () => T): T {
+/** The request was performed, so the client receives its result. A repetition is served from the record. */
+async function ignoreUnavailable (storing: Promise<void>): Promise<void> {
   try {
-    return note()
+    await storing
   } catch (error) {
-    if (!(error instanceof Database.SqliteError)) throw error
-    throw new Failure('BACKEND_UNAVAILABLE', {
-      message: 'Nothing was done, because the Idempotency-Key cannot be stored at the moment.',
-      retryAfterSeconds: 5,
-      cause: error
-    })
+    if (!(error instanceof Failure)) throw error
   }
 }
 
-function underWay (): Failure {
+/** The failure of a storage that stores nothing at the moment. */
+export function storageUnavailable (cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'Nothing was done, because the Idempotency-Key cannot be stored at the moment.',
+    retryAfterSeconds: 5,
+    cause
+  })
+}
+
+function inProgress (): Failure {
   return new Failure('CONFLICT', {
     message: 'The first request with this Idempotency-Key is still being processed.',
     retryAfterSeconds: 1

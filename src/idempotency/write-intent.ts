@@ -18,12 +18,12 @@ export function writeIntentOf (intentContext: WriteIntentContext, claim: Idempot
   return {
     found: async before => open && await madeBefore(intentContext, before, open, claim),
     leave: async (resource, version, write) => {
-      claim.intend({ version, content: claim.digestOf(contentOf(resource)) })
+      await claim.intend({ version, content: claim.digestOf(contentOf(resource)) })
       try {
         return await write()
       } catch (error) {
         // If the outcome of an earlier attempt is unknown, nothing is certain.
-        if (open === undefined && error instanceof Failure && error.status < 500) claim.intend(undefined)
+        if (open === undefined && error instanceof Failure && error.status < 500) await claim.intend(undefined)
         throw error
       }
     }

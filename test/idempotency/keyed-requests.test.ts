@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { digest, fingerprintOf, recordName, type IdempotentRequest } from '../../src/idempotency/digest.js'
 import { readIdempotencyKey } from '../../src/idempotency/header.js'
 import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
+import { RequestFile } from '../../src/idempotency/request-file.js'
 import { ExactNumber } from '../../src/json/json.js'
 import { failureOf } from '../tenant-guard/guarded.js'
 
@@ -26,7 +27,8 @@ function opened (t: Test, prepare: (file: string) => void = () => {}) {
   const clock = { ms: Date.parse('2026-03-14T12:00:00Z') }
   const file = join(directory, 'idempotency.db')
   prepare(file)
-  const open = (): IdempotencyStore => new IdempotencyStore({ file, now: () => new Date(clock.ms) })
+  const now = () => new Date(clock.ms)
+  const open = (): IdempotencyStore => new IdempotencyStore({ storage: new RequestFile({ file, now }), now })
   let requests = open()
   t.after(() => {
     requests.close()
@@ -92,19 +94,19 @@ t.test('a file of an earlier version keeps its requests, and a later one is refu
 
 t.test('what was found out about a request outlasts the process', async t => {
   const { claimed, reopen } = opened(t)
-  await claimed(claim => {
+  await claimed(async claim => {
     t.strictSame([claim.result, claim.intent], [undefined, undefined])
-    claim.intend({ version: '3', content: claim.digestOf({ a: 1 }) })
+    await claim.intend({ version: '3', content: claim.digestOf({ a: 1 }) })
   })
   reopen()
-  await claimed(claim => {
+  await claimed(async claim => {
     t.strictSame(claim.intent, { version: '3', content: claim.digestOf({ a: 1 }) })
-    claim.intend(undefined)
+    await claim.intend(undefined)
   })
   reopen()
-  await claimed(claim => {
+  await claimed(async claim => {
     t.equal(claim.intent, undefined)
-    claim.finish({ id: '7', version: '4' })
+    await claim.finish({ id: '7', version: '4' })
   })
   reopen()
   await claimed(claim =>
@@ -217,16 +219,16 @@ t.test(
     const letUpdate = refuse('UPDATE')
     t.match(await failureOf(claimed(claim => claim.intend({ version: '1', content: 'c' }))), nothing)
     t.equal(
-      await claimed(claim => {
-        claim.finish({ id: '7' })
+      await claimed(async claim => {
+        await claim.finish({ id: '7' })
         return 'answered'
       }),
       'answered'
     )
     letUpdate()
-    await claimed(claim => {
+    await claimed(async claim => {
       t.strictSame([claim.result, claim.intent], [undefined, undefined])
-      claim.finish({ id: '7' })
+      await claim.finish({ id: '7' })
     })
     await claimed(claim => t.strictSame(claim.result, { id: '7' }))
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { IdempotencyStore } from '../../src/idempotency/keyed-requests.js'
+import { RequestFile } from '../../src/idempotency/request-file.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { createOnce } from '../../src/api/resources/once.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
@@ -39,13 +40,21 @@ function clientOf ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
   }
 }
 
+interface Variant {
+  readonly callsOfWrite?: number
+  /** More variables of the gateway. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
 /** What an Idempotency-Key promises, whichever FHIR server is behind the gateway. */
-export async function idempotencyContract (t: Test, fhirUrl: string, callsOfWrite = 1): Promise<void> {
+export async function idempotencyContract (
+  t: Test, fhirUrl: string, { callsOfWrite = 1, environment = {} }: Variant = {}
+): Promise<void> {
   const backend = await startWatched(fhirUrl)
   t.after(() => backend.close())
   let sent = 0
   const clock = { ms: Date.now() }
-  const gateway = await startGateway(t, { fhirUrl: backend.url, now: () => new Date(clock.ms) })
+  const gateway = await startGateway(t, { fhirUrl: backend.url, environment, now: () => new Date(clock.ms) })
   const tenant = async () => {
     const { tenantId, secret } = await gateway.createKey()
     return { tenantId, secret, send: clientOf(gateway, secret) }
@@ -445,7 +454,8 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
   const midnight = Math.ceil(Date.now() / 86_400_000) * 86_400_000
   const gatewayAt = (t: Test, clock: { ms: number }) => {
     const datastore = gatewayTo(fhirUrl)
-    const keyedRequests = new IdempotencyStore({ file: ':memory:', now: () => new Date(clock.ms) })
+    const now = () => new Date(clock.ms)
+    const keyedRequests = new IdempotencyStore({ storage: new RequestFile({ file: ':memory:', now }), now })
     t.teardown(async () => { keyedRequests.close(); await datastore.backend.close() })
     return (tenantId: string, key: string, body: object = person) => {
       const createContext = {

@@ -11,7 +11,7 @@ import { pagingContract } from './paging-contract.js'
 // The whole file, on a machine that does much else.
 t.setTimeout(600_000)
 const server = await startTestSandbox(t, { ...unlikeHapi, references: 'checked' })
-await t.test('a keyed write is done once', t => idempotencyContract(t, server.url, 2))
+await t.test('a keyed write is done once', t => idempotencyContract(t, server.url, { callsOfWrite: 2 }))
 await t.test('searches', async t =>
   pagingContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans }))
 )

@@ -77,7 +77,7 @@ async function createdOnce (
   const made = await store.perform({ kind: 'create-once', type, resource, ...createIntents(claim) })
   const isReplayed = made.status !== 201
   const response = isReplayed ? await firstVersionOf(store, made) : made
-  finish(claim, response)
+  await finish(claim, response)
   return { response: { ...response, status: 201 }, isReplayed }
 }
 
@@ -101,14 +101,14 @@ async function patchedOnce (store: TenantStore, request: Patch, claim: Idempoten
     return made
   }
   const response = await store.perform({ ...request, trace: { ...trace, found } })
-  finish(claim, response)
+  await finish(claim, response)
   return { response, isReplayed }
 }
 
 const warningsOf = ({ warnings }: Result): Pick<FhirResponse, 'warnings'> => warnings === undefined ? {} : { warnings }
 
-function finish (claim: IdempotencyClaim, { record, warnings = [] }: FhirResponse): void {
-  if (record !== undefined) claim.finish({ id: record.id, version: record.meta.versionId, warnings })
+async function finish (claim: IdempotencyClaim, { record, warnings = [] }: FhirResponse): Promise<void> {
+  if (record !== undefined) await claim.finish({ id: record.id, version: record.meta.versionId, warnings })
 }
 
 function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirResponse> {

@@ -19,15 +19,18 @@ export async function createOnce (context: Context, body: unknown, claim?: Idemp
   if (claim === undefined) return toResult(await create(context, body))
   if (claim.result !== undefined) return replayed(await firstResponse(context, claim.result), claim.result)
   const made = await prepareAndSave(context, body, resource => madeOnce(context, resource, claim))
-  finish(claim, made)
+  await finish(claim, made)
   return toResult(made, !made.isNew)
 }
 
 const toResult = ({ record, warnings }: WrittenRecord, isReplayed = false): WriteResult =>
   ({ stored: record, isReplayed, warnings })
 
-function finish (claim: IdempotencyClaim, { record: { id, meta }, warnings }: WrittenRecord): void {
-  claim.finish({ id, version: meta.versionId, warnings })
+async function finish (
+  claim: IdempotencyClaim,
+  { record: { id, meta }, warnings }: WrittenRecord
+): Promise<void> {
+  await claim.finish({ id, version: meta.versionId, warnings })
 }
 
 const replayed = (stored: StoredResource, { warnings = [] }: Result): WriteResult =>
@@ -67,6 +70,6 @@ export async function updateOnce (context: Context, change: Update, claim?: Idem
     ...trace,
     found: async before => (made = await trace.found(before))
   })
-  finish(claim, written)
+  await finish(claim, written)
   return toResult(written, made !== undefined)
 }

@@ -1,0 +1,79 @@
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import type { IdempotentRequest } from '../../src/idempotency/digest.js'
+import { IdempotencyStore } from '../../src/idempotency/keyed-requests.js'
+import { SharedRequests } from '../../src/idempotency/shared-requests.js'
+import { startRedis } from '../harness/redis.js'
+import { until } from '../harness/until.js'
+import { failureOf } from '../tenant-guard/guarded.js'
+
+const server = await startRedis(t)
+const leaseMs = 400
+const request: IdempotentRequest = {
+  tenantId: 't',
+  mode: 'test',
+  key: 'patient-4711-secret',
+  method: 'PATCH',
+  route: 'patients',
+  id: '1',
+  body: { lastName: 'Byron-secret' }
+}
+
+async function opened (t: Test) {
+  const redis = new Redis(server.url)
+  t.after(() => redis.disconnect())
+  await redis.flushall()
+  const storeOf = () => {
+    const storage = new SharedRequests({ redis, leaseMs })
+    t.after(() => storage.close())
+    return { storage, store: new IdempotencyStore({ storage, now: () => new Date() }) }
+  }
+  return { redis, first: storeOf(), other: storeOf() }
+}
+
+t.test('a request is claimed for as long as it is performed', async t => {
+  const { first, other } = await opened(t)
+  await first.store.perform(request, async () => {
+    const startedAt = performance.now()
+    await until(async () => {
+      t.equal((await failureOf(other.store.perform(request, async () => t.fail('performed twice')))).code, 'CONFLICT')
+      return performance.now() - startedAt > 2 * leaseMs
+    })
+  })
+  t.equal(await other.store.perform(request, async () => 'performed'), 'performed')
+})
+
+t.test('a gateway that was halted for long writes no change any more, since another one may have taken over', async t => {
+  const { first, other } = await opened(t)
+  const failure = await failureOf(first.store.perform(request, async claim => {
+    // Its lease is not renewed any more.
+    first.storage.close()
+    const takeOver = async (): Promise<boolean> => {
+      const taken = other.store.perform(request, async claim => {
+        await claim.intend({ version: '3', content: 'mine' })
+        return true
+      })
+      return await taken.catch(() => false)
+    }
+    await until(takeOver)
+    await claim.finish({ id: 'of the halted gateway' })
+    await claim.intend({ version: '3', content: 'of the halted gateway' })
+  }))
+  t.equal(failure.code, 'CONFLICT')
+  await other.store.perform(request, async ({ intent, result }) =>
+    t.strictSame([intent, result], [{ version: '3', content: 'mine' }, undefined]))
+})
+
+t.test('neither a key nor anything of a record is in Redis, and nothing stays there for good', async t => {
+  const { redis, first } = await opened(t)
+  await first.store.perform(request, async claim => {
+    await claim.intend({ version: '1', content: claim.digestOf(request.body) })
+    await claim.finish({ id: '7', version: '2' })
+  })
+  const keys = await redis.keys('*')
+  t.equal(keys.length, 1)
+  for (const key of keys) {
+    t.notMatch(key + JSON.stringify(await redis.hgetall(key)), 'secret')
+    t.ok(await redis.pttl(key) > 23 * 3_600_000)
+  }
+})
