@@ -59,7 +59,7 @@ async function runAll () {
   const missing = files.filter(file => !existsSync(resolve(root, file)))
   if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')}`)
   // Once, before two test files do it at a time.
-  if (files.some(file => /\.fuzz\.|fhirpy|webhooks\/receivers/.test(file))) await installPython({ log: console.log })
+  if (files.some(file => /\.fuzz\.|fhirpy|generated-python|webhooks\/receivers/.test(file))) await installPython({ log: console.log })
   if (files.some(file => file.includes('test/servers/'))) {
     await installPython({ log: console.log, environment: 'sekmet' })
   }

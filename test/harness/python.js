@@ -30,7 +30,7 @@ export async function installPython ({ log, environment = 'python' }) {
   try {
     await run('python3', [
       '-c',
-      'import sys, venv, ensurepip; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed"'
+      'import sys, venv, ensurepip; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed"'
     ])
     await run('python3', ['-m', 'venv', folder])
     await run(join(programs, 'python'), [

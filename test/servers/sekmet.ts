@@ -17,7 +17,7 @@ const stopLimitMs = 20_000
  */
 export async function installSekmet (log: (line: string) => void): Promise<string> {
   const programs = await installPython({ log, environment: 'sekmet' })
-  if (programs === undefined) throw new Error('SEKMET cannot be installed: pip and Python 3.10 or newer are needed')
+  if (programs === undefined) throw new Error('SEKMET cannot be installed: pip and Python 3.11 or newer are needed')
   return programs
 }
 

@@ -45,8 +45,35 @@ const file: JsonSchema = {
   required: ['resourceType', 'count', 'url']
 }
 
+const exportBody: JsonSchema = {
+  type: 'object',
+  properties: {
+    resourceTypes: {
+      type: 'array',
+      minItems: 1,
+      items: referTo('BulkResource'),
+      description: 'If absent, all.',
+      examples: [['patients', 'Observation']]
+    },
+    since: {
+      type: 'string',
+      anyOf: [{ format: 'date-time' }, { format: 'date' }],
+      description: 'Only records changed since this time (with a time zone) or date.',
+      examples: ['2030-03-14T09:30:00Z']
+    },
+    format: {
+      type: 'string',
+      enum: exportFormats,
+      default: 'fhir',
+      description: 'FHIR as it is stored, or the simple form.'
+    }
+  },
+  additionalProperties: false
+}
+
 /** What the operations of jobs refer to. */
 export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
+  BulkExport: exportBody,
   BulkResource: {
     type: 'string',
     enum: [...mappings.map(({ path }) => path), ...[...resourceTypes].filter(isTenantType)],
@@ -116,32 +143,6 @@ const content: JsonSchema = {
   'application/ndjson': lines
 }
 
-const exportBody: JsonSchema = {
-  type: 'object',
-  properties: {
-    resourceTypes: {
-      type: 'array',
-      minItems: 1,
-      items: referTo('BulkResource'),
-      description: 'If absent, all.',
-      examples: [['patients', 'Observation']]
-    },
-    since: {
-      type: 'string',
-      anyOf: [{ format: 'date-time' }, { format: 'date' }],
-      description: 'Only records changed since this time (with a time zone) or date.',
-      examples: ['2030-03-14T09:30:00Z']
-    },
-    format: {
-      type: 'string',
-      enum: exportFormats,
-      default: 'fhir',
-      description: 'FHIR as it is stored, or the simple form.'
-    }
-  },
-  additionalProperties: false
-}
-
 const begun: JsonSchema = {
   type: 'object',
   properties: { jobId: { type: 'string' }, status: { type: 'string', const: 'pending' }, message: { type: 'string' } },
@@ -157,7 +158,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Export records',
       description:
         "Exports the records of the key's organization and mode as newline-delimited JSON, one file per type, to download once the job is completed. The key needs the scope read.",
-      requestBody: { required: true, content: inTypes(plainTypes, { schema: exportBody }) },
+      requestBody: { required: true, content: inTypes(plainTypes, { schema: referTo('BulkExport') }) },
       responses: responsesOf({ status: 202, description: 'The export has started.', data: begun }, [
         ...commonFailures,
         'INVALID_JSON',

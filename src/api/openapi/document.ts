@@ -9,7 +9,7 @@ import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
 import { eventPaths } from './event-paths.js'
-import { importPaths } from './import-paths.js'
+import { importPaths, importSchemas } from './import-paths.js'
 import { Components } from './components.js'
 import { exampleFhir, exampleOf } from './example.js'
 import { resourcePaths } from './operations.js'
@@ -82,6 +82,7 @@ function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
     ...envelopeSchemas,
     ...filterSchemas,
     ...bulkSchemas,
+    ...importSchemas,
     ...webhookSchemas,
     PatchOperation: patchOperation,
     Patch: patch,

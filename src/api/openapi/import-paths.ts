@@ -54,6 +54,9 @@ const importBody: JsonSchema = {
   additionalProperties: false
 }
 
+/** What the operations of imports refer to. */
+export const importSchemas: Readonly<Record<string, JsonSchema>> = { BulkImport: importBody }
+
 const begun: JsonSchema = {
   type: 'object',
   properties: { jobId: { type: 'string' }, status: { type: 'string', const: 'pending' }, message: { type: 'string' } },
@@ -84,7 +87,7 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
         },
         { name: 'dryRun', in: 'query', description: 'As in the JSON body, which takes precedence.', schema: dryRun }
       ],
-      requestBody: { required: true, content: { ...inTypes(plainTypes, { schema: importBody }), ...ndjson } },
+      requestBody: { required: true, content: { ...inTypes(plainTypes, { schema: referTo('BulkImport') }), ...ndjson } },
       responses: responsesOf({ status: 202, description: 'The import has started.', data: begun }, [
         ...commonFailures,
         'INVALID_JSON',

@@ -35,7 +35,9 @@ export const webhookSchemas: Readonly<Record<string, JsonSchema>> = {
   NewWebhook: newWebhookSchema as unknown as JsonSchema,
   WebhookCreate: webhookDraftSchema as unknown as JsonSchema,
   WebhookChange: webhookChangesSchema as unknown as JsonSchema,
-  WebhookDelivery: deliverySchema as unknown as JsonSchema
+  WebhookDelivery: deliverySchema as unknown as JsonSchema,
+  WebhookAction: { type: 'object', additionalProperties: false },
+  WebhookResend: resendSchema as unknown as JsonSchema
 }
 
 const tags = [webhookTag.name]
@@ -111,7 +113,7 @@ export const webhookPaths: Readonly<Record<string, JsonSchema>> = {
       description:
         'Send `{}`. The new secret is shown only in this response. For a day each event has two signatures, so that the receiver can change over.',
       parameters: [id],
-      requestBody: body({ type: 'object', additionalProperties: false }),
+      requestBody: body(referTo('WebhookAction')),
       responses: responsesOf(
         { status: 201, description: 'The webhook with its new secret.', data: referTo('NewWebhook') },
         one(...withBody)
@@ -126,7 +128,7 @@ export const webhookPaths: Readonly<Record<string, JsonSchema>> = {
       description:
         'Send `{}`. An event of the type `webhook.test` is sent once, soon, also to a disabled webhook. The list of deliveries shows what came of it.',
       parameters: [id],
-      requestBody: body({ type: 'object', additionalProperties: false }),
+      requestBody: body(referTo('WebhookAction')),
       responses: responsesOf(
         { status: 202, description: 'It will be sent.', data: testSchema as unknown as JsonSchema },
         one(...withBody)
@@ -140,7 +142,7 @@ export const webhookPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Send events again',
       description: 'All events since a time are sent again with the ids that they had, as far as they are retained.',
       parameters: [id],
-      requestBody: body(resendSchema),
+      requestBody: body(referTo('WebhookResend')),
       responses: responsesOf(
         { status: 202, description: 'They will be sent.', data: resentSchema as unknown as JsonSchema },
         one(...withBody)
