@@ -87,8 +87,15 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
 /** The pipeline of a control plane without a gateway: the same first steps, and nothing that takes an API key. */
 export async function buildControlPlane (options: ControlPlaneOptions): Promise<FastifyInstance> {
   const { app } = await commonHooks(options)
-  await app.register(healthAlone, options)
+  await app.register(openRoutes, options)
   for (const scope of options.control ?? []) await app.register(scope)
+  return app
+}
+
+/** The pipeline of a process that runs bulk jobs alone: its health, and what datastores fetch of its imports. */
+export async function buildWorker (options: GatewayOptions): Promise<FastifyInstance> {
+  const { app } = await commonHooks(options)
+  await app.register(openRoutes, options)
   return app
 }
 
@@ -124,15 +131,16 @@ async function commonHooks (
 
 /** What needs no key. */
 async function publicRoutes (scope: FastifyInstance, options: GatewayOptions): Promise<void> {
-  await scope.register(envelope)
-  await scope.register(health, options)
+  await openRoutes(scope, options)
   await scope.register(metadata, options)
-  for (const route of options.openRoutes ?? []) await scope.register(route)
 }
 
-async function healthAlone (scope: FastifyInstance, options: HealthOptions): Promise<void> {
+async function openRoutes (
+  scope: FastifyInstance, options: HealthOptions & Pick<GatewayOptions, 'openRoutes'>
+): Promise<void> {
   await scope.register(envelope)
   await scope.register(health, options)
+  for (const route of options.openRoutes ?? []) await scope.register(route)
 }
 
 /** OPTIONS of raw FHIR, in a scope of its own, which does not get the hooks of {@link authenticatedRoutes}. */

@@ -6,7 +6,7 @@ import { version } from './bootstrap/version.js'
 
 const usage = `Usage: npm start [-- options]
 
-  --role <role>    all (default), gateway or control; overrides CLINIGATE_ROLE
+  --role <role>    all (default), gateway, control or worker; overrides CLINIGATE_ROLE
   --config <file>  configuration file; overrides CLINIGATE_CONFIG
   --version        print the version
   --help           print this help

@@ -78,9 +78,15 @@ t.test(
       /^control.url .*is required/,
       /^control.gatewayTokenFile .*is required/
     ])
-    t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the role gateway/])
+    t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the roles gateway and worker/])
     t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [
       /no control plane database/
+    ])
+    t.match(loadConfig({ ...gateway, CLINIGATE_ROLE: 'worker' }), { role: 'worker' })
+    t.match(mistakesOf({ CLINIGATE_ROLE: 'worker', CLINIGATE_CONFIG: file(t, { bulk: { jobsAtOnce: 0 } }) }), [
+      /^control.url .*is required for the role worker/,
+      /^control.gatewayTokenFile .*is required/,
+      /^bulk.jobsAtOnce: with 0 the role worker would do nothing/
     ])
   }
 )

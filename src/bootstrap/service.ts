@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema.js'
 import type { ControlStore } from '../control-plane/store/store.js'
-import { buildControlPlane, buildGateway } from '../app.js'
+import { buildControlPlane, buildGateway, buildWorker } from '../app.js'
 import { Readiness } from '../http/readiness.js'
 import { ensureDirectory } from '../files/ensure-directory.js'
 import { Disposables } from './disposables.js'
@@ -14,7 +14,7 @@ import { openTraces } from '../observability/tracing.js'
 /** Everything that one process runs, ready to listen. */
 export interface Service {
   readonly app: FastifyInstance
-  /** Absent in the role gateway. */
+  /** Absent where the control plane runs in another process. */
   readonly control?: ControlStore
   /** Names of the datastores that are sandboxes: for trying out only. */
   readonly sandboxes: readonly string[]
@@ -69,17 +69,9 @@ const roles: Readonly<
     }
   },
 
-  gateway: async (config, parts, closers) => {
-    const { openRemoteControl } = await import('./remote-control.js')
-    const link = closers.add(openRemoteControl(config, parts))
-    const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)
-    return {
-      app: closers.add(await buildGateway(options)),
-      sandboxes,
-      leave: () => options.readiness.beginShutdown(),
-      catchUp: async () => {}
-    }
-  },
+  gateway: async (...start) => await openBesideControlPlane(buildGateway, ...start),
+
+  worker: async (...start) => await openBesideControlPlane(buildWorker, ...start),
 
   control: async (config, parts, closers) => {
     const { store, checks, scopes, pages } = await openControl(config, parts, closers)
@@ -101,6 +93,21 @@ const roles: Readonly<
       })
     )
     return { app, control: store, sandboxes: [], leave: () => readiness.beginShutdown(), catchUp: async () => {} }
+  }
+}
+
+async function openBesideControlPlane (
+  build: typeof buildGateway,
+  ...[config, parts, closers]: Parameters<typeof roles[Config['role']]>
+): Promise<Opened> {
+  const { openRemoteControl } = await import('./remote-control.js')
+  const link = closers.add(openRemoteControl(config, parts))
+  const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)
+  return {
+    app: closers.add(await build(options)),
+    sandboxes,
+    leave: () => options.readiness.beginShutdown(),
+    catchUp: async () => {}
   }
 }
 

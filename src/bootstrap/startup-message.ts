@@ -18,9 +18,9 @@ export function startupMessage (
 ): string {
   return [
     `clinigate ${version}${kinds[role]} listens on ${address}`,
-    role === 'gateway'
-      ? `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.`
-      : `The dashboard is at ${address}/dashboard`,
+    control.url === undefined
+      ? `The dashboard is at ${address}/dashboard`
+      : `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.`,
     ...aboutSandboxes(sandboxes, dataDirectory),
     ...aboutOperator(operator),
     ...aboutDemo(demo),
@@ -28,7 +28,9 @@ export function startupMessage (
   ].join('\n')
 }
 
-const kinds: Readonly<Record<Config['role'], string>> = { all: '', gateway: ' (gateway)', control: ' (control plane)' }
+const kinds: Readonly<Record<Config['role'], string>> = {
+  all: '', gateway: ' (gateway)', control: ' (control plane)', worker: ' (worker)'
+}
 
 function aboutSandboxes (names: readonly string[], dataDirectory: string): string[] {
   if (names.length === 0) return []

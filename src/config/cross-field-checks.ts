@@ -19,7 +19,7 @@ const rules: readonly Rule[] = [
   { reads: ['cursor.secretFile'], find: cursorErrors },
   { reads: ['webhooks.secretFile', 'webhooks.privateNetworks'], find: webhookErrors },
   { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogErrors },
-  { reads: ['role', 'control.url', 'control.gatewayTokenFile'], find: roleErrors },
+  { reads: ['role', 'control.url', 'control.gatewayTokenFile', 'bulk.jobsAtOnce'], find: roleErrors },
   { reads: ['role', 'control.databaseUrlFile'], find: databaseErrors },
   { reads: ['limits.redisUrlFile'], find: redisErrors },
   { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: signInErrors },
@@ -93,17 +93,23 @@ function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] 
 }
 
 function roleErrors (config: Config, environment: Environment): string[] {
-  const { role, control: { url } } = config
-  if (role !== 'gateway') {
-    return url === undefined ? [] : ['control.url (or CONTROL_URL): only the role gateway uses a remote control plane']
+  const { role, control: { url }, bulk } = config
+  if (!isBesideControlPlane(config)) {
+    return url === undefined
+      ? []
+      : ['control.url (or CONTROL_URL): only the roles gateway and worker use a remote control plane']
   }
   return [
-    ...(url === undefined ? ['control.url (or CONTROL_URL): is required for the role gateway'] : []),
+    ...(url === undefined ? [`control.url (or CONTROL_URL): is required for the role ${role}`] : []),
     ...(gatewayToken(config, environment) === undefined
-      ? ['control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role gateway']
-      : [])
+      ? [`control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role ${role}`]
+      : []),
+    ...(role === 'worker' && bulk.jobsAtOnce === 0 ? ['bulk.jobsAtOnce: with 0 the role worker would do nothing'] : [])
   ]
 }
+
+/** Whether the control plane runs in another process. */
+const isBesideControlPlane = ({ role }: Config): boolean => role === 'gateway' || role === 'worker'
 
 function databaseErrors (config: Config, environment: Environment): string[] {
   const url = controlDatabaseUrl(config, environment)
@@ -112,8 +118,8 @@ function databaseErrors (config: Config, environment: Environment): string[] {
     ...(isUrl(url, /^postgres(ql)?:\/\//)
       ? []
       : ['control.databaseUrlFile (or CONTROL_DATABASE_URL): expected a URL such as postgres://user@host:5432/name']),
-    ...(config.role === 'gateway'
-      ? ['control.databaseUrlFile (or CONTROL_DATABASE_URL): the role gateway has no control plane database']
+    ...(isBesideControlPlane(config)
+      ? [`control.databaseUrlFile (or CONTROL_DATABASE_URL): the role ${config.role} has no control plane database`]
       : [])
   ]
 }

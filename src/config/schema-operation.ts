@@ -12,8 +12,8 @@ export const bulk = Type.Object(
       })
     ),
     jobsAtOnce: Type.Integer({
-      description: 'Maximum bulk jobs that this gateway runs concurrently; others wait',
-      minimum: 1,
+      description: 'Maximum bulk jobs that this process runs concurrently; others wait. 0: none, where workers run them',
+      minimum: 0,
       maximum: 100,
       default: 4,
       examples: [4]

@@ -13,8 +13,9 @@ import { bulk, events, metrics, overload, auditLog } from './schema-operation.js
 export const configSchema = Type.Object(
   {
     $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
-    role: Type.Enum(['all', 'gateway', 'control'], {
-      description: 'What this process runs: the gateway, the control plane with its dashboard, or both',
+    role: Type.Enum(['all', 'gateway', 'control', 'worker'], {
+      description:
+        'What this process runs: the gateway, the control plane with its dashboard, both (`all`), or bulk jobs alone (`worker`)',
       env: 'CLINIGATE_ROLE',
       default: 'all',
       examples: ['gateway']

@@ -27,16 +27,16 @@ t.test('the manifests keep to the schemas of Kubernetes, and a misspelt field wo
   await t.rejects(validate(schemas, join(folder, 'wrong.yaml')), { message: /readynessProbe/ })
 })
 
-t.test('gateways alone reach the datastores, and each pod gets only the secrets that it needs', async t => {
+t.test('gateways and workers alone reach the datastores, and each pod gets only the secrets that it needs', async t => {
   const documents = parseAllDocuments(readManifests()).map(document => document.toJS() as Manifest)
   const policy = documents.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'datastore')!
   t.strictSame(policy.spec.policyTypes, ['Ingress'])
   t.strictSame(policy.spec.ingress, [{
-    from: [{ podSelector: { matchLabels: labels('gateway') } }],
+    from: ['gateway', 'worker'].map(component => ({ podSelector: { matchLabels: labels(component) } })),
     ports: [{ protocol: 'TCP', port: 8080 }]
   }])
   const pods = documents.filter(({ spec }) => spec?.template !== undefined)
-  t.strictSame(pods.map(({ metadata }) => metadata.name).toSorted(), ['control', 'gateway'])
+  t.strictSame(pods.map(({ metadata }) => metadata.name).toSorted(), ['control', 'gateway', 'worker'])
   for (const { metadata: { name }, spec } of pods) requireHardenedPod(t, name, spec)
   t.notOk(documents.some(({ kind }) => kind === 'Secret'), 'no secret is in the files')
 })
@@ -58,7 +58,13 @@ function requireHardenedPod (t: Test, name: string, { template }: any): void {
   for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) t.ok(probes[probe], `${name}: ${probe}`)
   t.strictSame(env.filter(({ name }: { name: string }) => /TOKEN|SECRET|PASSWORD|DATABASE_URL|REDIS_URL/.test(name)), [])
   const items = volumes.flatMap(({ secret }: any) => secret?.items ?? []).map(({ key }: { key: string }) => key)
-  t.strictSame(items, name === 'control' ? ['control-database-url'] : ['gateway-token', 'cursor', 'redis-url'])
+  t.strictSame(items, secretsOf[name])
+}
+
+const secretsOf: Readonly<Record<string, readonly string[]>> = {
+  control: ['control-database-url'],
+  gateway: ['gateway-token', 'cursor', 'redis-url'],
+  worker: ['gateway-token']
 }
 
 function readManifests (): string {

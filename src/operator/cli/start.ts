@@ -6,12 +6,13 @@ import type { CliContext } from './context.js'
 export function addStart (program: Command, { environment, out }: CliContext): void {
   program
     .command('start')
-    .description('run the gateway, the control plane or both until the process is stopped')
+    .description('run the gateway, the control plane, both, or bulk jobs alone, until the process is stopped')
     .addOption(
       new Option('--role <role>', 'role of the process; overrides CLINIGATE_ROLE').choices([
         'all',
         'gateway',
-        'control'
+        'control',
+        'worker'
       ])
     )
     .option('--config <file>', 'configuration file; overrides CLINIGATE_CONFIG')
