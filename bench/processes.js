@@ -16,10 +16,10 @@ const imageMemory = Object.fromEntries(
 )
 
 /** Starts a script and gives the first line that it prints. */
-export function start (script, args = [], env = {}) {
+export function start (script, args = [], env = {}, flags = []) {
   const child = spawn(
     process.execPath,
-    [...(script === 'dist/main.js' ? imageFlags : []), join(root, script), ...args],
+    [...(script === 'dist/main.js' ? imageFlags : []), ...flags, join(root, script), ...args],
     { env: { ...imageMemory, ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] }
   )
   children.push(child)
@@ -72,17 +72,20 @@ export function newKey ({ create }) {
   return { tenantId, ...create('keys', 'create', '--tenant', tenantId, '--mode', 'test') }
 }
 
-/** Starts a gateway and waits until it answers. */
-export async function startOn ({ env }, script, args = []) {
-  const { pid } = await start(script, args, env)
+/** Starts a gateway and waits until it answers. Node.js gets `flags`, such as those of a profile. */
+export async function startOn ({ env }, script, args = [], flags = []) {
+  const { pid } = await start(script, args, env, flags)
   const url = `http://127.0.0.1:${env.PORT}`
   await untilUp(`${url}/health`)
   return { url, pid, env }
 }
 
-/** Starts a control plane, and a gateway apart from it, as where there are several. @returns the gateway */
-export async function startApart ({ env, create }) {
-  await startOn({ env }, 'dist/main.js', ['--role', 'control'])
+/**
+ * Starts a control plane, and a gateway apart from it, as where there are several.
+ * @returns the gateway, with the process id of the control plane as `control`
+ */
+export async function startApart ({ env, create }, flags = []) {
+  const { pid: control } = await startOn({ env }, 'dist/main.js', ['--role', 'control'])
   const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
   const own = {
     PORT: String(await freePort()),
@@ -90,7 +93,8 @@ export async function startApart ({ env, create }) {
     CONTROL_URL: `http://127.0.0.1:${env.PORT}`,
     CLINIGATE_GATEWAY_TOKEN: secret
   }
-  return await startOn({ env: { ...env, ...own } }, 'dist/main.js', ['--role', 'gateway'])
+  const gateway = await startOn({ env: { ...env, ...own } }, 'dist/main.js', ['--role', 'gateway'], flags)
+  return { ...gateway, control }
 }
 
 const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })

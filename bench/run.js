@@ -1,7 +1,7 @@
 // Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the
-// other. After them the limits and who shares them, the start-up, the mappings, the copy of the keys and bulk jobs,
-// each a program of its own. Those of bulk jobs start a HAPI each; a million lines and some thousands of records before
-// HAPI take a quarter of an hour. Usage: npm run bench [-- --seconds 5 --rounds 3]
+// other. After them the limits and who shares them, the start-up, the mappings, the copy of the keys, events and bulk
+// jobs, each a program of its own. Those of bulk jobs start a HAPI each; a million lines and some thousands of records
+// before HAPI take a quarter of an hour. Usage: npm run bench [-- --seconds 5 --rounds 3]
 import autocannon from 'autocannon'
 import { execFileSync } from 'node:child_process'
 import { cpus, hostname } from 'node:os'
@@ -69,6 +69,7 @@ for (const script of [
   'start-up.js',
   'mappings.js',
   'keys.js',
+  'events.js',
   'bulk-memory.js',
   'bulk-export.js',
   'bulk-import.js',

@@ -1,4 +1,5 @@
-// A FHIR server that answers at once with fixed text, so that a benchmark measures what stands before it.
+// A FHIR server that answers at once with fixed text, and to a create as if it had stored it, so that a benchmark
+// measures what stands before it.
 // Usage: node bench/stub-upstream.js <tenantId>; prints its base URL.
 import { createServer } from 'node:http'
 
@@ -40,8 +41,30 @@ const pageAt = (base, count) =>
     }))
   })
 
+let created = 0
+
+/** The record that was sent, with an id and a version. */
+async function create (request, response) {
+  const chunks = []
+  for await (const chunk of request) chunks.push(chunk)
+  const sent = JSON.parse(Buffer.concat(chunks).toString())
+  const id = `c${++created}`
+  const body = JSON.stringify({ ...sent, id, meta: { ...sent.meta, versionId: '1', lastUpdated } })
+  response.writeHead(201, {
+    'content-type': 'application/fhir+json;charset=UTF-8',
+    etag: 'W/"1"',
+    location: `http://${request.headers.host}/fhir/Patient/${id}/_history/1`,
+    'content-length': Buffer.byteLength(body)
+  })
+  response.end(body)
+}
+
 let pages
 const server = createServer((request, response) => {
+  if (request.method === 'POST') {
+    create(request, response)
+    return
+  }
   const [, count] = /[?&]_count=(\d+)/.exec(request.url) ?? []
   const body = request.url.includes('?') ? pages[count] ?? pages[20] : one
   response.writeHead(200, {

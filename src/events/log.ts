@@ -7,8 +7,9 @@ import { FileFailure } from '../outbox/messages.js'
 import { eventsPerBatch, type ChangeEvent, type EventBatch } from './event.js'
 import { toEvents } from './to-events.js'
 import type { ChangeOwner, ChangeRecorder, Intent, MadeChange, OpenChange, PlannedChange } from './intent.js'
-import type { LogEntry, LogState } from './log/file.js'
-import { GroupCommit } from './log/group-commit.js'
+import type { LogState, OpenedLog } from './log/file.js'
+import { Journal } from './log/journal.js'
+import { formatConclusion, formatIntent } from './log/journal-files.js'
 
 /** `now` is the wall clock. */
 interface EventLogOptions {
@@ -27,6 +28,12 @@ export interface ChangeSource {
   readonly requestId: string
 }
 
+/** Changes that are under way, whose end is awaited. */
+interface AwaitedChanges { readonly left: Set<number>, readonly resolve: () => void }
+
+/** The size of the journal's files. They are read again every quarter of a second, from where they were read before. */
+const maxJournalBytes = 4 * 1_048_576
+
 /**
  * The events of one gateway on its disk: an intent before the datastore is asked for a change, and its events before
  * the client gets its response. Nothing is acknowledged without its event. An intent whose outcome is unknown is kept
@@ -35,12 +42,15 @@ export interface ChangeSource {
 export class EventLog {
   readonly #options: EventLogOptions
   readonly #writer: FileWriter
-  readonly #commit: GroupCommit
+  #journal: Journal | undefined
   /** Ids of intents that only the datastore can conclude. */
   readonly #unknown = new Set<number>()
-  /** Changes that are under way, each resolved when it is known what became of it, or that this is unknown. */
-  readonly #live = new Set<Promise<void>>()
-  #opened: Promise<void> | undefined
+  /** Changes that are under way: it is not known yet what became of them, nor that this is unknown. */
+  readonly #live = new Set<number>()
+  readonly #awaited = new Set<AwaitedChanges>()
+  #opened: Promise<Journal> | undefined
+  /** The size of the log when it was looked at, and of the journal then. */
+  #size = { log: 0, journal: 0 }
   #lastIntent = 0
   #isFailing = false
   #appended = 0
@@ -49,7 +59,6 @@ export class EventLog {
     const { file: path, now } = options
     this.#options = options
     this.#writer = new FileWriter({ path, thread: compiledModule('events/log/thread.js'), name: 'event-log', now })
-    this.#commit = new GroupCommit(entries => this.#write(entries))
   }
 
   /** Whether the log can't be written now. */
@@ -79,25 +88,33 @@ export class EventLog {
 
   /** Intents that only the datastore can conclude, oldest first. @throws {FileFailure} */
   async unknown (max: number): Promise<ReadonlyArray<readonly [id: number, intent: Intent]>> {
-    await this.#open()
+    const { end } = await this.#open()
     if (this.#unknown.size === 0) return []
-    return await this.#writer.call('intents', [...this.#unknown].slice(0, max), max)
+    const ids = [...this.#unknown].slice(0, max)
+    const found = await this.#writer.call<ReadonlyArray<readonly [number, Intent]>>('intents', end, ids, max)
+    const left = new Set(found.map(([id]) => id))
+    // Its events were written, although that was uncertain; or it was not written, and so nothing was requested.
+    for (const id of ids) if (!left.has(id)) this.#unknown.delete(id)
+    return found
   }
 
   /** The records, as `Type/id`, whose creation is written down, at least all since a time. @throws {FileFailure} */
   async createdSince (time: Date): Promise<ReadonlySet<string>> {
-    return new Set(await this.#writer.call<readonly string[]>('createdSince', time))
+    const { end } = await this.#open()
+    return new Set(await this.#writer.call<readonly string[]>('createdSince', end, time))
   }
 
   /** Resolves when all changes that are under way now have ended. */
   async whenConcluded (): Promise<void> {
-    await Promise.all(this.#live)
+    const left = new Set(this.#live)
+    if (left.size === 0) return
+    await new Promise<void>(resolve => this.#awaited.add({ left, resolve }))
   }
 
   /** Concludes an intent by what the datastore says. @throws {Failure} BACKEND_UNAVAILABLE if it can't be written */
   async conclude (id: number, intent: Intent, made: ReadonlyArray<MadeChange | undefined>): Promise<void> {
     const events = toEvents(intent, made, this.#options.now())
-    await this.#add({ concluded: id, events }, notWritten)
+    await this.#commit(await this.#open(), formatConclusion(id, events)).catch(error => { throw notWritten(error) })
     this.#unknown.delete(id)
     this.#noteEvents(events)
   }
@@ -108,8 +125,8 @@ export class EventLog {
   }
 
   /** The next batch for the control plane; undefined if it has everything. @throws {FileFailure} */
-  nextBatch (): Promise<EventBatch | undefined> {
-    return this.#writer.call('nextBatch', eventsPerBatch)
+  async nextBatch (): Promise<EventBatch | undefined> {
+    return await this.#writer.call('nextBatch', (await this.#open()).end, eventsPerBatch)
   }
 
   /** Applies the receipt of a batch. @throws {FileFailure} */
@@ -118,56 +135,73 @@ export class EventLog {
   }
 
   /** @throws {FileFailure} */
-  state (): Promise<LogState> {
-    return this.#writer.call('state')
+  async state (): Promise<LogState> {
+    const { end, bytes } = await this.#open()
+    const state = await this.#writer.call<LogState>('state', end)
+    this.#size = { log: state.bytes, journal: bytes }
+    return state
   }
 
-  close (): Promise<void> {
-    return this.#writer.close()
+  async close (): Promise<void> {
+    await this.#journal?.close()
+    await this.#writer.close()
   }
 
   async #begin ({ owner, requestId }: ChangeSource, changes: readonly PlannedChange[]): Promise<OpenChange> {
-    const { now } = this.#options
-    await this.#open().catch((error: unknown) => { throw notWritten(error) })
+    const journal = this.#journal ?? await this.#open().catch((error: unknown) => { throw notWritten(error) })
+    if (this.#isFull(journal)) await this.#makeRoom(journal)
     const id = ++this.#lastIntent
-    const content: Intent = {
-      owner, requestId, startedAt: now().toISOString(), eventId: randomString(base32, 22), changes
+    const intent: Intent = {
+      owner,
+      requestId,
+      startedAt: this.#options.now().toISOString(),
+      eventId: randomString(base32, 22),
+      changes
     }
-    await this.#add({ intent: id, content }, notWritten)
-    const end = this.#beginLive()
+    this.#append(journal, formatIntent(id, intent))
+    this.#live.add(id)
     return {
-      made: async made => {
-        const events = toEvents(content, made, now())
-        await this.#add({ concluded: id, events }, error => {
-          this.#unknown.add(id)
-          return uncertain(error)
-        }).finally(end)
-        this.#noteEvents(events)
-      },
+      made: made => this.#writeEvents(journal, id, toEvents(intent, made, this.#options.now())),
       refused: () => {
-        end()
-        // If this is lost, the datastore is asked once more, with the same result.
-        this.#commit.add({ concluded: id, events: [] }).catch(() => { this.#unknown.add(id) })
+        this.#end(id)
+        try {
+          this.#append(journal, formatConclusion(id, []))
+        } catch {
+          // The datastore is asked once more, with the same result.
+          this.#unknown.add(id)
+        }
       },
       unknown: () => {
-        end()
+        this.#end(id)
         this.#unknown.add(id)
       }
     }
   }
 
-  #beginLive (): () => void {
-    let end = () => {}
-    const live = new Promise<void>(resolve => { end = resolve })
-    this.#live.add(live)
-    return () => {
-      this.#live.delete(live)
-      end()
+  async #writeEvents (journal: Journal, id: number, events: readonly ChangeEvent[]): Promise<void> {
+    try {
+      await this.#commit(journal, formatConclusion(id, events))
+    } catch (error) {
+      this.#unknown.add(id)
+      throw uncertain(error)
+    } finally {
+      this.#end(id)
+    }
+    this.#noteEvents(events)
+  }
+
+  /** Notes that it is known what became of a change, or that this is unknown. */
+  #end (id: number): void {
+    this.#live.delete(id)
+    for (const awaited of this.#awaited) {
+      if (!awaited.left.delete(id) || awaited.left.size > 0) continue
+      this.#awaited.delete(awaited)
+      awaited.resolve()
     }
   }
 
-  #open (): Promise<void> {
-    this.#opened ??= this.#readIntents().catch((error: unknown) => {
+  #open (): Promise<Journal> {
+    this.#opened ??= this.#openJournal().catch((error: unknown) => {
       this.#opened = undefined
       this.#fail(error)
       throw error
@@ -175,25 +209,59 @@ export class EventLog {
     return this.#opened
   }
 
-  async #readIntents (): Promise<void> {
-    const ids = await this.#writer.call<readonly number[]>('openIntents')
-    for (const id of ids) this.#unknown.add(id)
-    this.#lastIntent = Math.max(this.#lastIntent, ids.at(-1) ?? 0)
+  async #openJournal (): Promise<Journal> {
+    const { file: database, maxBytes } = this.#options
+    const { intents, journal: number } = await this.#writer.call<OpenedLog>('openLog')
+    for (const id of intents) this.#unknown.add(id)
+    this.#lastIntent = Math.max(this.#lastIntent, intents.at(-1) ?? 0)
+    const fileBytes = Math.min(maxJournalBytes, maxBytes / 8)
+    this.#journal = new Journal(number, { database, fileBytes, underWay: () => this.#live.size })
+    return this.#journal
   }
 
-  async #add (entry: LogEntry, failure: (error: unknown) => Failure): Promise<void> {
-    await this.#commit.add(entry).catch((error: unknown) => { throw failure(error) })
+  #isFull ({ bytes }: Journal): boolean {
+    return this.#size.log + bytes - this.#size.journal > this.#options.maxBytes
   }
 
-  async #write (entries: readonly LogEntry[]): Promise<void> {
+  /** @throws {Failure} BACKEND_UNAVAILABLE */
+  async #makeRoom (journal: Journal): Promise<void> {
+    const { end, bytes } = journal
     try {
-      await this.#writer.call('write', entries, this.#options.maxBytes)
-      if (this.#isFailing) this.#options.log.info('the event log can be written again')
-      this.#isFailing = false
+      this.#size = {
+        log: await this.#writer.call<number>('makeRoom', end, this.#options.maxBytes),
+        journal: bytes
+      }
+      if (this.#isFull(journal)) throw new Error('the event log has its maximum size')
+    } catch (error) {
+      this.#fail(error)
+      throw notWritten(error)
+    }
+  }
+
+  /** @throws {Failure} BACKEND_UNAVAILABLE */
+  #append (journal: Journal, line: string): void {
+    try {
+      journal.append(line)
+      this.#succeed()
+    } catch (error) {
+      this.#fail(error)
+      throw notWritten(error)
+    }
+  }
+
+  async #commit (journal: Journal, line: string): Promise<void> {
+    try {
+      await journal.commit(line)
+      this.#succeed()
     } catch (error) {
       this.#fail(error)
       throw error
     }
+  }
+
+  #succeed (): void {
+    if (this.#isFailing) this.#options.log.info('the event log can be written again')
+    this.#isFailing = false
   }
 
   #fail (error: unknown): void {

@@ -1,22 +1,27 @@
+import { copyFileSync, rmSync, statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { openSqlite } from '../../files/open-sqlite.js'
 import type { BatchAck, NumberedBatch } from '../../outbox/batch.js'
 import { BatchSeries, seriesSchema, unpackLines } from '../../outbox/series.js'
 import type { ChangeEvent } from '../event.js'
 import type { Intent } from '../intent.js'
+import { journalFile, listJournalFiles, readEntries, type JournalEnd } from './journal-files.js'
 
 const schema = `
   CREATE TABLE intents (id INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT;
   CREATE TABLE waiting (id INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT;`
 
+/** How far the journal was taken. A row of `waiting` has some events, with commas between them. */
+const journalSchema = `
+  ALTER TABLE waiting ADD COLUMN events INTEGER NOT NULL DEFAULT 1;
+  CREATE TABLE journal (number INTEGER NOT NULL, position INTEGER NOT NULL) STRICT;
+  INSERT INTO journal VALUES (0, 0);`
+
+/** The maximum number of events in a row, unless one request changed more. */
+const eventsPerRow = 500
+
 /** How long to wait while another process has the file locked. */
 const busyMs = 1_000
-
-/** Something to write: that a change is about to be requested, or what became of it. */
-export type LogEntry =
-  | { readonly intent: number; readonly content: Intent }
-  /** The events of an intent, none if nothing was changed. Unknown intents are ignored: they were concluded before. */
-  | { readonly concluded: number; readonly events: readonly ChangeEvent[] }
 
 /** The size of a log, and what it has yet to send and to find out. */
 export interface LogState {
@@ -27,26 +32,32 @@ export interface LogState {
   readonly oldestUnsent?: string
 }
 
-/** The log has reached its maximum size, and none of it may be deleted. */
-class LogFullError extends Error {
-  readonly code = 'EVENT_LOG_FULL'
+/** What an earlier process left behind. */
+export interface OpenedLog {
+  /** The ids of all intents that are not concluded. A new intent needs a higher one. */
+  readonly intents: readonly number[]
+  /** The number of a journal file that there has not been yet. */
+  readonly journal: number
 }
 
 /**
- * The event log of a gateway, on disk: intents until they are concluded, and events until the control plane has
- * acknowledged them and some days more. All methods throw if the disk fails.
+ * The event log of a gateway, apart from the newest entries of its journal: intents until they are concluded, and
+ * events until the control plane has acknowledged them and some days more. Each method takes those entries first, up
+ * to the end of the journal that it is given. All methods throw if the disk fails.
  */
 export class EventFile {
+  readonly #path: string
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
   readonly #series: BatchSeries<ChangeEvent>
 
   /** Opens or creates the file. @throws {SchemaVersionError} */
-  constructor (file: string) {
+  constructor (path: string) {
+    this.#path = path
     this.#database = openSqlite({
-      file,
-      migrations: [`${schema} ${seriesSchema()}`],
-      // A change that a client was told of must have its event after a power failure, too.
+      file: path,
+      migrations: [`${schema} ${seriesSchema()}`, journalSchema],
+      // A journal file is deleted when its entries are here, which a power failure must not undo.
       synchronous: 'FULL',
       timeoutMs: busyMs
     })
@@ -54,34 +65,26 @@ export class EventFile {
     this.#series = new BatchSeries(this.#database, { take: max => this.#take(max) })
   }
 
-  /**
-   * Writes all entries or none, in one transaction that is on the disk when it returns.
-   * @throws {LogFullError} for intents while the log is larger; what concludes one is always written
-   */
-  write (entries: readonly LogEntry[], maxBytes: number): void {
-    if (entries.some(entry => 'intent' in entry)) this.#requireRoom(maxBytes)
-    this.#database.transaction(() => {
-      for (const entry of entries) this.#writeEntry(entry)
-    }).immediate()
+  /** Takes all that earlier processes wrote. */
+  openLog (): OpenedLog {
+    const numbers = listJournalFiles(this.#path)
+    return this.#withJournal(undefined, () => {
+      const { number } = this.#statements.journal.get() as JournalRow
+      return { intents: this.#statements.ids.all() as number[], journal: Math.max(number, ...numbers) + 1 }
+    })
   }
 
-  /** The intents with these ids that are not concluded; without ids all, at most `max`, oldest first. */
-  intents (ids: readonly number[] | undefined, max: number): ReadonlyArray<readonly [id: number, intent: Intent]> {
-    const rows = (ids === undefined
-      ? this.#statements.intents.all(max)
-      : ids.slice(0, max).map(id => this.#statements.intent.get(id)).filter(row => row !== undefined)
-    ) as IntentRow[]
-    return rows.map(({ id, content }) => [id, JSON.parse(content)])
-  }
-
-  /** The ids of all intents that are not concluded. A new intent needs a higher one. */
-  openIntents (): readonly number[] {
-    return this.#statements.ids.all() as number[]
+  /** The intents with these ids that are not concluded, at most `max`, in the same order. */
+  intents (
+    end: JournalEnd, ids: readonly number[], max: number
+  ): ReadonlyArray<readonly [id: number, intent: Intent]> {
+    const rows = this.#withJournal(end, () => ids.map(id => this.#statements.intent.get(id) as IntentRow | undefined))
+    return rows.filter(row => row !== undefined).slice(0, max).map(({ id, content }) => [id, JSON.parse(content)])
   }
 
   /** The records, as `Type/id`, of which a creation is written down and was not acknowledged before a time. */
-  createdSince (time: Date): readonly string[] {
-    const waiting = (this.#statements.waiting.all(-1) as IntentRow[]).map(({ content }) => JSON.parse(content))
+  createdSince (end: JournalEnd, time: Date): readonly string[] {
+    const waiting = this.#withJournal(end, () => this.#statements.waiting.all() as WaitingRow[]).flatMap(parseRow)
     const batches = this.#statements.recentBatches.all(time.getTime()) as Buffer[]
     return [...waiting, ...batches.flatMap(content => unpackLines<ChangeEvent>(content))]
       .filter(({ type }: ChangeEvent) => type.endsWith('.created'))
@@ -89,8 +92,8 @@ export class EventFile {
   }
 
   /** As {@link BatchSeries.next}. */
-  nextBatch (maxLines: number): NumberedBatch<ChangeEvent> | undefined {
-    return this.#series.next(maxLines)
+  nextBatch (end: JournalEnd, maxLines: number): NumberedBatch<ChangeEvent> | undefined {
+    return this.#withJournal(end, () => this.#series.next(maxLines))
   }
 
   /** As {@link BatchSeries.applyAck}. */
@@ -98,12 +101,10 @@ export class EventFile {
     this.#series.applyAck(receipt, now)
   }
 
-  state (): LogState {
-    const batch = this.#statements.unsentBatch.get() as Buffer | undefined
-    const waiting = this.#statements.waiting.get(1) as IntentRow | undefined
-    const oldest = batch !== undefined
-      ? unpackLines<ChangeEvent>(batch)[0]
-      : waiting && JSON.parse(waiting.content) as ChangeEvent
+  state (end: JournalEnd): LogState {
+    const batch = this.#withJournal(end, () => this.#statements.unsentBatch.get() as Buffer | undefined)
+    const waiting = this.#statements.oldest.get() as WaitingRow | undefined
+    const oldest = batch !== undefined ? unpackLines<ChangeEvent>(batch)[0] : waiting && parseRow(waiting)[0]
     return {
       bytes: this.#bytes(),
       intents: this.#statements.count.get() as number,
@@ -111,52 +112,120 @@ export class EventFile {
     }
   }
 
+  /**
+   * Drops acknowledged batches, which are retained for a restored control plane only, while the log is larger.
+   * @returns its size afterwards
+   */
+  makeRoom (end: JournalEnd, maxBytes: number): number {
+    this.#withJournal(end, () => {
+      while (this.#bytes() > maxBytes && this.#series.drop(Number.MAX_SAFE_INTEGER));
+    })
+    return this.#bytes()
+  }
+
   close (): void {
     this.#database.close()
   }
 
-  #writeEntry (entry: LogEntry): void {
-    if ('intent' in entry) {
-      this.#statements.begin.run(entry.intent, JSON.stringify(entry.content))
-      return
+  /**
+   * Takes the entries of the journal that were not taken yet, without an end those of all files, and then acts, in one
+   * transaction: it waits for the disk once.
+   */
+  #withJournal<T> (end: JournalEnd | undefined, act: () => T): T {
+    const complete: string[] = []
+    const result = this.#database.transaction(() => {
+      const { number: current, position } = this.#statements.journal.get() as JournalRow
+      for (const number of listJournalFiles(this.#path)) {
+        if (end !== undefined && number > end.number) break
+        const file = journalFile(this.#path, number)
+        const isComplete = number !== end?.number
+        if (isComplete) complete.push(file)
+        if (number < current) continue
+        const from = number === current ? position : 0
+        const read = readEntries(file, from, isComplete ? undefined : end.size)
+        if (read.end > from) this.#takeEntries(read.entries, { number, position: read.end })
+        // The file is deleted, and it may hold the only copy of what is in it.
+        if (read.isDamaged && isComplete) copyFileSync(file, `${this.#path}.broken-${number}`)
+      }
+      return act()
+    }).immediate()
+    for (const file of complete) rmSync(file)
+    return result
+  }
+
+  #takeEntries (entries: ReturnType<typeof readEntries>['entries'], { number, position }: JournalRow): void {
+    const { begin, conclude, taken } = this.#statements
+    const open = new Map<number, string>()
+    const concluded: number[] = []
+    const rows = new EventRows()
+    for (const entry of entries) {
+      if (entry.kind === 'intent') open.set(entry.id, entry.content)
+      else {
+        if (!open.delete(entry.id)) concluded.push(entry.id)
+        if (entry.count > 0) rows.add(entry.events, entry.count)
+      }
     }
-    if (this.#statements.conclude.run(entry.concluded).changes === 0) return
-    for (const event of entry.events) this.#statements.add.run(JSON.stringify(event))
+    for (const [id, content] of open) begin.run(id, content)
+    for (const id of concluded) conclude.run(id)
+    for (const { content, events } of rows.all) this.#statements.add.run(content, events)
+    taken.run(number, position)
   }
 
   #take (max: number): readonly ChangeEvent[] {
-    const rows = this.#statements.waiting.all(max) as IntentRow[]
-    const last = rows.at(-1)
-    if (last !== undefined) this.#statements.taken.run(last.id)
-    return rows.map(({ content }) => JSON.parse(content))
-  }
-
-  /** Acknowledged batches are retained for a restored control plane only, and go first. */
-  #requireRoom (maxBytes: number): void {
-    while (this.#bytes() > maxBytes) {
-      if (!this.#series.drop(Number.MAX_SAFE_INTEGER)) throw new LogFullError('the event log has its maximum size')
+    const rows: WaitingRow[] = []
+    let count = 0
+    for (const row of this.#statements.waiting.iterate() as IterableIterator<WaitingRow>) {
+      count += row.events
+      if (rows.length > 0 && count > max) break
+      rows.push(row)
     }
+    const last = rows.at(-1)
+    if (last !== undefined) this.#statements.sent.run(last.id)
+    return rows.flatMap(parseRow)
   }
 
   #bytes (): number {
     const value = (name: string) => this.#database.pragma(name, { simple: true }) as number
-    return (value('page_count') - value('freelist_count')) * value('page_size')
+    const journal = listJournalFiles(this.#path).map(number => statSync(journalFile(this.#path, number)).size)
+    return (value('page_count') - value('freelist_count')) * value('page_size') + journal.reduce((a, b) => a + b, 0)
+  }
+}
+
+/** Events as they are put into rows. */
+class EventRows {
+  readonly all: Array<{ content: string, events: number }> = []
+
+  add (content: string, events: number): void {
+    const last = this.all.at(-1)
+    if (last === undefined || last.events + events > eventsPerRow) this.all.push({ content, events })
+    else {
+      last.content += `,${content}`
+      last.events += events
+    }
   }
 }
 
 interface IntentRow { readonly id: number, readonly content: string }
 
+interface WaitingRow extends IntentRow { readonly events: number }
+
+interface JournalRow { readonly number: number, readonly position: number }
+
+const parseRow = ({ content }: WaitingRow): readonly ChangeEvent[] => JSON.parse(`[${content}]`)
+
 function prepare (database: Database.Database) {
   return {
-    begin: database.prepare('INSERT INTO intents VALUES (?, ?)'),
+    begin: database.prepare('INSERT OR REPLACE INTO intents VALUES (?, ?)'),
     conclude: database.prepare('DELETE FROM intents WHERE id = ?'),
-    intents: database.prepare('SELECT * FROM intents ORDER BY id LIMIT ?'),
     intent: database.prepare('SELECT * FROM intents WHERE id = ?'),
     ids: database.prepare('SELECT id FROM intents ORDER BY id').pluck(),
     count: database.prepare('SELECT count(*) FROM intents').pluck(),
-    add: database.prepare('INSERT INTO waiting (content) VALUES (?)'),
-    waiting: database.prepare('SELECT * FROM waiting ORDER BY id LIMIT ?'),
-    taken: database.prepare('DELETE FROM waiting WHERE id <= ?'),
+    add: database.prepare('INSERT INTO waiting (content, events) VALUES (?, ?)'),
+    waiting: database.prepare('SELECT * FROM waiting ORDER BY id'),
+    oldest: database.prepare('SELECT * FROM waiting ORDER BY id LIMIT 1'),
+    sent: database.prepare('DELETE FROM waiting WHERE id <= ?'),
+    journal: database.prepare('SELECT * FROM journal'),
+    taken: database.prepare('UPDATE journal SET number = ?, position = ?'),
     recentBatches: database.prepare(
       'SELECT content FROM batches WHERE acknowledged_at IS NULL OR acknowledged_at >= ?'
     ).pluck(),

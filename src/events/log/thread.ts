@@ -4,5 +4,5 @@ import { EventFile } from './file.js'
 
 serveFile<EventFile>(
   path => new EventFile(path),
-  ['write', 'intents', 'openIntents', 'createdSince', 'nextBatch', 'applyAck', 'state']
+  ['openLog', 'intents', 'createdSince', 'nextBatch', 'applyAck', 'state', 'makeRoom']
 )

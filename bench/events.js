@@ -1,0 +1,87 @@
+// What the event of each change costs: the same gateway with events and without, each apart from its control plane, by
+// turns in one run, with the same number of creates. The processor time says more than the rate where the machine has
+// other things to do. Usage: npm run build && node bench/events.js [--creates 3000] [--rounds 7] [--connections 10]
+// [--profile FOLDER]
+import autocannon from 'autocannon'
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { median } from './median.js'
+import { newKey, newSurroundings, processorTime, start, startApart, stopAll } from './processes.js'
+
+const { values } = parseArgs({
+  options: {
+    creates: { type: 'string', default: '3000' },
+    rounds: { type: 'string', default: '7' },
+    connections: { type: 'string', default: '10' },
+    profile: { type: 'string' }
+  }
+})
+const [creates, rounds, connections] = [values.creates, values.rounds, values.connections].map(Number)
+
+try {
+  // Each gateway has an organization of its own, and so a datastore of its own.
+  const targets = { 'without events': await startTarget(false), 'with events': await startTarget(true) }
+  for (const target of Object.values(targets)) await load(target)
+  const measured = Object.fromEntries(Object.keys(targets).map(name => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    const names = Object.keys(targets)
+    for (const name of round % 2 === 0 ? names : names.reverse()) {
+      measured[name].push(await load(targets[name]))
+    }
+  }
+  show(measured)
+} finally {
+  stopAll()
+}
+
+async function startTarget (enabled) {
+  const surroundings = await newSurroundings()
+  const { env } = surroundings
+  const config = join(env.CLINIGATE_DATA, 'config.json')
+  writeFileSync(config, JSON.stringify({ events: { enabled } }))
+  env.CLINIGATE_CONFIG = config
+  const { tenantId, secret } = newKey(surroundings)
+  const { line: upstream } = await start('bench/stub-upstream.js', [tenantId])
+  Object.assign(env, { FHIR_TEST_URL: upstream, FHIR_LIVE_URL: upstream })
+  const flags = values.profile === undefined
+    ? []
+    : ['--cpu-prof', `--cpu-prof-dir=${join(values.profile, enabled ? 'with' : 'without')}`]
+  return { ...await startApart(surroundings, flags), secret }
+}
+
+async function load ({ url, pid, control, secret }) {
+  const times = () => [pid, control].map(processorTime)
+  const before = times()
+  const { '2xx': served, non2xx, errors, requests, latency } = await autocannon({
+    url: `${url}/v1/patients`,
+    method: 'POST',
+    headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+    body: '{"firstName":"Ada","lastName":"Byron","gender":"female","birthDate":"1990-03-14"}',
+    connections,
+    amount: creates
+  })
+  if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} responses were not 2xx, ${errors} errors`)
+  // What is sent to the control plane afterwards belongs to these creates as well.
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  const [gateway, plane] = times().map((time, at) => (time - before[at]) * 1_000 / served)
+  return { rate: requests.average, p50: latency.p50, p99: latency.p99, gateway, plane }
+}
+
+function show (measured) {
+  console.log(
+    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; creates, ${connections} connections, ${rounds} rounds of ${creates}; medians\n`
+  )
+  console.log('| gateway | requests/s | p50 ms | p99 ms | processor µs for a create | of the control plane |')
+  console.log('|---|---|---|---|---|---|')
+  const of = (name, figure) => median(measured[name].map(one => one[figure]))
+  for (const name of Object.keys(measured)) {
+    const figures = ['rate', 'p50', 'p99', 'gateway', 'plane'].map(figure => of(name, figure).toFixed(0))
+    console.log(`| ${[name, ...figures].join(' | ')} |`)
+  }
+  const ratios = measured['with events'].map(({ gateway }, i) => gateway / measured['without events'][i].gateway)
+  console.log(
+    `\nA create with events takes ${median(ratios).toFixed(3)} times the processor time of one without (by round: ${ratios.map(ratio => ratio.toFixed(3)).join(', ')}).`
+  )
+}

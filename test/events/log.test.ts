@@ -1,0 +1,150 @@
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { ChangeEvent } from '../../src/events/event.js'
+import { EventLog } from '../../src/events/log.js'
+
+// Where a limit stands for a full disk, an error is to follow as there, and no end of the process.
+process.on('SIGXFSZ', () => {})
+
+const owner = { tenantId: 'org-a', mode: 'live', plan: 'pro' } as const
+const created = [{ kind: 'created', type: 'Patient' }] as const
+const made = (id: string) => [{ kind: 'created', type: 'Patient', id, version: '1' }] as const
+const now = () => new Date()
+
+function newFolder (t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-event-log-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** What a process that is killed now leaves behind. */
+function killed (t: Test, folder: string): string {
+  const copy = newFolder(t)
+  cpSync(folder, copy, { recursive: true })
+  return copy
+}
+
+async function open (t: Test, folder: string, maxBytes = 1e9) {
+  const said: string[] = []
+  const log = new EventLog({
+    file: join(folder, 'events.db'),
+    maxBytes,
+    now,
+    log: { info: () => {}, warn: () => {}, error: (_: unknown, text?: string) => { said.push(text ?? '') } }
+  })
+  t.teardown(() => log.close())
+  await log.open()
+  const begin = async () => await log.recorderOf({ owner, requestId: 'request-1' }).begin(created)
+  const change = async (id: string) => await (await begin()).made(made(id))
+  /** The records of all events that the control plane has yet to take; it takes them. */
+  const sent = async () => {
+    const ids: string[] = []
+    for (let batch = await log.nextBatch(); batch !== undefined; batch = await log.nextBatch()) {
+      ids.push(...batch.lines.map(({ resourceId }: ChangeEvent) => resourceId))
+      await log.settle({ number: batch.number, batchId: batch.batchId })
+    }
+    return ids
+  }
+  const unknown = async () => (await log.unknown(100)).map(([, { requestId }]) => requestId)
+  return { log, begin, change, sent, unknown, said }
+}
+
+const journalOf = (folder: string) =>
+  join(folder, readdirSync(folder).filter(name => name.endsWith('.journal')).sort().at(-1)!)
+const brokenIn = (folder: string) => readdirSync(folder).filter(name => name.includes('.broken-'))
+
+t.test('a killed process leaves each event and each change without an outcome, and no other', async t => {
+  const folder = newFolder(t)
+  const { begin, change } = await open(t, folder)
+  await change('p1')
+  ;(await begin()).refused()
+  await begin()
+  await change('p2')
+  for (const isTaken of [false, true]) {
+    const next = await open(t, killed(t, folder))
+    if (isTaken) await next.log.state()
+    t.strictSame(await next.unknown(), ['request-1'])
+    t.strictSame(await next.sent(), ['p1', 'p2'])
+    await next.change('p3')
+    t.strictSame(await next.sent(), ['p3'])
+  }
+})
+
+t.test('a line that was written in part, and what a power failure left of others, takes no event with it', async t => {
+  const folder = newFolder(t)
+  const { change } = await open(t, folder)
+  for (const id of ['p1', 'p2', 'p3']) await change(id)
+  const torn = killed(t, folder)
+  const line = readFileSync(journalOf(torn), 'utf8').split('\n')[1]!
+  appendFileSync(journalOf(torn), line.slice(0, 40))
+  const afterTorn = await open(t, torn)
+  t.strictSame(await afterTorn.sent(), ['p1', 'p2', 'p3'])
+  t.strictSame(brokenIn(torn), [], 'as after any failed write')
+
+  const damaged = killed(t, folder)
+  const text = readFileSync(journalOf(damaged), 'utf8')
+  // The first intent is zeros, and one event has another id than it was written with.
+  const [first = ''] = text.split('\n')
+  writeFileSync(journalOf(damaged), text.replace(first, '\0'.repeat(first.length)).replace('"resourceId":"p2"', '"resourceId":"p9"'))
+  const afterDamage = await open(t, damaged)
+  t.strictSame(await afterDamage.sent(), ['p1', 'p3'], 'an event without its intent is one; another one is not made up')
+  t.strictSame(await afterDamage.unknown(), ['request-1'], 'what became of the change is asked')
+  t.equal(brokenIn(damaged).length, 1, 'the damaged file stays')
+})
+
+t.test('writes are refused while the disk is full, and no event is lost once there is room', async t => {
+  const folder = newFolder(t)
+  const { log, begin, change, sent, unknown } = await open(t, folder)
+  await change('p1')
+  const open1 = await begin()
+  const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:unlimited`])
+  // Part of a line finds room.
+  limit(String(readFileSync(journalOf(folder)).length + 100))
+  try {
+    await t.rejects(begin(), { code: 'BACKEND_UNAVAILABLE' })
+    await t.rejects(open1.made(made('p2')), { code: 'BACKEND_UNAVAILABLE' })
+    t.equal(log.isFailing, true)
+  } finally {
+    limit('unlimited')
+  }
+  await change('p3')
+  t.equal(log.isFailing, false)
+  t.strictSame(await sent(), ['p1', 'p3'])
+  t.equal(log.unresolved, 1)
+  const [[id, intent] = []] = await log.unknown(10)
+  await log.conclude(id!, intent!, made('p2'))
+  t.strictSame(await sent(), ['p2'])
+  t.strictSame(await unknown(), [])
+  const next = await open(t, killed(t, folder))
+  t.strictSame([await next.unknown(), await next.sent()], [[], []])
+})
+
+t.test('a log of its maximum size refuses changes until the control plane takes events', async t => {
+  const folder = newFolder(t)
+  const { change, sent, said } = await open(t, folder, 1_048_576)
+  let written = 0
+  await t.rejects(async () => {
+    while (written < 10_000) await Promise.all(Array.from({ length: 20 }, () => change(`p${written++}`)))
+  }, { code: 'BACKEND_UNAVAILABLE' })
+  t.ok(written > 500, `${written} fit`)
+  t.match(said, [/cannot be written/])
+  const names = await sent()
+  t.equal(new Set(names).size, names.length, 'each once, although the journal has several files')
+  t.ok(names.length >= written - 20)
+  await change('last')
+  t.strictSame(await sent(), ['last'])
+  t.equal(readdirSync(folder).filter(name => name.endsWith('.journal')).length, 1, 'what was taken is deleted')
+})
+
+t.test('changes that end together are all written, in the order of their ends', async t => {
+  const { log, begin, sent } = await open(t, newFolder(t))
+  const changes = await Promise.all(Array.from({ length: 300 }, begin))
+  const concluded = log.whenConcluded()
+  await Promise.all(changes.map((change, at) => change.made(made(`p${at}`))))
+  await concluded
+  t.strictSame(await sent(), changes.map((_, at) => `p${at}`))
+  t.equal(log.appended, 300)
+})
