@@ -49,6 +49,8 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
     fhir: offered => ({
       ...headOf(facts),
       implementation: { description: about, url: fhirBase },
+      // Of the operations $export.
+      implementationGuide: ['http://hl7.org/fhir/uv/bulkdata/ImplementationGuide/hl7.fhir.uv.bulkdata|3.0.0'],
       format: ['application/fhir+json', 'json'],
       patchFormat: ['application/json-patch+json'],
       rest: [raw(offered)]

@@ -17,6 +17,8 @@ interface PresentedJob {
   readonly downloadUrl?: string
   readonly files: ReadonlyArray<Pick<JobFile, 'resourceType' | 'count'> & { readonly url: string }>
   readonly errors: readonly LineError[]
+  /** The types that an export of everything lacks, because the key may not read them. */
+  readonly leftOutTypes?: readonly string[]
   /** Why the job failed. */
   readonly failure?: Job['failure']
   readonly createdAt: string
@@ -31,7 +33,7 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
   const {
     id,
     status,
-    request: { kind },
+    request,
     progress: { total, processed, failed },
     errors,
     failure,
@@ -40,6 +42,8 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
     completedAt,
     expiresAt
   } = job
+  const { kind } = request
+  const leftOutTypes = request.kind === 'export' ? request.leftOutTypes : undefined
   const path = `${url}/v1/bulk/jobs/${id}`
   const files = filesOf(job).map(({ name, resourceType, count }) => ({
     resourceType,
@@ -58,6 +62,7 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
     ...downloadUrl !== undefined && { downloadUrl },
     files,
     errors,
+    ...leftOutTypes !== undefined && { leftOutTypes },
     ...failure !== undefined && { failure },
     createdAt,
     ...startedAt !== undefined && { startedAt },

@@ -107,7 +107,7 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
     scopes: ['read'],
     on: 'shared',
     isolation:
-      "The tag is a condition of each type's only filter in the datastore's native export, in _typeFilter, and of each search where it has none, as in a search; a group must be the tenant's, and so must its members; each line must carry the tag, else it is left out; a client sees no file and no address of the datastore's."
+      "The tag is a condition of each type's only filter in the datastore's native export, in _typeFilter, and of each search where it has none, as in a search; a group must be the tenant's, and so must its members and the patients that a request names; each line must carry the tag, else it is left out; a client sees no file and no address of the datastore's."
   },
   batch: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is performed as the same request alone.' },
   transaction: {

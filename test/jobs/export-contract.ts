@@ -14,7 +14,7 @@ const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', pa
 
 /**
  * What an export must be, whichever FHIR server is behind the gateway:
- * http://hl7.org/fhir/uv/bulkdata/STU2/export.html
+ * http://hl7.org/fhir/uv/bulkdata/export.html (version 3.0.0)
  */
 export async function exportContract (t: Test, world: ExportWorld): Promise<void> {
   await t.test("an export holds all of the organization's records, each once, and nobody else's", t => whole(t, world))
@@ -23,6 +23,10 @@ export async function exportContract (t: Test, world: ExportWorld): Promise<void
   )
   await t.test('only what was changed since is exported, and nothing between two exports is lost', t =>
     since(t, world)
+  )
+  await t.test('what was changed at a time or later is left out of an export until then', t => until(t, world))
+  await t.test('an export has the records of the patients that a POST names, in a group or without', t =>
+    ofNamedPatients(t, world)
   )
   await t.test('several filters of one type are alternatives, and no record comes twice', t => filters(t, world))
   await t.test('a filter narrows its type alone, and its values go on as they were meant', t => values(t, world))
@@ -136,6 +140,52 @@ async function since (t: Test, { join }: ExportWorld): Promise<void> {
   t.strictSame(idsIn(later.lines.Patient), [after])
   t.equal(later.lines.Observation!.length, 1)
   t.strictSame((await own.exported('/$export?_since=2999-01-01T00:00:00%2B01:00')).manifest.output, [])
+}
+
+async function until (t: Test, { join }: ExportWorld): Promise<void> {
+  const own = await join()
+  const [before] = await stored(own, patient({ gender: 'female' }))
+  const changed = await own.send('GET', `/Patient/${before}`)
+  // A millisecond of its own: servers store no less.
+  await new Promise(resolve => setTimeout(resolve, 20))
+  const [after] = await stored(own, patient({ gender: 'female' }))
+  const end = (await own.send('GET', `/Patient/${after}`)).resource.meta.lastUpdated
+  const ending = (time: string) => `_type=Patient&_until=${encodeURIComponent(time)}`
+  t.strictSame(idsIn((await own.exported(`/$export?${ending(end)}`)).lines.Patient), [before])
+  t.strictSame(idsIn((await own.exported(`/Patient/$export?${ending(end)}&_typeFilter=Patient%3Fgender%3Dfemale`))
+    .lines.Patient), [before])
+  const start = encodeURIComponent(changed.resource.meta.lastUpdated)
+  t.strictSame(idsIn((await own.exported(`/$export?${ending(end)}&_since=${start}`)).lines.Patient), [before])
+  t.strictSame((await own.exported(`/$export?${ending(changed.resource.meta.lastUpdated)}`)).manifest.output, [])
+}
+
+async function ofNamedPatients (t: Test, world: ExportWorld): Promise<void> {
+  const [own, other] = [await world.join(), await world.join()]
+  const [foreign] = await stored(other, patient())
+  const [ada, bo, out] = await stored(own, patient(), patient(), patient())
+  const [ofAda, ofBo, ofOut] = await stored(own, ...[ada, bo, out].map(id => observation(`Patient/${id}`)))
+  const named = (...references: string[]) => parameters(
+    { name: '_type', valueString: 'Patient,Observation' },
+    ...references.map(reference => ({ name: 'patient', valueReference: { reference } }))
+  )
+  const ofTwo = await own.exported('/Patient/$export', named(`Patient/${ada}`, `${fhirBase}/Patient/${out}`))
+  t.strictSame(idsIn(ofTwo.lines.Patient), [ada, out].sort())
+  t.strictSame(idsIn(ofTwo.lines.Observation), [ofAda, ofOut].sort())
+  const [id] = await stored(own, group(member(ada), member(bo)) as { resourceType: string })
+  const ofMember = await own.exported(`/Group/${id}/$export`, named(`Patient/${bo}`))
+  t.strictSame([idsIn(ofMember.lines.Patient), idsIn(ofMember.lines.Observation)], [[bo], [ofBo]])
+  const refused = await Promise.all(['nobody', foreign!].map(id =>
+    own.send('POST', '/Patient/$export', named(`Patient/${ada}`, `Patient/${id}`), bulk)))
+  for (const answer of refused) isRefused(t, answer, 400, 'a patient of another organization, or of none')
+  t.equal(refused[0]!.text, refused[1]!.text)
+  for (const patientId of [out, foreign]) {
+    isRefused(t, await own.send('POST', `/Group/${id}/$export`, named(`Patient/${patientId}`), bulk), 400, 'no member')
+  }
+  for (const reference of [`Practitioner/${ada}`, `Patient/${ada}/_history/1`, `https://x.example/Patient/${ada}`, 'Patient/']) {
+    isRefused(t, await own.send('POST', '/Patient/$export', named(reference), bulk), 400, reference)
+  }
+  isRefused(t, await own.send('POST', '/$export', named(`Patient/${ada}`), bulk), 400, 'of the whole system')
+  isRefused(t, await own.send('GET', `/Patient/$export?patient=Patient/${ada}`, undefined, bulk), 400, 'in a URL')
 }
 
 async function filters (t: Test, { join }: ExportWorld): Promise<void> {
@@ -374,6 +424,9 @@ const refusedQueries = [
   '_elements=nothing',
   '_elements=Nothing.id',
   '_elements=Patient.name.family',
+  '_until=yesterday',
+  '_until=2020-01-01T00:00:00Z&_until=2020-01-01T00:00:00Z',
+  'organizeOutputBy=Patient',
   'patient=Patient/1',
   'includeAssociatedData=LatestProvenanceResources',
   '_typePostFetchFilterUrl=x',
@@ -417,7 +470,7 @@ async function lenient (t: Test, { join }: ExportWorld): Promise<void> {
   )
   t.strictSame([idsIn(lines.Patient), manifest.output.length], [[ada], 1])
   t.strictSame((await own.exported('/$export?_type=Nothing', undefined, headers)).manifest.output, [])
-  for (const query of ['_typeFilter=Patient%3Fnothing%3Dx', 'patient=Patient/1', '_since=yesterday']) {
+  for (const query of ['_typeFilter=Patient%3Fnothing%3Dx', 'patient=Patient/1', 'organizeOutputBy=Patient', '_since=yesterday']) {
     isRefused(t, await own.send('GET', `/$export?${query}`, undefined, headers), 400, query)
   }
 }

@@ -147,7 +147,8 @@ async function opened (t: Test) {
 
 t.test('what an export searches for is nowhere in plain text: neither in the control database nor in the spool', async t => {
   const { gateway, own } = await opened(t)
-  t.equal((await own.send('POST', '/Patient', patient)).status, 201)
+  const made = await own.send('POST', '/Patient', patient)
+  t.equal(made.status, 201)
   await own.send('POST', '/Patient', { resourceType: 'Patient', name: [{ family: 'Byron' }] })
   const exported = await Promise.all(
     exports.map(async request => ({ ...request, ...(await own.exported(...request.request)) }))
@@ -157,6 +158,11 @@ t.test('what an export searches for is nowhere in plain text: neither in the con
     t.equal(lines.Patient!.length, request[2] === undefined ? 1 : 2, 'and the export holds what was searched for')
   }
   t.equal(dumpOf(gateway).jobs!.length, exports.length)
+  const { id } = made.resource
+  const parameter = [{ name: 'patient', valueReference: { reference: `Patient/${id}` } }]
+  const ofOne = await own.exported('/Patient/$export', { resourceType: 'Parameters', parameter })
+  t.strictSame(ofOne.lines.Patient!.map(record => record.id), [id])
+  t.notMatch(JSON.stringify(dumpOf(gateway).jobs), id, 'nor is the patient whose records are exported')
   t.notMatch(JSON.stringify(dumpOf(gateway)), secrets)
   const kept = dataFiles(gateway.dataDirectory).filter(
     ({ name }) => name.startsWith('control.db') || name.startsWith('bulk')

@@ -72,16 +72,23 @@ t.test('keys with limits', async t => {
 
   await t.test('an export has the types that the key may read; another one that is named is refused', async t => {
     const key = await keyFor('fhir/Observation:read', 'patients:read')
-    const { lines } = await key.exported('/$export')
+    const { lines, manifest } = await key.exported('/$export')
     t.same(Object.keys(lines), ['Observation'])
+    const { leftOutTypes } = manifest.extension
+    t.ok(leftOutTypes.includes('Patient') && !leftOutTypes.includes('Observation'), 'the manifest names what it lacks')
+    t.notOk((await key.exported('/$export?_type=Observation')).manifest.extension, 'nothing that was named is lacking')
     isRefused(t, await key.send('GET', '/$export?_type=Observation,Patient', undefined, bulk), { status: 403, code: 'forbidden' }, 'raw')
     const { status } = await key.simple('POST', '/bulk/export', { format: 'simple', resourceTypes: ['patients'] })
     t.equal(status, 202)
+    const whole = await key.simple('POST', '/bulk/export', { format: 'simple' })
+    const { data: job } = (await key.simple('GET', `/bulk/jobs/${whole.body.data.jobId}`)).body
+    t.ok(job.leftOutTypes.includes('Encounter') && !job.leftOutTypes.includes('Patient'), 'a job names what it lacks')
+    await key.simple('DELETE', `/bulk/jobs/${whole.body.data.jobId}`)
     t.equal((await key.simple('POST', '/bulk/export', { resourceTypes: ['patients'] })).status, 403)
     const seen = async (...scopes: Scope[]) => (await (await keyFor(...scopes)).simple('GET', '/bulk/jobs')).body.data.data.length
     t.same(
       [await seen('read'), await seen('fhir/Observation:read', 'patients:read'), await seen('patients:read'), await seen('labs:read')],
-      [2, 2, 1, 0]
+      [4, 4, 1, 0]
     )
   })
 

@@ -109,6 +109,11 @@ export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
         },
         description: 'The first failed lines of an import.'
       },
+      leftOutTypes: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'The R4 types that an export without named types lacks, because the scopes of the key do not include them.'
+      },
       failure: {
         type: 'object',
         properties: issueProperties,

@@ -61,7 +61,8 @@ function allowedExport (caller: Caller, interaction: Export): Export {
   for (const type of named) requireScope(caller, 'read', { fhirType: type })
   const types = request.types.filter(type => may(caller.scopes, 'read', { fhirType: type }))
   if (types.length === 0) requireScope(caller, 'read', { fhirType: request.types[0] ?? interaction.type })
-  return { ...interaction, request: { ...request, types } }
+  const leftOutTypes = request.types.filter(type => !types.includes(type))
+  return { ...interaction, request: { ...request, types, ...leftOutTypes.length > 0 && { leftOutTypes } } }
 }
 
 declare module 'fastify' {

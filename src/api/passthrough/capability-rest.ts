@@ -51,7 +51,7 @@ const bulkOn: Readonly<Record<string, Sample>> = {
   Group: { kind: 'export', method: 'GET', path: ['Group', 'x', '$export'] }
 }
 
-/** Of http://hl7.org/fhir/uv/bulkdata/STU2/. */
+/** Of http://hl7.org/fhir/uv/bulkdata/. */
 const bulkDefinition = (name: string): string => `http://hl7.org/fhir/uv/bulkdata/OperationDefinition/${name}`
 
 const criteria = [['_id', 'x']] as const

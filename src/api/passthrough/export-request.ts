@@ -5,8 +5,9 @@ import type { FhirElement } from '../../mappings/fhir.js'
 import { compartmentParameters } from '../../mappings/r4/compartments.js'
 import { hasElement } from '../../mappings/r4/elements.js'
 import type { Export, SearchParameter } from '../../tenant-guard/interaction.js'
+import { isId } from '../../fhir/names.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
-import { readSince, type FhirRequest } from './fhir-request.js'
+import { readInstant, type FhirRequest } from './fhir-request.js'
 import { addSingle, criteriaOf } from './search-request.js'
 
 /** The names that the specification has for its only format. A plus sign in a query is a space. */
@@ -17,31 +18,26 @@ const maxFiltersOfAType = 8
 const maxName = 200
 const maxNames = 1_000
 
-const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
-/** Parameters that would narrow an export: their sender must not receive more than was requested. */
-const narrowing = new Set(['patient', '_until'])
+const single = new Set(['_outputFormat', '_since', '_until'])
+const known = new Set([...single, '_type', '_typeFilter', '_elements', 'patient'])
 
 /**
- * The kick-off of a bulk export: http://hl7.org/fhir/uv/bulkdata/STU2/export.html. An unknown parameter is refused, or
+ * The kick-off of a bulk export: http://hl7.org/fhir/uv/bulkdata/export.html (version 3.0.0). An unknown parameter is refused, or
  * ignored where the client wants that and no more is exported than was requested.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
 export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: string): Export {
   const pairs = [...request.query, ...pairsOf(request)]
-  const single = new Map<string, string>()
-  for (const [name, value] of pairs) {
-    if (name === '_outputFormat' || name === '_since') addSingle(single, name, value)
-    else if (narrowing.has(name) || (!known.has(name) && !request.isLenient)) {
-      throw invalidParameter(safeName(name), `an export takes ${[...known].join(', ')}`)
-    }
-  }
+  const given = singlesIn(pairs, request.isLenient)
   const valuesOf = (requested: string): string[] =>
     pairs.filter(([name]) => name === requested).map(([, value]) => value)
-  requireFormat(single.get('_outputFormat'))
-  const since = readSince(single.get('_since'))
+  requireFormat(given.get('_outputFormat'))
+  const since = readInstant('_since', given.get('_since'))
+  const until = readInstant('_until', given.get('_until'))
   const types = typesIn(level, valuesOf('_type'), request.isLenient)
   const filters = filtersIn(valuesOf('_typeFilter'), types, request)
   const elements = elementsIn(valuesOf('_elements'), request.isLenient)
+  const patients = patientsIn(level, valuesOf('patient'), request)
   return {
     kind: 'export',
     type: level === 'group' ? 'Group' : level === 'patient' ? 'Patient' : 'Bundle',
@@ -53,11 +49,44 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
       format: 'fhir',
       level,
       ...since !== undefined && { since },
+      ...until !== undefined && { until },
       ...Object.keys(filters).length > 0 && { filters },
       ...elements.length > 0 && { elements },
-      ...groupId !== undefined && { groupId }
+      ...groupId !== undefined && { groupId },
+      ...patients.length > 0 && { patients }
     }
   }
+}
+
+function singlesIn (pairs: readonly QueryPair[], isLenient: boolean): Map<string, string> {
+  const given = new Map<string, string>()
+  for (const [name, value] of pairs) {
+    if (single.has(name)) addSingle(given, name, value)
+    else if (name === 'organizeOutputBy') {
+      // Its sender would take each file for the records of one patient.
+      throw invalidParameter(name, 'is not supported: each type has a file of its own')
+    } else if (!known.has(name) && !isLenient) {
+      throw invalidParameter(safeName(name), `an export takes ${[...known].join(', ')}`)
+    }
+  }
+  return given
+}
+
+/** The ids of the patients that a POST names. */
+function patientsIn (level: ExportLevel, values: readonly string[], { query, fhirBase }: FhirRequest): string[] {
+  if (values.length === 0) return []
+  if (level === 'system') throw invalidParameter('patient', 'narrows exports at Patient/$export and Group/<id>/$export')
+  if (query.some(([name]) => name === 'patient')) {
+    throw invalidParameter('patient', 'expected in the Parameters of a POST, since URLs are logged')
+  }
+  if (values.length > maxNames) throw invalidParameter('patient', `at most ${maxNames} in one export`)
+  const prefix = 'Patient/'
+  return [...new Set(values.map(value => {
+    const reference = value.startsWith(`${fhirBase}/`) ? value.slice(fhirBase.length + 1) : value
+    const id = reference.slice(prefix.length)
+    if (reference.startsWith(prefix) && isId(id)) return id
+    throw invalidParameter('patient', 'expected a reference such as Patient/123')
+  }))]
 }
 
 /** The parameters of a POST: http://hl7.org/fhir/R4/parameters.html */
@@ -73,10 +102,11 @@ function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
     if (typeof name !== 'string' || value === undefined || more.length > 0) {
       throw invalidParameter('parameter', 'expected parameters with one name and one value each')
     }
-    const [, text] = value
+    const [, content] = value
+    const text = name === 'patient' ? (content as FhirElement | null)?.reference : content
     if (typeof text === 'string') return [name, text]
     // Of a type that no parameter here has: only its name decides how it is treated.
-    if (known.has(name)) throw invalidParameter(name, 'expected a string')
+    if (known.has(name)) throw invalidParameter(name, name === 'patient' ? 'expected a valueReference' : 'expected a string')
     return [name, '']
   })
 }

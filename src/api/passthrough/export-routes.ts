@@ -29,7 +29,7 @@ export interface Exports {
 
 /**
  * Starts the export of a request, and responds with the URL of its state:
- * http://hl7.org/fhir/uv/bulkdata/STU2/export.html
+ * http://hl7.org/fhir/uv/bulkdata/export.html (version 3.0.0)
  */
 export async function kickOff (
   reply: FastifyReply,
@@ -81,12 +81,14 @@ function missing (): never {
 
 async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): Promise<FastifyReply> {
   const output = exports.filesOf(job).map(({ resourceType: type, url, count }) => ({ type, url, count }))
+  const leftOutTypes = job.request.kind === 'export' ? job.request.leftOutTypes : undefined
   const manifest = {
     transactionTime: exports.transactionTimeOf(job),
     request: await exports.urlOf(job),
     requiresAccessToken: true,
     output,
-    error: []
+    error: [],
+    ...leftOutTypes !== undefined && { extension: { leftOutTypes } }
   }
   return sendJobManifest(reply, job, manifest)
 }

@@ -117,13 +117,13 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
  * The time in a parameter `_since`.
  * @throws {Failure} BAD_REQUEST
  */
-export function readSince (text: string | undefined): string | undefined {
+export function readInstant (name: string, text: string | undefined): string | undefined {
   // In a URL a plus sign that is not encoded is a space.
-  const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
-  if (since !== undefined && !(formats['fhir-instant'](since) && searchDate.isValid(since))) {
-    throw invalidParameter('_since', `expected ${formatDescriptions['fhir-instant']} (no leap second)`)
+  const instant = text?.replace(/ (?=\d\d:\d\d$)/, '+')
+  if (instant !== undefined && !(formats['fhir-instant'](instant) && searchDate.isValid(instant))) {
+    throw invalidParameter(name, `expected ${formatDescriptions['fhir-instant']} (no leap second)`)
   }
-  return since
+  return instant
 }
 
 /**

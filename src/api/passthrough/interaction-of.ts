@@ -7,7 +7,7 @@ import type { FhirInteraction } from '../../tenant-guard/interaction.js'
 import { policy } from '../../tenant-guard/policy.js'
 import { resourceTypes } from '../../fhir/resource-types.js'
 import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
-import { readSince, requireNoParameters, resourceIn, type FhirRequest } from './fhir-request.js'
+import { readInstant, requireNoParameters, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { exportOf } from './export-request.js'
 import { parseParameters } from './parameters-resource.js'
@@ -135,7 +135,7 @@ function vread (request: FhirRequest, { type, id, version }: Named): FhirInterac
 
 function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
   const single = singles(query, ['_count', '_since', '_cursor'])
-  const since = readSince(single.get('_since'))
+  const since = readInstant('_since', single.get('_since'))
   return { kind: 'history', type, id, ...paging(single), ...since !== undefined && { since } }
 }
 
@@ -149,7 +149,7 @@ function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirI
     'start',
     'end'
   ])
-  const since = readSince(single.get('_since'))
+  const since = readInstant('_since', single.get('_since'))
   const parameters = [...single]
     .filter(([name]) => name !== '_count' && name !== '_cursor')
     .map(([name, value]) => [name, name === '_since' ? since! : value] as const)

@@ -54,11 +54,14 @@ const exportRequest = Type.Object({
   kind: Type.Literal('export'),
   types: several(word, 500),
   since: Type.Optional(word),
+  until: Type.Optional(word),
   format: Type.Enum(exportFormats),
   filters: Type.Optional(Type.Record(Type.String(), several(several(pair, 100), 100))),
   elements: Type.Optional(several(word, 1_000)),
   level: Type.Enum(exportLevels),
   groupId: Type.Optional(id),
+  patients: Type.Optional(several(id, 1_000)),
+  leftOutTypes: Type.Optional(several(word, 500)),
   url: Type.String({ maxLength: 16_384 }),
   sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, strictObject))
 } satisfies WireMessage<ExportRequest>, strictObject)

@@ -56,10 +56,14 @@ export function limitExport (caller: Caller, { namesTypes, ...request }: ExportI
   if (!isLimited(scopes, 'read')) return request
   const targetOf = (type: string): Target => (request.format === 'fhir' ? { fhirType: type } : { type })
   const types = request.types.filter(type => may(scopes, 'read', targetOf(type)))
-  const refused = request.types.find(type => !types.includes(type))
+  const [refused] = without(request.types, types)
   if (refused !== undefined && (namesTypes || types.length === 0)) requireScope(caller, 'read', targetOf(refused))
-  return { ...request, types }
+  const leftOutTypes = without(request.types, types)
+  return { ...request, types, ...leftOutTypes.length > 0 && { leftOutTypes } }
 }
+
+const without = (types: readonly string[], others: readonly string[]): string[] =>
+  types.filter(type => !others.includes(type))
 
 /** R4 types by R4 name or path, `Patient` or `patients`; undefined for an unknown name, or without a list. */
 function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {

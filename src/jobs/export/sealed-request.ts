@@ -8,17 +8,18 @@ import { stateOf, type JobFiles } from '../job-context.js'
 const requestFile = 'request'
 
 /** The parts of a request that may contain a person's name or number. */
-type SealedPart = Pick<ExportRequest, 'filters' | 'url'>
+type SealedPart = Pick<ExportRequest, 'filters' | 'patients' | 'url'>
 
 /**
- * The request as stored by the control plane: filters, and a URL that contains more than R4 names and times, are moved
- * to an encrypted file of the job.
+ * The request as stored by the control plane: filters, patients, and a URL that contains more than R4 names and times,
+ * are moved to an encrypted file of the job.
  */
 export async function sealedRequest (files: Pick<JobFiles, 'write'>, request: ExportRequest): Promise<ExportRequest> {
-  const { filters, ...open } = request
+  const { filters, patients, ...open } = request
   const { url } = request
-  if (filters === undefined && parseQuery(rawQuery(url), Infinity).every(pair => isPlain(pair, request))) return request
-  const part: SealedPart = { url, ...filters !== undefined && { filters } }
+  const isOpen = filters === undefined && patients === undefined
+  if (isOpen && parseQuery(rawQuery(url), Infinity).every(pair => isPlain(pair, request))) return request
+  const part: SealedPart = { url, ...filters !== undefined && { filters }, ...patients !== undefined && { patients } }
   const writer = await files.write(requestFile)
   try {
     await writer.write(Buffer.from(JSON.stringify(part)))
@@ -55,6 +56,6 @@ async function sealedPart (
 function isPlain ([name, value]: QueryPair, { types, elements = [] }: ExportRequest): boolean {
   const understood = { _type: types, _elements: elements }[name]
   return understood === undefined
-    ? name === '_since' || name === '_outputFormat'
+    ? ['_since', '_until', '_outputFormat'].includes(name)
     : value.split(',').every(each => understood.includes(each))
 }

@@ -61,6 +61,8 @@ export interface ExportRequest {
   readonly types: readonly string[]
   /** Only records that changed since this time, ISO 8601. */
   readonly since?: string
+  /** Only records whose last change was before this time, ISO 8601. */
+  readonly until?: string
   readonly format: ExportFormat
   /**
    * The validated searches of `_typeFilter` by type. Several for one type are alternatives. They are stored {@link
@@ -71,11 +73,15 @@ export interface ExportRequest {
   readonly elements?: readonly string[]
   readonly level: ExportLevel
   readonly groupId?: string
+  /** The ids of the patients whose records are wanted; absent for all. They are stored {@link sealed}. */
+  readonly patients?: readonly string[]
+  /** Types that the client did not name and may not read. */
+  readonly leftOutTypes?: readonly string[]
   /** The URL of the request, for the manifest. */
   readonly url: string
   /**
-   * The size and mark of the job's file that holds the filters and the URL's query. If present, they are stored nowhere
-   * else.
+   * The size and mark of the job's file that holds the filters, the patients and the URL's query. If present, they are
+   * stored nowhere else.
    */
   readonly sealed?: Required<Pick<JobFile, 'bytes' | 'mark'>>
 }

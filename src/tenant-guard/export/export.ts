@@ -1,5 +1,6 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import { decorateBackend } from '../../backends/decorate.js'
+import { Failure } from '../../envelope/failures.js'
 import type { Export } from '../interaction.js'
 import { notFound, sendRequest, type TenantContext } from '../tenant-context.js'
 import { withRetry } from '../retry.js'
@@ -43,18 +44,41 @@ declare const guarded: unique symbol
 /**
  * Refuses an export that could not be, before a job is made of it.
  * @throws {Failure} NOT_FOUND for a group that is not the tenant's, BAD_REQUEST or UNKNOWN_FILTER for a filter that
- * reaches beyond the records
+ * reaches beyond the records, BAD_REQUEST for a patient who is not the tenant's, or not in the group
  */
 export async function requireExportable (
   context: TenantContext,
-  { id, request: { filters = {} } }: Export
+  { id, request: { filters = {}, patients } }: Export
 ): Promise<void> {
   for (const [type, searches] of Object.entries(filters)) {
     for (const parameters of searches) tenantCriteria({ type, parameters }, context.tenant)
   }
-  if (id === undefined) return
-  if (!isId(id)) throw notFound()
-  await readMeta(context, 'Group', id)
+  if (id !== undefined) {
+    if (!isId(id)) throw notFound()
+    await readMeta(context, 'Group', id)
+  }
+  if (patients === undefined) return
+  const known = await patientsOf(context, { patients, ...id !== undefined && { groupId: id } })
+  if (known?.length === new Set(patients).size) return
+  throw new Failure('BAD_REQUEST', {
+    message: id === undefined
+      ? 'patient: names a patient who does not exist.'
+      : 'patient: names a patient who is not a member of the group, or does not exist.'
+  })
+}
+
+/** The ids of those patients whose records are wanted and who are the tenant's; undefined where all are. */
+async function patientsOf (
+  context: TenantContext,
+  { groupId, patients }: Pick<ExportSelection, 'groupId' | 'patients'>
+): Promise<readonly string[] | undefined> {
+  if (groupId !== undefined) {
+    const members = await membersOf(context, groupId)
+    return patients === undefined ? members : members.filter(id => patients.includes(id))
+  }
+  if (patients === undefined) return undefined
+  const owned = await filterOwned(context, patients.map(id => `Patient/${id}`))
+  return patients.filter(id => owned.has(`Patient/${id}`))
 }
 
 /** The parts of an export besides its request. */
@@ -94,7 +118,7 @@ async function * chunks (
 ): AsyncGenerator<ExportChunk> {
   const pause = (ms: number): Promise<unknown> => pauseFor(ms, undefined, { signal })
   const context = retryingContext(opened, { pause, signal })
-  const members = request.groupId === undefined ? undefined : await membersOf(context, request.groupId)
+  const members = await patientsOf(context, request)
   let position = before ?? (await planExport({ context, requestedAt, pause }, request, members))
   if (before === undefined) yield { lines: [], position, isStep: true }
   const searches = searchesOf(request, position.types, { members, unnarrowedTypes: position.unnarrowedTypes })

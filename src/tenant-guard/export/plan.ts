@@ -33,7 +33,7 @@ export async function planExport (
   const types = await servedAmong(context, requested.types, served.tenant)
   const narrowed = searchesOf(requested, types, { members })
   const counted = await eachOf(narrowed, search => countOf(context, search, requested.since))
-  const unnarrowedTypes = reportTypesNotSearchedByPatient(context, requested, counted)
+  const unnarrowedTypes = members === undefined ? [] : reportTypesNotSearchedByPatient(context, requested, counted)
   const searches = searchesOf(requested, types, { members, unnarrowedTypes })
   const counts = await eachOf(searches, async (search, at) => requireCounted(
     unnarrowedTypes.includes(search.type) ? await countOf(context, search, requested.since) : counted[at]!
@@ -75,10 +75,9 @@ async function servedAmong (
 /** The types that the datastore can't search by patient. All their records are read, and those of others left out. */
 function reportTypesNotSearchedByPatient (
   context: TenantContext,
-  { level, filters = {} }: ExportSelection,
+  { filters = {} }: ExportSelection,
   counted: ReadonlyArray<SearchCount | RefusedSearch>
 ): readonly string[] {
-  if (level !== 'group') return []
   return counted.flatMap(result => {
     if (!('response' in result)) return []
     const { type, parameter, response } = result

@@ -1,7 +1,9 @@
 import type { ExportRequest } from '../../jobs/model/job.js'
 
 /** Which of a tenant's records an export is to hold. */
-export type ExportSelection = Pick<ExportRequest, 'types' | 'since' | 'filters' | 'level' | 'groupId'>
+export type ExportSelection = Pick<
+  ExportRequest, 'types' | 'since' | 'until' | 'filters' | 'level' | 'groupId' | 'patients'
+>
 
 /** How far the datastore's native export has come; `job` is the URL of its status, relative to the base URL. */
 export interface NativeExportPosition {

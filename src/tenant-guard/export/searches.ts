@@ -23,7 +23,7 @@ const maxSearches = 8
 
 /** How the records of a group's patients are found. */
 interface GroupOptions {
-  /** The ids of the patients. */
+  /** The ids of the patients; absent for all of the organization's, which a group's never are. */
   readonly members?: readonly string[] | undefined
   /** Types that the datastore can't search by patient: each of their records is looked at instead. */
   readonly unnarrowedTypes?: readonly string[] | undefined
@@ -33,24 +33,40 @@ interface GroupOptions {
  * How the records of each type are found.
  */
 export function searchesOf (
-  { level, filters = {} }: ExportSelection,
+  { level, filters = {}, until }: ExportSelection,
   types: readonly string[],
-  { members = [], unnarrowedTypes = [] }: GroupOptions = {}
+  { members, unnarrowedTypes = [] }: GroupOptions = {}
 ): TypeSearch[] {
-  if (level === 'group' && members.length === 0) return []
+  const patients = level === 'group' ? members ?? [] : members
+  if (patients?.length === 0) return []
   return types
     .filter(type => level === 'system' || isInPatientCompartment(type))
     .map(type => {
-      const searches = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
-      if (level === 'system') return { type, searches }
-      if (level === 'patient') return { type, searches, isSelected: compartmentOf(type) }
-      const isNarrowed = !unnarrowedTypes.includes(type)
+      const filtered = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
+      const searches = until === undefined
+        ? filtered
+        : filtered.map(conditions => [['_lastUpdated', `lt${until}`] as const, ...conditions])
+      const isNarrowed = patients !== undefined && level !== 'system' && !unnarrowedTypes.includes(type)
       return {
         type,
-        searches: isNarrowed ? narrowed(type, searches, members) : searches,
-        isSelected: compartmentOf(type, new Set(members))
+        searches: isNarrowed ? narrowed(type, searches, patients) : searches,
+        isSelected: allOf(
+          level === 'system' ? undefined : compartmentOf(type, patients && new Set(patients)),
+          until === undefined ? undefined : isBefore(until)
+        )
       }
     })
+}
+
+type Selection = NonNullable<TypeSearch['isSelected']>
+
+const allOf = (...selections: ReadonlyArray<Selection | undefined>): Selection => record =>
+  selections.every(isSelected => isSelected?.(record) !== false)
+
+/** Checked for each record too, since a datastore's native export may not obey a time in `_typeFilter`. */
+function isBefore (until: string): Selection {
+  const end = Date.parse(until)
+  return ({ meta }) => !(Date.parse(String((meta as FhirElement | undefined)?.lastUpdated)) >= end)
 }
 
 function narrowed (type: string, searches: readonly Conditions[], members: readonly string[]): readonly Conditions[] {
