@@ -8,23 +8,8 @@ interface Stamp { readonly id: string, readonly version: number, readonly at: st
 
 /** The resource under its own id, version and time. */
 export function stamped (resource: FhirResource, { id, version, at }: Stamp): StoredResource {
-  const { resourceType, id: _, meta, ...rest } = withIdsOfEntries(resource)
+  const { resourceType, id: _, meta, ...rest } = resource
   return { resourceType, id, meta: { ...meta, versionId: String(version), lastUpdated: at }, ...rest }
-}
-
-/** HAPI gives the resources in a stored Bundle the ids that their fullUrls end with. */
-function withIdsOfEntries (resource: FhirResource): FhirResource {
-  if (resource.resourceType !== 'Bundle' || !Array.isArray(resource.entry)) return resource
-  return {
-    ...resource,
-    entry: resource.entry.map(entry => {
-      const { fullUrl, resource: inner } = Object(entry) as { fullUrl?: unknown, resource?: FhirResource }
-      const [, id] = /^(?!urn:)(?:https?:\/\/.*\/)?([A-Za-z0-9.:-]{1,64})$/.exec(String(fullUrl ?? '')) ?? []
-      return id === undefined || inner === undefined || inner.id !== undefined
-        ? entry
-        : { ...entry, resource: { ...inner, id } }
-    })
-  }
 }
 
 /** The next version of a resource; none when it would say what the current one says. */

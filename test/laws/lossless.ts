@@ -34,15 +34,7 @@ export function withPart (shown: unknown, other: unknown, place: number): unknow
 export function differences (path: string, a: unknown, b: unknown): string[] {
   if (deepEqual(a, b)) return []
   if (a instanceof ExactNumber || b instanceof ExactNumber) return [path]
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length !== b.length
-      ? unequal(path, a, b)
-      : [
-          ...new Set(
-            Array.from({ length: Math.max(a.length, b.length) }, (_, i) => differences(path, a[i], b[i])).flat()
-          )
-        ]
-  }
+  if (Array.isArray(a) && Array.isArray(b)) return differencesOfLists(path, a, b)
   if (!isElement(a) || !isElement(b)) return withoutVersion(a) === withoutVersion(b) ? [] : [path]
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap(name =>
     differences(`${path}.${name.replace(/^_/, '')}`, a[name], b[name])
@@ -56,13 +48,26 @@ export function pathsOfValues (value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([name, member]) => pathsOfValues(member, `${path}.${name.replace(/^_/, '')}`))
 }
 
-/** Items that only one of two lists has are compared part by part with none. */
-function unequal (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
-  const alone = [
-    ...a.filter(item => !b.some(other => deepEqual(item, other))),
-    ...b.filter(item => !a.some(other => deepEqual(item, other)))
-  ]
-  return [...new Set(alone.flatMap(item => isElement(item) ? differences(path, item, {}) : []))]
+/**
+ * Items that only one of two lists has, compared one by one, or part by part with none where one list has more of them.
+ * An item that is the same at another place was not lost.
+ */
+function differencesOfLists (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
+  const [removed, added] = [itemsMissingIn(b, a), itemsMissingIn(a, b)]
+  const found = removed.length === added.length
+    ? removed.flatMap((item, i) => differences(path, item, added[i]))
+    : [...removed, ...added].flatMap(item => (isElement(item) ? differences(path, item, {}) : []))
+  return [...new Set(found)]
+}
+
+/** The items of a list that another one does not have, or has less often. */
+function itemsMissingIn (other: readonly unknown[], items: readonly unknown[]): unknown[] {
+  const left = [...other]
+  return items.filter(item => {
+    const at = left.findIndex(candidate => deepEqual(candidate, item))
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  })
 }
 
 /** References are shown without the version of the record. */

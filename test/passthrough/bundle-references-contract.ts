@@ -421,7 +421,7 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
   const altered = {
     resourceType: 'Bundle',
     type: 'collection',
-    entry: [{ fullUrl: 'resource:0', resource: patient() }, { resource: observation('resource:0') }]
+    entry: [{ fullUrl: 'resource:0', resource: patient({ id: '0' }) }, { resource: observation('resource:0') }]
   }
   isRefused(
     t,

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import type { Test } from 'tap'
-import { idIn, isRefused, observation, patient, stored, type World } from './fixture.js'
+import { idIn, isRefused, observation, patient, stored, type Fhir, type World } from './fixture.js'
 
 const urn = (n: number) => `urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e${n}`
 
@@ -62,4 +63,57 @@ export async function storedBundlesContract (t: Test, { fhir: join }: World): Pr
       subject
     )
   }
+  await t.test('what is stored comes back as it was sent, or is refused by path before anything is stored', async t =>
+    comesBackAsSent(t, await join())
+  )
+}
+
+/** What HAPI reads ids out of, and what it does not. */
+const anyFullUrl = fc.oneof(
+  fc.constant(undefined),
+  fc
+    .tuple(
+      fc.constantFrom('', 'urn:', 'urn:uuid:', 'urn:oid:', 'resource:', 'http://a.example/', 'http://ehr.example.com/fhir/', '/', 'HTTPS://b/', 'ftp://c/', 'file:///', 'cid:', '#'),
+      fc.constantFrom('', 'Patient/', 'patient/', 'Observation/', 'x/', 'a b/', 'Patient?identifier='),
+      fc.constantFrom('', '0', '1102', 'a.b', 'a_b', '0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0', '1'.repeat(65)),
+      fc.constantFrom('', '/_history/2', '#p', '?x=/Patient/5', '|1', '/')
+    )
+    .map(parts => parts.join(''))
+)
+const anyIdOfEntry = fc.constantFrom(undefined, '0', '1102', 'a.b', '0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0')
+
+async function comesBackAsSent (t: Test, fhir: Fhir): Promise<void> {
+  let accepted = 0
+  const store = async (entries: object[]): Promise<void> => {
+    const answer = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
+    if (answer.status !== 201) {
+      const paths = answer.resource.issue.map(({ expression }: any) => expression[0])
+      const isOfEntry = (path: string): boolean => /^Bundle\.entry\[\d\]\.(fullUrl|resource\.id)$/.test(path)
+      if (answer.status === 422 && paths.every(isOfEntry)) return
+      throw new Error(`${answer.status} ${answer.text}`)
+    }
+    accepted++
+    const { entry } = (await fhir.send('GET', `/Bundle/${idIn(answer.headers.location!)}`)).resource
+    if (JSON.stringify(entry) !== JSON.stringify(entries)) throw new Error(`stored as ${JSON.stringify(entry)}`)
+  }
+  const entries = fc.array(
+    fc.record({ fullUrl: anyFullUrl, id: anyIdOfEntry }).map(({ fullUrl, id }) => ({
+      ...(fullUrl !== undefined && { fullUrl }),
+      resource: { resourceType: 'Patient', ...(id !== undefined && { id }), gender: 'other' }
+    })),
+    { minLength: 1, maxLength: 2 }
+  )
+  await fc.assert(fc.asyncProperty(entries, store), { numRuns: 60, seed: 7, endOnFailure: true })
+  t.equal((await fhir.send('GET', '/Bundle?_summary=count')).resource.total, accepted, 'nothing else was stored')
+  t.ok(accepted > 10, `${accepted} are stored`)
+  isRefused(
+    t,
+    await fhir.send('POST', '/Bundle', {
+      resourceType: 'Bundle',
+      type: 'collection',
+      entry: [{ fullUrl: 'resource:0', resource: patient() }]
+    }),
+    { status: 422, diagnostics: /send an id here too/, expression: ['Bundle.entry[0].resource.id'] },
+    'an id that HAPI would add'
+  )
 }

@@ -1,5 +1,6 @@
+import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { put, type Codec } from '../core/codec.js'
-import type { Element, ElementOptions } from '../core/element.js'
+import { deepEqual, type Element, type ElementOptions } from '../core/element.js'
 import type { FhirElement } from '../fhir.js'
 import { withPrimitive } from '../core/outdated.js'
 import { conflictingFields, without } from '../core/cardinality.js'
@@ -14,7 +15,8 @@ interface Variant {
 
 /**
  * A choice element shown as one field, told apart by the form of its value: `deceased` is a boolean or a dateTime.
- * A form that no variant shows is kept until the field is set.
+ * A form that no variant shows is kept until the field is set. `write` throws a Failure (VALIDATION_ERROR) for a value
+ * of no form, which the schema refuses before.
  */
 export function choice<T, const O extends ElementOptions = object> (
   base: string,
@@ -27,7 +29,10 @@ export function choice<T, const O extends ElementOptions = object> (
     isRival: conflictingFields(base, base + variant.suffix)
   }))
   const expects = variants.map(({ codec }) => codec.schema['x-expects']).join('; or ')
-  const formOf = (value: unknown) => forms.find(form => form.is(value))
+  // Of a faulty value that another system stored the form tells by what is read back.
+  const formOf = (value: unknown) =>
+    forms.find(form => form.is(value) && roundTrip(form.codec, value) !== undefined) ??
+    forms.find(form => deepEqual(roundTrip(form.codec, value), value))
   const stored = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
   return {
     schema: {
@@ -49,12 +54,17 @@ export function choice<T, const O extends ElementOptions = object> (
       // stored.
       const isHeld = before !== undefined && put(before.codec, value, holder[before.name]) === holder[before.name]
       const form = value === undefined || isHeld ? before : formOf(value)
-      if (form === undefined) return holder
+      if (form === undefined) {
+        if (value === undefined) return holder
+        throw new Failure('VALIDATION_ERROR', { issues: [fieldIssue(base, `expected ${expects}`)] })
+      }
       const written = withPrimitive(holder, form.name, put(form.codec, value, holder[form.name]))
       return value === undefined ? written : without(written, form.isRival)
     }
   }
 }
+
+const roundTrip = (codec: Codec<any>, value: unknown): unknown => codec.read(codec.write(value, undefined))
 
 export const isText = (value: unknown): boolean => typeof value === 'string'
 export const isBoolean = (value: unknown): boolean => typeof value === 'boolean'

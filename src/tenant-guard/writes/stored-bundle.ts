@@ -21,19 +21,32 @@ export function requireStorableBundle ({ resourceType, type, entry }: FhirResour
           'business-rule'
         )
       ]
-    : (Array.isArray(entry) ? entry : []).flatMap(droppedId)
+    : (Array.isArray(entry) ? entry : []).flatMap(alteredId)
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }
 
-/** HAPI drops an id that the fullUrl has as a UUID, and with it what a signature of the document covers. */
-function droppedId (entry: unknown, at: number): Issue[] {
+/**
+ * HAPI reads the id of an entry's resource out of the fullUrl. It drops an id with which a URN ends, and adds one where
+ * another fullUrl has it: either changes what a signature of the document covers.
+ */
+function alteredId (entry: unknown, at: number): Issue[] {
   const { fullUrl, resource } = isElement(entry) ? entry : {} as FhirElement
-  if (!isElement(resource) || typeof resource.id !== 'string' || fullUrl !== `urn:uuid:${resource.id}`) return []
-  return [
-    fieldIssue(
-      `Bundle.entry[${at}].resource.id`,
-      'leave out the id, which fullUrl has already: the datastore would drop it',
-      'business-rule'
-    )
-  ]
+  if (!isElement(resource) || typeof fullUrl !== 'string') return []
+  const message = alteration(fullUrl, resource.id)
+  return message === undefined ? [] : [fieldIssue(`Bundle.entry[${at}].resource.id`, message, 'business-rule')]
 }
+
+/** @returns undefined where the datastore leaves the id as it is */
+function alteration (fullUrl: string, id: unknown): string | undefined {
+  if (id !== undefined) {
+    return fullUrl.startsWith('urn:') && fullUrl.endsWith(`:${String(id)}`)
+      ? 'leave out the id, which fullUrl has already: the datastore would drop it'
+      : undefined
+  }
+  return hasNoId.test(fullUrl)
+    ? undefined
+    : 'send an id here too, the one in fullUrl, or a fullUrl that begins with urn:uuid: the datastore would add one'
+}
+
+/** URNs, and URLs with one step at most after the host, or none after the last slash. */
+const hasNoId = /^urn:|:\/\/[^/]*\/[^/]*$|\/$/
