@@ -338,7 +338,7 @@ for (const mapping of mappings) {
             const back = mapping.patch(after, { [name]: shown[name] })
             // What other fields show of the same value, such as the name of a reference, goes with it in the client's
             // sight.
-            // What was not there and is shown by now, such as the type that R4 demands beside data, was added in the open.
+            // What was not there and is shown by now, such as the type that R4 demands beside data, was added in sight.
             const stored = new Set(pathsOfValues(resource))
             const named = [
               ...lostPaths(mapping, resource, after),

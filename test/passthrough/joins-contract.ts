@@ -307,6 +307,18 @@ async function badIncludes (t: Test, { fhir: join }: World): Promise<void> {
   ]) {
     isRefused(t, await send('GET', `/Observation?_include=${value}`), 400, value)
   }
+  // A refusal says what to send in place of it.
+  for (const [query, diagnostics] of [
+    ['Patient?_include=DiagnosticReport:Observation', /expected Patient:parameter, since Patient is searched/],
+    ['DiagnosticReport?_include=DiagnosticReport:Observation', /expected a reference search parameter: DiagnosticReport:result;/],
+    ['Patient?_include=Patient:nothing', /expected .*: Patient:general-practitioner, .*Patient:organization/],
+    ['Patient?_revinclude=Observation:Patient', /: .*Observation:subject/],
+    ['Patient?_include=Patient:Observation', /Patient has no such reference/],
+    ['Observation?_include=*', /\* cannot be used/],
+    ['Observation?_include:recurse=Observation:subject', /the only modifier is :iterate/]
+  ] as const) {
+    isRefused(t, await send('GET', `/${query}`), { status: 400, diagnostics }, query)
+  }
   for (const query of [
     '_include:recurse=Observation:subject',
     '_include:=Observation:subject',

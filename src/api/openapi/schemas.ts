@@ -107,7 +107,12 @@ function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
     ...(expects !== undefined &&
       isDescribed(schema, use.form) && { description: `${expects[0]!.toUpperCase()}${expects.slice(1)}.` })
   }
-  return { ...description, ...parts[use.form](schema, use) }
+  const shownAs = schema['x-shown-as']
+  return {
+    ...description,
+    ...(use.form === 'shown' && shownAs !== undefined && { description: shownAs }),
+    ...parts[use.form](schema, use)
+  }
 }
 
 const formats: readonly Format[] = [
@@ -164,6 +169,7 @@ function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
     'x-bound': ______,
     'x-names': _______,
     'x-display-of': ________,
+    'x-shown-as': _________,
     format,
     pattern,
     items,

@@ -1,6 +1,7 @@
 import { beginsWithSpace, safeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
-import { referencePath } from '../../mappings/r4/search-parameters.js'
+import { referenceParameters, referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
+import { withArticle } from '../../fhir/names.js'
 import type {
   Criteria,
   Search,
@@ -156,19 +157,34 @@ function readInclude (type: string, name: string, value: string): IterableInclud
   const [from = '', parameter = '', target, ...more] = value.split(':', 4)
   const direction = kind === 'include' ? 'include' : 'revinclude'
   const iterate = modifier === 'iterate'
-  const isFromHere = direction === 'revinclude' || iterate || from === type
-  const isKnown =
-    isTenantType(from) &&
-    referencePath(from, parameter) !== undefined &&
-    (target === undefined || isTenantType(target))
-  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) {
-    throw invalidParameter(
-      `_${direction}`,
-      'expected Type:parameter or Type:parameter:Target, with an R4 reference search parameter; the only modifier is :iterate, and ' +
-        notCanonicals
-    )
-  }
+  const fault =
+    more.length > 0 || (modifier !== undefined && !iterate)
+      ? 'expected Type:parameter or Type:parameter:Target; the only modifier is :iterate'
+      : includeFault(type, { from, parameter, target, isOfMatches: direction === 'include' && !iterate })
+  if (fault !== undefined) throw invalidParameter(`_${direction}`, fault)
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
+}
+
+interface IncludeParts {
+  readonly from: string
+  readonly parameter: string
+  readonly target: string | undefined
+  /** Whether the references are those of the records that are searched for. */
+  readonly isOfMatches: boolean
+}
+
+/** What is wrong with an include and what to send; undefined for one that can be followed. */
+function includeFault (type: string, { from, parameter, target, isOfMatches }: IncludeParts): string | undefined {
+  if (!isTenantType(from)) return 'expected Type:parameter or Type:parameter:Target; * cannot be used'
+  if (isOfMatches && from !== type) {
+    return `expected ${type}:parameter, since ${type} is searched; for references of included records use _include:iterate, for records that refer to ${withArticle(type)} use _revinclude`
+  }
+  if (target !== undefined && !isTenantType(target)) return 'expected a resource type after the second colon'
+  if (referencePath(from, parameter) !== undefined) return undefined
+  const leading = isTenantType(parameter) ? referenceParametersTo(from, parameter) : referenceParameters(from)
+  const known = leading.map(name => `${from}:${name}`).join(', ')
+  const expected = known === '' ? `${from} has no such reference` : `expected a reference search parameter: ${known}`
+  return `${expected}; ${notCanonicals}`
 }
 
 /** Called while the parts are read, so that there are never more. */

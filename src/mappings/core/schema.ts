@@ -41,6 +41,8 @@ export interface Schema {
   readonly 'x-aliases'?: Readonly<Record<string, unknown>>
   /** The form in which the value is read back, where more is accepted or shown than that. */
   readonly 'x-shown'?: Schema
+  /** When a response has which of several types. */
+  readonly 'x-shown-as'?: string
   /** No record has another code than these, since R4 binds the element so: others can't be searched for. */
   readonly 'x-bound'?: readonly string[]
   /** `start` must not be after `end` (R4 invariant per-1). */

@@ -104,6 +104,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
       ...(Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }),
       anyOf: [plainText.codec.schema, object.codec.schema],
       'x-expects': expects,
+      'x-shown-as': 'A string while there are words alone; an object with its text once there is a code.',
       ...(Object.keys(known).length > 0 && { 'x-aliases': known })
     },
     kind: 'token',

@@ -33,6 +33,7 @@ export function note<const O extends ElementOptions & { readonly max?: number } 
       title: `Remarks${max}`,
       anyOf: [textUpTo(options.max).codec.schema, all.schema],
       'x-expects': 'text, or a list of remarks with text, authorId and time',
+      'x-shown-as': 'A string while there is one remark with its text alone, otherwise a list.',
       ...(options.about && { description: options.about })
     },
     accept: value => alone(all.accept(listed(value)))!,
