@@ -140,6 +140,7 @@ const understood = new Set([
   'x-shown',
   'x-bound',
   'x-display-of',
+  'x-shown-as',
   'x-names'
 ])
 

@@ -29,11 +29,17 @@ export function choice<T, const O extends ElementOptions = object> (
     isRival: conflictingFields(base, base + variant.suffix)
   }))
   const expects = variants.map(({ codec }) => codec.schema['x-expects']).join('; or ')
-  // Of a faulty value that another system stored the form tells by what is read back.
-  const formOf = (value: unknown) =>
-    forms.find(form => form.is(value) && roundTrip(form.codec, value) !== undefined) ??
-    forms.find(form => deepEqual(roundTrip(form.codec, value), value))
   const stored = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
+  const read = (holder: FhirElement): unknown => {
+    const form = stored(holder)
+    return form && form.codec.read(holder[form.name])
+  }
+  const readBack = ({ name, codec }: Pick<typeof forms[number], 'name' | 'codec'>, value: unknown): unknown =>
+    read({ [name]: codec.write(value, undefined) })
+  // A faulty value that another system stored may look like no form; then it is of the one that shows it.
+  const formOf = (value: unknown) =>
+    forms.find(form => form.is(value) && readBack(form, value) !== undefined) ??
+    forms.find(form => deepEqual(readBack(form, value), value))
   return {
     schema: {
       anyOf: variants.map(({ codec }) => codec.schema),
@@ -44,10 +50,7 @@ export function choice<T, const O extends ElementOptions = object> (
     kind: variants[0]!.codec.kind,
     options,
     accept: value => (formOf(value)?.codec.accept?.(value) as T) ?? value,
-    read (holder) {
-      const form = stored(holder)
-      return form && (form.codec.read(holder[form.name]) as T)
-    },
+    read: holder => read(holder) as T | undefined,
     write (holder, value) {
       const before = stored(holder)
       // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is
@@ -63,8 +66,6 @@ export function choice<T, const O extends ElementOptions = object> (
     }
   }
 }
-
-const roundTrip = (codec: Codec<any>, value: unknown): unknown => codec.read(codec.write(value, undefined))
 
 export const isText = (value: unknown): boolean => typeof value === 'string'
 export const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
