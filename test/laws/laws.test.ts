@@ -22,7 +22,7 @@ import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
 import { faultsOf, searchParametersOf } from './definitions.js'
 import { r4Resource } from './r4-arbitrary.js'
 import { listPatch, marksOf, steps, withMarks } from './list-patches.js'
-import { differences, pathsOfValues, withoutNamed, withPart } from './lossless.js'
+import { differences, pathsOfAdditions, pathsOfValues, withoutNamed, withPart } from './lossless.js'
 import { isList, strays } from './unmapped-elements.js'
 import { createContext } from '../harness/create-context.js'
 
@@ -339,11 +339,11 @@ for (const mapping of mappings) {
             // What other fields show of the same value, such as the name of a reference, goes with it in the client's
             // sight.
             // What was not there and is shown by now, such as the type that R4 demands beside data, was added in sight.
-            const stored = new Set(pathsOfValues(resource))
+            const shownAfter = new Set(pathsOfValues(mapping.toFhir(mapping.toSimple(back))))
             const named = [
               ...lostPaths(mapping, resource, after),
               ...pathsOfValues(mapping.toFhir(shown)),
-              ...pathsOfValues(mapping.toFhir(mapping.toSimple(back))).filter(path => !stored.has(path)),
+              ...pathsOfAdditions(resource, back).filter(path => shownAfter.has(path)),
               ...rendered(mapping)
             ]
             refuse(

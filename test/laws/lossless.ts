@@ -42,10 +42,25 @@ export function differences (path: string, a: unknown, b: unknown): string[] {
 }
 
 /** The paths, without places in lists, at which a value has texts, numbers and booleans. */
-export function pathsOfValues (value: unknown, path = ''): string[] {
-  if (Array.isArray(value)) return [...new Set(value.flatMap(item => pathsOfValues(item, path)))]
-  if (!isElement(value)) return [path.slice(1)]
-  return Object.entries(value).flatMap(([name, member]) => pathsOfValues(member, `${path}.${name.replace(/^_/, '')}`))
+export function pathsOfValues (value: unknown): string[] {
+  return [...new Set(valuesIn(value).map(([path]) => path))]
+}
+
+/** The paths, without places in lists, at which one value has all that another has, and more. */
+export function pathsOfAdditions (before: unknown, after: unknown): string[] {
+  const [old, now] = [valuesIn(before), valuesIn(after)]
+  return pathsOfValues(after).filter(path => {
+    const at = (values: ReturnType<typeof valuesIn>): unknown[] =>
+      values.flatMap(([other, value]) => (other === path ? [value] : []))
+    return at(now).length > at(old).length && itemsMissingIn(at(now), at(old)).length === 0
+  })
+}
+
+/** Each text, number and boolean of a value with its path. */
+function valuesIn (value: unknown, path = ''): Array<readonly [string, unknown]> {
+  if (Array.isArray(value)) return value.flatMap(item => valuesIn(item, path))
+  if (!isElement(value)) return [[path.slice(1), value]]
+  return Object.entries(value).flatMap(([name, member]) => valuesIn(member, `${path}.${name.replace(/^_/, '')}`))
 }
 
 /**

@@ -34,7 +34,7 @@ export function choice<T, const O extends ElementOptions = object> (
     const form = stored(holder)
     return form && form.codec.read(holder[form.name])
   }
-  const readBack = ({ name, codec }: Pick<typeof forms[number], 'name' | 'codec'>, value: unknown): unknown =>
+  const readBack = ({ name, codec }: (typeof forms)[number], value: unknown): unknown =>
     read({ [name]: codec.write(value, undefined) })
   // A faulty value that another system stored may look like no form; then it is of the one that shows it.
   const formOf = (value: unknown) =>
