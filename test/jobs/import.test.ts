@@ -114,6 +114,11 @@ test('a Bundle, a compressed file or a document given to the importer is named, 
   }
   const { results } = await client.run(`{"lastName":"One"}\n${JSON.stringify(bundle)}\n`, '?resourceType=patients')
   t.match(results, [{ status: 'created' }, { status: 'failed', message: /Bundle of other records/ }])
+  const collection = JSON.stringify({ ...bundle, type: 'collection', entry: [{ resource: { resourceType: 'Patient', id: '1' } }] })
+  t.match((await client.run(collection, '?resourceType=patients')).results, [
+    { status: 'failed', message: /Bundle of other records/ }
+  ], 'nor is a collection stored in place of the patients in it')
+  t.match((await client.run(collection, '?resourceType=Bundle')).results, [{ status: 'created', resourceType: 'Bundle' }])
 })
 
 test('lines come as JSON text, as NDJSON and compressed; what cannot be understood starts nothing', async t => {

@@ -88,7 +88,7 @@ async function comesBackAsSent (t: Test, fhir: Fhir): Promise<void> {
     const answer = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
     if (answer.status !== 201) {
       const paths = answer.resource.issue.map(({ expression }: any) => expression[0])
-      const isOfEntry = (path: string): boolean => /^Bundle\.entry\[\d\]\.(fullUrl|resource\.id)$/.test(path)
+      const isOfEntry = (path: string): boolean => /^Bundle\.entry\[\d\]\.(?:fullUrl|resource|resource\.id|resource\.parameter\[0\]\.resource)$/.test(path)
       if (answer.status === 422 && paths.every(isOfEntry)) return
       throw new Error(`${answer.status} ${answer.text}`)
     }
@@ -97,23 +97,33 @@ async function comesBackAsSent (t: Test, fhir: Fhir): Promise<void> {
     if (JSON.stringify(entry) !== JSON.stringify(entries)) throw new Error(`stored as ${JSON.stringify(entry)}`)
   }
   const entries = fc.array(
-    fc.record({ fullUrl: anyFullUrl, id: anyIdOfEntry }).map(({ fullUrl, id }) => ({
-      ...(fullUrl !== undefined && { fullUrl }),
-      resource: { resourceType: 'Patient', ...(id !== undefined && { id }), gender: 'other' }
-    })),
+    fc
+      .record({ fullUrl: anyFullUrl, id: anyIdOfEntry, isEmpty: fc.boolean(), isInner: fc.boolean() })
+      .map(({ fullUrl, id, isEmpty, isInner }) => {
+        const resource = {
+          resourceType: 'Patient',
+          ...(id !== undefined && { id }),
+          ...(!isEmpty && { gender: 'other' })
+        }
+        return {
+          ...(fullUrl !== undefined && { fullUrl }),
+          resource: isInner ? { resourceType: 'Parameters', parameter: [{ name: 'a', resource }] } : resource
+        }
+      }),
     { minLength: 1, maxLength: 2 }
   )
   await fc.assert(fc.asyncProperty(entries, store), { numRuns: 60, seed: 7, endOnFailure: true })
   t.equal((await fhir.send('GET', '/Bundle?_summary=count')).resource.total, accepted, 'nothing else was stored')
   t.ok(accepted > 10, `${accepted} are stored`)
-  isRefused(
-    t,
-    await fhir.send('POST', '/Bundle', {
-      resourceType: 'Bundle',
-      type: 'collection',
-      entry: [{ fullUrl: 'resource:0', resource: patient() }]
-    }),
-    { status: 422, diagnostics: /send an id here too/, expression: ['Bundle.entry[0].resource.id'] },
-    'an id that HAPI would add'
-  )
+  for (const [entry, diagnostics, path] of [
+    [{ fullUrl: 'resource:0', resource: patient() }, /send an id here too/, 'resource.id'],
+    [{ resource: { resourceType: 'Patient' } }, /drops a resource without content/, 'resource']
+  ] as const) {
+    isRefused(
+      t,
+      await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: [entry] }),
+      { status: 422, diagnostics, expression: [`Bundle.entry[0].${path}`] },
+      path
+    )
+  }
 }

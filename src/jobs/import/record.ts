@@ -39,7 +39,8 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   const body = parseBody(content)
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
   const own = body.resourceType === undefined ? type : ownType(body.resourceType)
-  if (isOfRequests(body)) throw new CarrierLine()
+  // A collection is a record of its own only where the client does not say that the lines are of another type.
+  if (isOfRequests(body) || (own === 'Bundle' && type !== undefined && type !== own)) throw new CarrierLine()
   if (own === undefined) throw invalid('resourceType', 'is required, either on the line or for the whole import')
   if (!isTenantType(own)) {
     throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')

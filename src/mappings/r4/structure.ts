@@ -54,8 +54,8 @@ export function newFaults (
   return faults.filter(({ diagnostics }) => !known.has(diagnostics) && !(orphans && diagnostics.endsWith(orphaned)))
 }
 
-/** How the value of a member is checked; the walk is where it stands. */
-type Check = (value: unknown, walk: Walk) => void
+/** How the value of a member is checked; the walk is where it stands, the holder the object that has the member. */
+type Check = (value: unknown, walk: Walk, holder: FhirElement) => void
 
 /** What is known of a member of objects of a type. */
 interface Slot {
@@ -120,7 +120,7 @@ function checkOf ({ type, codes, targets }: ElementDefinition): Check {
   }
 }
 
-function checkPrimitive (type: string, isBound: Check | undefined): Check {
+function checkPrimitive (type: string, isBound: ((value: unknown, walk: Walk) => void) | undefined): Check {
   const { message, isValid } = primitives.get(type)!
   return (value, walk) => {
     if (isValid(value)) return isBound?.(value, walk)
@@ -145,8 +145,15 @@ const checkExtra: Check = (value, walk) => {
   )
 }
 
-const checkInnerResource: Check = (value, walk) => {
+const checkInnerResource: Check = (value, walk, holder) => {
   if (!isObject(value)) return reportFault(walk, 'expected an object')
+  if (holder.fullUrl === undefined && Object.keys(value).every(name => name === 'resourceType')) {
+    return reportFault(
+      walk,
+      'a datastore drops a resource without content that stands in another; send its content, or leave it out',
+      'not-supported'
+    )
+  }
   const isContained = walk.steps.at(-2) === 'contained'
   const { contained } = walk
   if (!isContained) walk.contained = containedTypes(value)
@@ -227,7 +234,7 @@ function checkMember (holder: FhirElement, name: string, slot: Slot, walk: Walk)
     return reportFault(walk, slot.isList ? 'expected an array' : 'expected a single value, not an array')
   }
   if (slot.isList) return checkItems(holder, name, slot, walk)
-  slot.check(value, walk)
+  slot.check(value, walk, holder)
 }
 
 function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk): void {
@@ -236,7 +243,7 @@ function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk):
   for (let at = 0; at < items.length; at++) {
     if (walk.issues.length === maxIssues) return
     walk.steps.push(at)
-    if (items[at] !== null) slot.check(items[at], walk)
+    if (items[at] !== null) slot.check(items[at], walk, holder)
     else if (!isStoodFor(holder, name, slot, at)) {
       reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')
     }
