@@ -8,7 +8,7 @@ import type { LogState } from '../events/log/file.js'
 import { EventLog } from '../events/log.js'
 import type { Check } from '../http/health.js'
 import { brokenFiles } from '../outbox/broken-files.js'
-import type { BatchAck } from '../outbox/batch.js'
+import { countLines, type BatchAck } from '../outbox/batch.js'
 import { BatchSender } from '../outbox/sender.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables } from './disposables.js'
@@ -105,7 +105,7 @@ function sendEvents (
     linesPerBatch: eventsPerBatch,
     send: async (batch: EventBatch, signal: AbortSignal) => {
       const receipt = await link.sendEvents(batch, signal)
-      if (receipt.batchId === batch.batchId) sent += batch.lines.length
+      if (receipt.batchId === batch.batchId) sent += countLines(batch)
       return receipt
     },
     log,

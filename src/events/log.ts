@@ -1,10 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { base32, randomString } from '../keys/random-text.js'
-import type { BatchAck } from '../outbox/batch.js'
+import { toPrintedBatch, type BatchAck, type PrintedBatch } from '../outbox/batch.js'
 import { compiledModule, FileWriter } from '../outbox/file-writer.js'
 import { FileFailure } from '../outbox/messages.js'
-import { eventsPerBatch, type ChangeEvent, type EventBatch } from './event.js'
+import type { StoredBatch } from '../outbox/series.js'
+import { eventsPerBatch, type ChangeEvent } from './event.js'
 import { toEvents } from './to-events.js'
 import type { ChangeOwner, ChangeRecorder, Intent, MadeChange, OpenChange, PlannedChange } from './intent.js'
 import type { LogState, OpenedLog } from './log/file.js'
@@ -125,8 +126,10 @@ export class EventLog {
   }
 
   /** The next batch for the control plane; undefined if it has everything. @throws {FileFailure} */
-  async nextBatch (): Promise<EventBatch | undefined> {
-    return await this.#writer.call('nextBatch', (await this.#open()).end, eventsPerBatch)
+  async nextBatch (): Promise<PrintedBatch<ChangeEvent> | undefined> {
+    const { end } = await this.#open()
+    const batch = await this.#writer.call<StoredBatch | undefined>('nextBatch', end, eventsPerBatch)
+    return batch && toPrintedBatch(batch, batch)
   }
 
   /** Applies the receipt of a batch. @throws {FileFailure} */

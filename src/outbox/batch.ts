@@ -23,6 +23,35 @@ export interface NumberedBatch<Line> {
   readonly lines: readonly Line[]
 }
 
+/** The lines of a batch as a file has them: text that needs no parsing on its way to another process. */
+export interface PrintedLines {
+  /** A JSON array. */
+  readonly json: string
+  readonly count: number
+}
+
+/** A batch whose lines are parsed where they are read. */
+export interface PrintedBatch<Line> extends NumberedBatch<Line>, PrintedLines {}
+
+/** The batch, without parsing its lines. */
+export function toPrintedBatch<Line> (
+  { ledgerId, number, batchId }: Omit<NumberedBatch<Line>, 'lines'>, { json, count }: PrintedLines
+): PrintedBatch<Line> {
+  return { ledgerId, number, batchId, json, count, get lines () { return JSON.parse(json) as readonly Line[] } }
+}
+
+/** The number of lines in a batch. */
+export function countLines<Line> (batch: NumberedBatch<Line> | PrintedBatch<Line>): number {
+  return 'count' in batch ? batch.count : batch.lines.length
+}
+
+/** A batch as JSON, for another process. */
+export function printBatch<Line> (batch: NumberedBatch<Line> | PrintedBatch<Line>): string {
+  if (!('json' in batch)) return JSON.stringify(batch)
+  const { ledgerId, number, batchId, json } = batch
+  return `${JSON.stringify({ ledgerId, number, batchId }).slice(0, -1)},"lines":${json}}`
+}
+
 /**
  * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if
  * there is none. It has applied the batch that was sent, or ignored it as already applied, or refused it because an

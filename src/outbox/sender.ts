@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { jitteredBackoff } from '../time/backoff.js'
 import { BackgroundTask } from '../time/background-task.js'
-import type { BatchAck, NumberedBatch, SendBatch } from './batch.js'
+import { countLines, type BatchAck, type NumberedBatch, type SendBatch } from './batch.js'
 
 const pauses = { firstMs: 500, maxMs: 60_000 }
 
@@ -69,7 +69,7 @@ export class BatchSender<Line, Ack extends BatchAck> {
       }
       if (this.#failures > 0) log.info(`${what} can be sent to the control plane again`)
       this.#failures = 0
-      return batch.lines.length < linesPerBatch ? everyMs : 0
+      return countLines(batch) < linesPerBatch ? everyMs : 0
     } catch (error) {
       if (stopping.aborted) return 0
       if (this.#failures === 0) {

@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type Database from 'better-sqlite3'
 import { base32, randomString } from '../keys/random-text.js'
-import type { BatchAck, NumberedBatch } from './batch.js'
+import type { BatchAck, NumberedBatch, PrintedLines } from './batch.js'
 
 /** How long an acknowledged batch is retained, in case the control plane is restored from an older backup. */
 const batchRetentionMs = 3 * 24 * 3_600_000
@@ -17,9 +17,9 @@ export const seriesSchema = (): string => `
   INSERT INTO series VALUES ('${randomString(base32, 26)}', 0, '');`
 
 /** The lines of a batch as they were stored. */
-export const unpackLines = <Line>(content: Buffer): readonly Line[] => JSON.parse(inflateRawSync(content).toString())
+export const unpackLines = <Line>(content: Buffer): readonly Line[] => JSON.parse(unpack(content))
 
-const packed = (lines: readonly unknown[]): Buffer => deflateRawSync(JSON.stringify(lines), { level: 1 })
+const unpack = (content: Buffer): string => inflateRawSync(content).toString()
 
 interface SeriesRow {
   readonly ledger_id: string
@@ -32,10 +32,13 @@ interface BatchRow {
   readonly content: Buffer
 }
 
+/** A batch as it was stored. */
+export type StoredBatch = Omit<NumberedBatch<never>, 'lines'> & PrintedLines
+
 /** What a file does with the lines of its batches. All of it happens in the transaction that moves the batch. */
 interface SeriesOptions<Line> {
-  /** Removes at most so many lines from those that wait, and returns them. */
-  readonly take: (max: number) => readonly Line[]
+  /** Removes at most so many lines from those that wait, and returns them; undefined if there are none. */
+  readonly take: (max: number) => PrintedLines | undefined
   /** Called with the lines that the control plane acknowledged, or (-1) of which it lost that it had. */
   readonly onAcknowledged?: (lines: readonly Line[], sign: 1 | -1) => void
   /** Called with the lines of an old batch, which is then dropped. */
@@ -61,6 +64,14 @@ export class BatchSeries<Line> {
 
   /** The first unacknowledged batch, or a new one of at most `maxLines` lines; undefined if no lines wait. */
   next (maxLines: number): NumberedBatch<Line> | undefined {
+    const batch = this.nextPrinted(maxLines)
+    if (batch === undefined) return undefined
+    const { json, count: _, ...head } = batch
+    return { ...head, lines: JSON.parse(json) }
+  }
+
+  /** The same, with its lines as JSON. */
+  nextPrinted (maxLines: number): StoredBatch | undefined {
     return this.#database.transaction(() => this.#firstUnacknowledged() ?? this.#formed(maxLines)).immediate()
   }
 
@@ -92,18 +103,20 @@ export class BatchSeries<Line> {
     return old.length > 0
   }
 
-  #firstUnacknowledged (): NumberedBatch<Line> | undefined {
+  #firstUnacknowledged (): StoredBatch | undefined {
     const row = this.#statements.firstUnacknowledged.get() as BatchRow | undefined
-    return row &&
-      { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpackLines(row.content) }
+    if (row === undefined) return undefined
+    const json = unpack(row.content)
+    const { length: count } = JSON.parse(json) as readonly Line[]
+    return { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, json, count }
   }
 
-  #formed (maxLines: number): NumberedBatch<Line> | undefined {
+  #formed (maxLines: number): StoredBatch | undefined {
     const lines = this.#options.take(maxLines)
-    if (lines.length === 0) return undefined
+    if (lines === undefined) return undefined
     const { ledger_id: ledgerId, last_number: last } = this.#series()
-    const batch = { ledgerId, number: last + 1, batchId: randomString(base32, 26), lines }
-    this.#statements.add.run(batch.number, batch.batchId, packed(lines))
+    const batch = { ledgerId, number: last + 1, batchId: randomString(base32, 26), ...lines }
+    this.#statements.add.run(batch.number, batch.batchId, deflateRawSync(lines.json, { level: 1 }))
     this.#statements.count.run(batch.number)
     return batch
   }

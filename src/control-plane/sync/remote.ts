@@ -2,6 +2,7 @@ import { Pool, type Dispatcher } from 'undici'
 import type { Jobs } from '../../jobs/model/job.js'
 import type { Webhooks } from '../../webhooks/model/webhook.js'
 import type { Batch, ChangeFeed, Position } from '../../keys/change-feed.js'
+import { printBatch } from '../../outbox/batch.js'
 import { parseEventStream } from './event-stream.js'
 import { ControlPlaneError } from './failed.js'
 import type { ControlPlaneClient } from './link.js'
@@ -59,7 +60,7 @@ class RemoteLink implements ControlPlaneClient {
     readReceipt(await this.#post('/usage', batch, { signal }))
 
   readonly sendEvents: ControlPlaneClient['sendEvents'] = async (batch, signal) =>
-    readReceipt(await this.#post('/events', batch, { signal }))
+    readReceipt(await this.#post('/events', printBatch(batch), { signal }))
 
   readonly events: ControlPlaneClient['events'] = {
     list: async query => readEvents(await this.#post('/events/list', query)),
@@ -95,10 +96,10 @@ class RemoteLink implements ControlPlaneClient {
 
   async #post (
     path: string,
-    content: object,
+    content: object | string,
     { signal, max = maxResponseBytes }: { readonly signal?: AbortSignal; readonly max?: number } = {}
   ): Promise<string> {
-    const body = await this.#send({ method: 'POST', path, body: JSON.stringify(content), signal })
+    const body = await this.#send({ method: 'POST', path, body: typeof content === 'string' ? content : JSON.stringify(content), signal })
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
       text += chunk

@@ -1,8 +1,8 @@
 import { copyFileSync, rmSync, statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { openSqlite } from '../../files/open-sqlite.js'
-import type { BatchAck, NumberedBatch } from '../../outbox/batch.js'
-import { BatchSeries, seriesSchema, unpackLines } from '../../outbox/series.js'
+import type { BatchAck, PrintedLines } from '../../outbox/batch.js'
+import { BatchSeries, seriesSchema, unpackLines, type StoredBatch } from '../../outbox/series.js'
 import type { ChangeEvent } from '../event.js'
 import type { Intent } from '../intent.js'
 import { journalFile, listJournalFiles, readEntries, type JournalEnd } from './journal-files.js'
@@ -91,9 +91,9 @@ export class EventFile {
       .map(({ resourceType, resourceId }: ChangeEvent) => `${resourceType}/${resourceId}`)
   }
 
-  /** As {@link BatchSeries.next}. */
-  nextBatch (end: JournalEnd, maxLines: number): NumberedBatch<ChangeEvent> | undefined {
-    return this.#withJournal(end, () => this.#series.next(maxLines))
+  /** As {@link BatchSeries.nextPrinted}. */
+  nextBatch (end: JournalEnd, maxLines: number): StoredBatch | undefined {
+    return this.#withJournal(end, () => this.#series.nextPrinted(maxLines))
   }
 
   /** As {@link BatchSeries.applyAck}. */
@@ -171,17 +171,18 @@ export class EventFile {
     taken.run(number, position)
   }
 
-  #take (max: number): readonly ChangeEvent[] {
-    const rows: WaitingRow[] = []
-    let count = 0
-    for (const row of this.#statements.waiting.iterate() as IterableIterator<WaitingRow>) {
-      count += row.events
-      if (rows.length > 0 && count > max) break
-      rows.push(row)
+  #take (max: number): PrintedLines | undefined {
+    const contents: string[] = []
+    let [count, last] = [0, 0]
+    for (const { id, content, events } of this.#statements.waiting.iterate() as IterableIterator<WaitingRow>) {
+      if (count > 0 && count + events > max) break
+      contents.push(content)
+      count += events
+      last = id
     }
-    const last = rows.at(-1)
-    if (last !== undefined) this.#statements.sent.run(last.id)
-    return rows.flatMap(parseRow)
+    if (count === 0) return undefined
+    this.#statements.sent.run(last)
+    return { json: `[${contents.join(',')}]`, count }
   }
 
   #bytes (): number {

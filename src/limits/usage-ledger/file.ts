@@ -44,7 +44,10 @@ export class LedgerFile {
     })
     this.#statements = prepare(this.#database)
     this.#series = new BatchSeries(this.#database, {
-      take: max => this.#take(max),
+      take: max => {
+        const lines = this.#take(max)
+        return lines.length === 0 ? undefined : { json: JSON.stringify(lines), count: lines.length }
+      },
       onAcknowledged: (lines, sign) => this.#notify(lines, sign),
       onDrop: lines => { for (const line of lines) this.#statements.total.run(rowOf(line)) }
     })
