@@ -13,6 +13,7 @@ export interface ResourceChoice {
 /** The value of the field `scopes` with which the chosen resources count. */
 export const chosenResources = 'chosen'
 
+const paths = mappings.map(({ path }) => path).sort()
 const effects = [['read', 'Read'], ['write', 'Write']] as const
 
 /** The choice that was sent. */
@@ -50,7 +51,7 @@ export function ResourceScopes ({ choice }: { readonly choice: ResourceChoice | 
         </span>
       </label>
       <ul>
-        {mappings.map(({ path }) => (
+        {paths.map(path => (
           <li>
             <code safe>{path}</code>
             {effects.map(([effect, label]) => (
