@@ -1,7 +1,8 @@
 // What bulk work costs ordinary requests: the times of single reads of one organization, one after the other, while
 // nothing else happens, while a job of another organization runs, and before the same HAPI that is loaded or exported
-// from directly. Usage: npm run build && node bench/bulk-beside.js [--requests 500] [--records 5000] [--fhir <base
-// URL>]
+// from directly. With --worker the jobs run in a process of their own.
+// Usage: npm run build && node bench/bulk-beside.js
+//   [--requests 500] [--records 5000] [--worker] [--fhir <base URL>]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,12 +16,13 @@ import {
   loadByTransactions,
   openHapi
 } from './bulk-ways.js'
-import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
+import { newKey, newSurroundings, startOn, startWithWorker, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '500' },
     records: { type: 'string', default: '5000' },
+    worker: { type: 'boolean', default: false },
     ...hapiOptions
   }
 })
@@ -31,7 +33,7 @@ const hapi = await openHapi(values)
 try {
   const surroundings = await newSurroundings(hapi.url)
   const [one, other] = [newKey(surroundings), newKey(surroundings)]
-  const { url } = await startOn(surroundings, 'dist/main.js')
+  const { url } = values.worker ? await startWithWorker(surroundings) : await startOn(surroundings, 'dist/main.js')
   const series = Date.now().toString(36)
   await loadByTransactions(hapi.url, recordsOf(`${series}-one`, 10, one.tenantId), { atOnce: 1 })
   await loadByTransactions(hapi.url, recordsOf(`${series}-other`, records, other.tenantId), { atOnce: 2 })

@@ -97,6 +97,29 @@ export async function startApart ({ env, create }, flags = []) {
   return { ...gateway, control }
 }
 
+/** Starts a gateway that runs no bulk jobs, and a worker beside it that does. @returns the gateway */
+export async function startWithWorker ({ env, create }) {
+  const directory = join(env.CLINIGATE_DATA, 'bulk')
+  const configured = (name, bulk) => {
+    const file = join(env.CLINIGATE_DATA, name)
+    writeFileSync(file, JSON.stringify({ bulk: { directory, ...bulk } }))
+    return file
+  }
+  const gateway = await startOn(
+    { env: { ...env, CLINIGATE_CONFIG: configured('gateway.json', { jobsAtOnce: 0 }) } }, 'dist/main.js'
+  )
+  const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
+  const own = {
+    PORT: String(await freePort()),
+    CLINIGATE_CONFIG: configured('worker.json', {}),
+    CLINIGATE_DATA: join(env.CLINIGATE_DATA, 'worker'),
+    CONTROL_URL: gateway.url,
+    CLINIGATE_GATEWAY_TOKEN: secret
+  }
+  await startOn({ env: { ...env, ...own } }, 'dist/main.js', ['--role', 'worker'])
+  return gateway
+}
+
 const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
 
 /** Resident memory of a process in MiB. */
