@@ -5,7 +5,7 @@ interface RealBackend {
   /** What it is and where it comes from, as the run printed it. */
   readonly name: string
   /** `hapi`, or a server of test/servers. */
-  readonly server: 'hapi' | 'sekmet'
+  readonly server: 'hapi' | 'sekmet' | 'helios'
 }
 
 /**
@@ -18,6 +18,6 @@ export function realBackend (): RealBackend {
   return {
     url,
     name: process.env.TEST_FHIR_NAME ?? 'given by TEST_FHIR_URL',
-    server: process.env.TEST_FHIR_SERVER === 'sekmet' ? 'sekmet' : 'hapi'
+    server: (process.env.TEST_FHIR_SERVER ?? 'hapi') as RealBackend['server']
   }
 }

@@ -15,7 +15,7 @@ export interface Difference {
 export interface KnownServer {
   /** Its name, version and store, for the documentation. */
   readonly title: string
-  /** The day of the last whole run. */
+  /** The day of the last whole run, or that there was none. */
   readonly date: string
   readonly differences: readonly Difference[]
 }
@@ -46,7 +46,7 @@ const attacks = suite('isolation/attacks')
 const resources = suite('resources/resources')
 const audited = suite('audit-log/audit-events')
 
-export const servers: Readonly<Record<'sekmet', KnownServer>> = {
+export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
   sekmet: {
     title: 'SEKMET 0.1.1 (Python, SQLite)',
     date: '25 November 2026',
@@ -113,6 +113,17 @@ export const servers: Readonly<Record<'sekmet', KnownServer>> = {
       {
         server: 'It sends records to Subscriptions, of all tenants.',
         gateway: 'It refuses them; `doctor` reports `no-subscriptions`.',
+        explains: []
+      }
+    ]
+  },
+  helios: {
+    title: 'Helios HFS 0.2.7 (Rust, SQLite)',
+    date: 'seen on 25 November 2026, before these suites were run on it as a whole',
+    differences: [
+      {
+        server: 'It ignores the URL of a search by form.',
+        gateway: 'The tenant\'s tag is in the form too; `doctor` tries it (`tag-search-by-form`).',
         explains: []
       }
     ]
