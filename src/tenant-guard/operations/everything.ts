@@ -13,7 +13,7 @@ import {
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { EverythingOperation } from '../interaction.js'
-import { bundleText, requireBundle, namesIn, type BackendBundleEntry } from '../reads/backend-bundle.js'
+import { bundleText, namesIn, outlinedJsonOf, requireBundle, type BackendBundleEntry } from '../reads/backend-bundle.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { parseIssues } from './given-outcome.js'
@@ -38,7 +38,8 @@ export async function patientEverything (context: TenantContext, request: Everyt
       ? { response: await firstPage(context, path, { ...request, count }) }
       : await nextPage(context, cursor, binding)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
-  const bundle = requireBundle(response, 'an operation was not answered', { parse: checkedJsonOf })
+  const parse = narrowing.length === 0 ? outlinedJsonOf : checkedJsonOf
+  const bundle = requireBundle(response, 'an operation was not answered', { parse })
   const url = `${context.fhirBase}/${path}`
   const contents = { count, filters: '', ...(narrowing.length > 0 && { narrowing }) }
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })

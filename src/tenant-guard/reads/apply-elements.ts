@@ -15,6 +15,8 @@ interface RequestedElements {
   readonly type: string
   readonly elements: string | undefined
   readonly of: 'record' | 'matches'
+  /** Parses a response that is shown as received; {@link checkedJsonOf} by default. */
+  readonly check?: (response: BackendResponse) => unknown
 }
 
 /** A response, and how its JSON is had. */
@@ -31,11 +33,11 @@ interface ReadableResponse {
  */
 export function applyElements (
   response: BackendResponse,
-  { type, elements, of }: RequestedElements
+  { type, elements, of, check = checkedJsonOf }: RequestedElements
 ): ReadableResponse {
   const shorten = elements === undefined ? undefined : subsetOf(type, elements.split(','))
   if (shorten === undefined || response.status !== 200 || mark.test(response.body)) {
-    return { response, parse: checkedJsonOf }
+    return { response, parse: check }
   }
   const whole = jsonOf(response)
   const shortened = (value: unknown): unknown =>

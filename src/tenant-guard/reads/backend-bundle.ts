@@ -4,7 +4,8 @@ import { memberAt, parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { isElementArray } from '../../mappings/core/path.js'
 import { toReference } from '../access.js'
-import { jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { outlineBundle } from '../outline/outline-bundle.js'
+import { checkedJsonOf, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import { rewriteUrls } from '../public-urls.js'
 import type { BundleLink } from './pages.js'
 
@@ -72,6 +73,14 @@ export function requireBundle (
   const bundle = response.status === 200 ? parseBundle(parse(response), type) : undefined
   if (bundle === undefined) throw unexpectedResponse(response, reason)
   return bundle
+}
+
+/**
+ * The JSON of a Bundle for the check of whose records it has: of each, what {@link outlineBundle} retains.
+ * @throws {Failure} as {@link checkedJsonOf}
+ */
+export function outlinedJsonOf (response: BackendResponse): unknown {
+  return checkedJsonOf({ ...response, body: outlineBundle(response.body) })
 }
 
 /** Whether an entry is a match, of `match`, `include` and `outcome`. */

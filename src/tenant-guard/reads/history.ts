@@ -1,7 +1,6 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
-  checkedJsonOf,
   sendRequest,
   failureCause,
   cursorBinding,
@@ -10,7 +9,7 @@ import {
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { History, SearchParameter } from '../interaction.js'
-import { bundleText, requireBundle, namesIn, type BackendBundleEntry } from './backend-bundle.js'
+import { bundleText, namesIn, outlinedJsonOf, requireBundle, type BackendBundleEntry } from './backend-bundle.js'
 import { encodeParameters } from '../restrict.js'
 import { linkUrl, nextPage, pageLinks, pageParameters, sealNextPage } from './pages.js'
 import { readMeta } from './read-record.js'
@@ -30,7 +29,7 @@ export async function history (context: TenantContext, request: History): Promis
     cursor === undefined
       ? await firstPage(context, path, { ...request, count })
       : (await nextPage(context, cursor, binding)).response
-  const bundle = requireBundle(response, 'a history was not answered', { type: 'history', parse: checkedJsonOf })
+  const bundle = requireBundle(response, 'a history was not answered', { type: 'history', parse: outlinedJsonOf })
   const shown = ownVersions(context, bundle.entries, { type, id })
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`

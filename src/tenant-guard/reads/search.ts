@@ -7,6 +7,7 @@ import type { Search, SearchParameter } from '../interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict, strictHandling } from '../restrict.js'
 import {
+  checkedJsonOf,
   cursorBinding,
   failureCause,
   jsonOf,
@@ -20,6 +21,7 @@ import {
   bundleText,
   isMatch,
   namesIn,
+  outlinedJsonOf,
   parseBundle,
   requireBundle,
   type BackendBundle,
@@ -102,7 +104,8 @@ async function findPage (
   { opened, form }: { readonly opened: CursorContents | undefined; readonly form: Form }
 ): Promise<OwnPage> {
   if (opened !== undefined) {
-    const page = readPage(request.type, await fetchNextPage(context, opened), { form, elements: opened.elements })
+    const { elements, ways: includes } = opened
+    const page = readPage(request.type, await fetchNextPage(context, opened), { form, elements, includes })
     reportForeign(context, request.type, page.bundle.matches)
     return await ownPage(context, request, { ...opened, ...page })
   }
@@ -166,15 +169,21 @@ async function firstPage (
   const conditions = parameters.filter(([name]) => name !== '_sort')
   const countAll = async () =>
     total === 'accurate' || count === 0 ? await countMatches(context, type, conditions) : undefined
-  return { ...readPage(type, response, { form, elements }), count, countAll, ...elements !== undefined && { elements } }
+  const page = readPage(type, response, { form, elements, includes })
+  return { ...page, count, countAll, ...elements !== undefined && { elements } }
 }
 
 function readPage (
   type: string,
   received: BackendResponse,
-  { form, elements }: { readonly form: Form; readonly elements: string | undefined }
+  { form, elements, includes = [] }: Pick<ReceivedPage, 'elements'> & {
+    readonly form: Form
+    readonly includes?: readonly unknown[] | undefined
+  }
 ): Pick<ReceivedPage, 'response' | 'bundle'> {
-  const { response, parse } = form.read(received, { type, elements, of: 'matches' })
+  // Where records are included, the references to them are counted.
+  const check = includes.length === 0 ? outlinedJsonOf : checkedJsonOf
+  const { response, parse } = form.read(received, { type, elements, of: 'matches', check })
   return { response, bundle: requireBundle(response, 'a search was not answered', { parse }) }
 }
 

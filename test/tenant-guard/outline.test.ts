@@ -1,0 +1,239 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import type { BackendResponse } from '../../src/backends/backend.js'
+import { compileOutline, printCompiled } from '../../src/tenant-guard/outline/compile.js'
+import { createOutliner, outlineBundle } from '../../src/tenant-guard/outline/outline-bundle.js'
+import { bundleText, outlinedJsonOf, parseBundle } from '../../src/tenant-guard/reads/backend-bundle.js'
+import { checkedJsonOf, type TenantContext } from '../../src/tenant-guard/tenant-context.js'
+import { verifyOwned } from '../../src/tenant-guard/verify-owned.js'
+
+/** `OUTLINE_RUNS=1000000 npm run fuzz:outline` tries more texts than CI. */
+const numRuns = Number(process.env.OUTLINE_RUNS ?? 10_000)
+const source = join(import.meta.dirname, '../../src/tenant-guard/outline')
+const baseUrl = 'http://datastore.test/fhir'
+const context = { backend: { baseUrl }, fhirBase: 'http://gateway.test/v1/fhir' } as TenantContext
+const tenant = { id: 'mine', system: 'urn:clinigate:tenant' }
+
+type Members = Record<string, unknown>
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const only = (value: Members, ...names: string[]): Members =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)))
+
+/** What the outline of a text says, by the engine's own parser. */
+function outlineOf (bundle: unknown): unknown {
+  if (!isObject(bundle) || !Array.isArray(bundle.entry)) return bundle
+  const entry = bundle.entry.map(item =>
+    isObject(item) && isObject(item.resource) ? { ...item, resource: identityOf(item.resource) } : item)
+  return { ...bundle, entry }
+}
+
+function identityOf (resource: Members): Members {
+  const identity = only(resource, 'resourceType', 'id', 'meta')
+  return isObject(identity.meta) ? { ...identity, meta: only(identity.meta, 'tag') } : identity
+}
+
+function parsed (text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether the outline says what the whole text says: nothing is outlined that is not JSON. */
+function isTrue (text: string, outline: string): boolean {
+  if (outline === text) return true
+  const [whole, less] = [parsed(text), parsed(outline)]
+  return whole !== undefined && less !== undefined &&
+    JSON.stringify(outlineOf(whole.value)) === JSON.stringify(less.value)
+}
+
+/** What a client gets of the matches of a page. */
+function shown (body: string, parse: (response: BackendResponse) => unknown): string {
+  try {
+    const bundle = parseBundle(parse({ status: 200, headers: {}, body }))
+    if (bundle === undefined) return 'no Bundle'
+    const own = bundle.entries.filter(({ resource }) =>
+      verifyOwned(resource, { tenant, type: 'Patient' }) !== undefined)
+    return bundleText(context, bundle, { type: 'searchset', text: body, total: bundle.total, links: [], shown: own })
+  } catch (error) {
+    return (error as Error).name
+  }
+}
+
+const space = fc.constantFrom('', '', '', '', ' ', '\n', '\t \r\n')
+const names = ['entry', 'resource', 'meta', 'tag', 'id', 'resourceType', 'system', 'code', 'fullUrl', 'extension']
+const odd = ['contained', 'resourceTypes', 'resourcetype', 'resourceXype', 'met', 'metas', 'ids', 'entri', 'i', '',
+  '__proto__', 'constructor', 'é', '\\u0065ntry', '\\u006deta', 'i\\u0064', '\\"', 'resource\\u0054ype', '1',
+  'x'.repeat(40)]
+const name = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom(...names) },
+  { weight: 1, arbitrary: fc.constantFrom(...odd) }
+)
+const scalar = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 40 }).map(text => JSON.stringify(text)),
+  fc.constantFrom('"Patient"', '"Bundle"', '"searchset"', '"mine"', '"other"', '"urn:clinigate:tenant"', '"p1"'),
+  fc.constantFrom('"\\ud800"', '"\\/"', '"\\u00e9\\n"', '"<div xmlns=\\"x\\">1</div>"', '"]}"', '"\\\\"', '"é\u2028𝔘"'),
+  fc.constantFrom('0', '-0', '1.10', '1e5', '-12.5E-10', `${'9'.repeat(400)}`, 'true', 'false', 'null', '{}', '[]'),
+  fc.integer({ min: 1, max: 400 }).map(depth => '['.repeat(depth) + ']'.repeat(depth))
+)
+const value = fc.letrec<{ value: string }>(tie => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    scalar,
+    fc.array(tie('value'), { maxLength: 3 }).map(items => `[${items.join(',')}]`),
+    objectOf(fc.tuple(name, tie('value')))
+  )
+})).value
+
+function objectOf (member: fc.Arbitrary<[string, string]>): fc.Arbitrary<string> {
+  return fc.array(fc.tuple(member, space), { maxLength: 5 })
+    .map(members => members.map(([[name, value], space]) => `${space}"${name}"${space}:${space}${value}${space}`))
+    .map(members => `{${members.join(',')}}`)
+}
+
+/** A tag, an own one in half of all cases; others are in places that count for nothing. */
+const tag = fc.constantFrom('mine', 'mine', 'other', 'Mine').chain(code =>
+  fc.constantFrom(
+    `{"system":"urn:clinigate:tenant","code":"${code}"}`,
+    `{"code":"${code}","system":"urn:clinigate:tenant"}`,
+    `{"system":"URN:clinigate:tenant","code":"${code}"}`,
+    '{"system":"http://x","code":"y"}'
+  ))
+const meta = fc.tuple(fc.array(tag, { minLength: 1, maxLength: 2 }), value).map(([tags, value]) =>
+  `{"versionId":"1","tag":[${tags.join(',')}],"security":${value}}`)
+const resource = fc.oneof(
+  fc.tuple(meta, value, fc.constantFrom('Patient', 'Patient', 'Bundle')).map(([meta, value, type]) =>
+    `{"resourceType":"${type}","id":"p1","meta":${meta},"contained":[${value}],"name":${value}}`),
+  objectOf(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('meta'), meta), fc.constant<[string, string]>(['id', '"p1"']))),
+  value
+)
+const entry = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: resource.map(resource =>
+      `{"fullUrl":"${baseUrl}/Patient/p1","resource":${resource},"search":{"mode":"match"}}`)
+  },
+  { weight: 1, arbitrary: objectOf(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('resource'), resource))) },
+  { weight: 1, arbitrary: value }
+)
+const entries = fc.array(entry, { maxLength: 3 }).map(entries => `[${entries.join(',')}]`)
+const bundle = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.tuple(entries, space).map(([entries, space]) =>
+      `{"resourceType":"Bundle","type":"searchset","total":1,${space}"entry":${entries}}`)
+  },
+  { weight: 1, arbitrary: objectOf(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('entry'), entries))) }
+)
+
+/** The same text after a few changes of a hostile or broken server. */
+const inserted = ['', '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', 'e', '\u0000', '\u001f', '\u007f',
+  '\ufeff', '\u00a0', 'é', '\\u12', '\\x', 'nul', '"meta":', '/**/', "'", ' ', '\t']
+const edit = fc.tuple(fc.nat(), fc.nat(3), fc.constantFrom(...inserted))
+const changed = fc.tuple(bundle, fc.array(edit, { maxLength: 3 })).map(([text, edits]) =>
+  edits.reduce((text, [at, length, insert]) => {
+    const from = at % (text.length + 1)
+    return text.slice(0, from) + insert + text.slice(from + length)
+  }, text).toWellFormed())
+
+const noValue = ['01', '-', '1.', '.5', '+1', '1e', '-01.5', 'nul', 'truex', '"\n"', "'a'", '"\\u00g0"', '"\\x"', '']
+
+/** One value or bracket in the place of which is another, or none that JSON has. */
+const broken = fc.tuple(bundle, fc.nat(), fc.constantFrom(...noValue)).map(([text, at, wrong]) => {
+  const places = [...text.matchAll(/\b(?:null|true|false|mine)\b|[}\]]/g)]
+  const { 0: found = '', index = text.length } = places[at % Math.max(places.length, 1)] ?? {}
+  const other = found === '}' ? ']' : found === ']' ? '}' : wrong
+  return text.slice(0, index) + other + text.slice(index + found.length)
+})
+const text = fc.oneof(bundle, bundle, changed, broken)
+
+/** What chance seldom makes: each is sent before the generated ones. */
+const examples = [
+  ...noValue.map(wrong => `"x":${wrong}`),
+  '"\\u006deta":{}', '"i\\u0064":"2"', '"x":[1}', '"x":{"y":1]', '"x":[1', '"x":"\u0001"', '"x":{"y":"\u001f"}', '"x":1}}]}',
+  '"resourceTypes":"a"', '"resourceXype":"a"', '"resourceTypo":"a"', '"xd":"1"', '"met_":{}', '"meta":{"tag":[]}', '"meta":{"tags":[]}'
+].map(member => `{"entry":[{"resource":{"name":"x","id":"1",${member}}}]}`)
+
+const holds = (outliner: (text: string) => string) => fc.property(text, text => isTrue(text, outliner(text)))
+
+t.test('the compiled code is that of its source: npm run outline', async t => {
+  t.equal(readFileSync(join(source, 'compiled.ts'), 'utf8'), printCompiled(await compileOutline()))
+})
+
+t.test('an outline says of records what the whole text says, whatever a server sends', async () => {
+  fc.assert(holds(createOutliner({ minLength: 0 })), { numRuns, examples: examples.map(text => [text]) })
+})
+
+t.test('by its outline a page shows what it shows by the whole text, and nothing that is not the tenant\'s', async t => {
+  let [outlined, own] = [0, 0]
+  fc.assert(fc.property(text, text => {
+    // Short texts are not outlined.
+    const body = ' '.repeat(512) + text
+    const expected = shown(body, checkedJsonOf)
+    if (outlineBundle(body) !== body) outlined++
+    if (expected.includes('"entry"')) own++
+    return shown(body, outlinedJsonOf) === expected
+  }), { numRuns })
+  t.ok(outlined > numRuns / 4, `${outlined} of ${numRuns} were outlined`)
+  t.ok(own > numRuns / 100, `${own} of ${numRuns} showed a record`)
+})
+
+t.test('every page without spelled-out names is outlined', async () => {
+  const outliner = createOutliner({ minLength: 0 })
+  fc.assert(fc.property(fc.jsonValue(), value => {
+    const text = JSON.stringify({ entry: [{ resource: { id: '1', text: value } }] })
+    return outliner(text) === '{"entry":[{"resource":{"id":"1"}}]}'
+  }), { numRuns: 1_000 })
+})
+
+/** Mistakes that the source could have. */
+const mutants = [
+  ['if (!readName() || hasEscape())', 'if (!readName())'],
+  ['isName(metaName, 4) || isName(idName, 2)', 'isName(idName, 2)'],
+  ['nameLength === 12 && word', 'word'],
+  ['&& load<u32>(name + 8) === typeRest', ''],
+  ['return nameLength === length && word === expected', 'return word === expected || nameLength === length'],
+  ['at !== start + usize(length)', 'at > start + usize(length)'],
+  ['if (isRetained && !isFirst)', 'if (isRetained)'],
+  ['i8x16.lt_u(bytes, i8x16.splat(0x20))', 'i8x16.eq(bytes, i8x16.splat(0))'],
+  ['if (next !== bracket) return 0', 'if (next !== closeObject && next !== closeList) return 0'],
+  ['if (!isHexDigit(load<u8>(from + i))) return 0', ''],
+  ['return here === from ? 0 : here', 'return here'],
+  ['load<u8>(here) === zero ? here + 1 : skipDigits(here)', 'skipDigits(here)']
+] as const
+
+t.test('the examples find each mistake of the source', async t => {
+  for (const [find, replace] of mutants) {
+    const code = await compileOutline((source: string) => {
+      t.equal(source.split(find).length, 2, find)
+      return source.replace(find, () => replace)
+    })
+    const outliner = createOutliner({ code, minLength: 0 })
+    t.notOk(examples.every(text => isTrue(text, outliner(text))), find)
+  }
+})
+
+t.test('what is left out may be as deep as the code is made for; what is deeper is parsed as a whole', async t => {
+  const page = (depth: number) => `{"entry":[{"resource":{"id":"1","x":${'['.repeat(depth)}${']'.repeat(depth)}}}]}`
+  const outliner = createOutliner({ minLength: 0 })
+  t.equal(outliner(page(513)), '{"entry":[{"resource":{"id":"1"}}]}')
+  t.equal(outliner(page(514)), page(514))
+  t.equal(outliner(page(1_000_000)), page(1_000_000))
+  t.equal(outliner(page(2)), '{"entry":[{"resource":{"id":"1"}}]}', 'and the next text is outlined')
+})
+
+t.test('a page of megabytes is outlined, and a larger one parsed as a whole', async t => {
+  const page = (length: number) => `{"entry":[{"resource":{"id":"1","x":"${'ä'.repeat(length)}"}}]}`
+  t.equal(outlineBundle(page(5_000_000)), '{"entry":[{"resource":{"id":"1"}}]}')
+  t.equal(outlineBundle(page(6_000_000)), page(6_000_000))
+})
+
+t.test('where there is no WebAssembly, or not all of it, every page is parsed as a whole', async t => {
+  const page = JSON.stringify({ entry: [{ resource: { id: '1', x: 'y'.repeat(1000) } }] })
+  t.equal(createOutliner({ api: null })(page), page)
+  t.equal(createOutliner({ code: 'AAAA' })(page), page)
+})
