@@ -1,5 +1,7 @@
+import { suggestion } from '../envelope/nearest.js'
+import { isTenantType, resourceTypes } from '../fhir/resource-types.js'
 import { mappings } from '../mappings/registry.js'
-import type { ChangeEvent, ChangeKind } from './event.js'
+import { changes, type ChangeEvent, type ChangeKind } from './event.js'
 import type { Intent, MadeChange } from './intent.js'
 
 /** Each FHIR type has at most one simple resource. */
@@ -8,6 +10,30 @@ const pathOf = new Map(mappings.map(({ type, path }) => [type, path]))
 /** `patients.created`, or `fhir.Basic.created` for a FHIR type without a simple resource. */
 export function eventType (type: string, kind: ChangeKind): string {
   return `${pathOf.get(type) ?? `fhir.${type}`}.${kind}`
+}
+
+const tenantTypes = [...resourceTypes].filter(isTenantType)
+
+/** All that narrows a list of events: each type of events, all of a resource, and all. */
+const typeFilters: ReadonlySet<string> = new Set([
+  '*',
+  ...tenantTypes.flatMap(type => ['*', ...changes].map(kind => eventType(type, kind as ChangeKind)))
+])
+
+/**
+ * The first of some filters that no event has, by its position, and what to send instead: `no such type of events; did
+ * you mean patients.created?`, without its text. Undefined if there is none.
+ */
+export function findUnknownType (
+  filters: readonly string[]
+): { readonly at: number, readonly message: string } | undefined {
+  const at = filters.findIndex(filter => !typeFilters.has(filter))
+  if (at === -1) return undefined
+  const [, type = '', kind = ''] = /^fhir\.(\w+)\.(\*|\w+)$/.exec(filters[at]!) ?? []
+  // A type with a simple resource has the name of that in all of its events.
+  const meant = pathOf.has(type) ? `${pathOf.get(type)}.${kind}` : filters[at]!
+  const otherwise = '; types are such as patients.created, patients.*, fhir.Basic.deleted or *'
+  return { at, message: `no such type of events${suggestion(meant, [...typeFilters], otherwise)}` }
 }
 
 /**

@@ -184,7 +184,9 @@ export async function testWrites (t: Test, fhirUrl?: string): Promise<void> {
     t.equal(await listed('types=patients.deleted'), 0)
     t.equal(await listed('since=2099-01-01T00:00:00Z'), 0)
     t.equal(await listed('since=2000-01-01T00:00:00Z&types=*'), 2)
-    const refused = ['limit=1', 'types=', 'types=patients', 'types=a.b', 'since=now', 'wait=31', 'wait=-1', 'cursor=x', 'count=1&count=2']
+    const refused = ['limit=1', 'types=', 'types=patients', 'types=a.b', 'types=patients.*,a.created', 'since=now', 'wait=31', 'wait=-1', 'cursor=x', 'count=1&count=2']
     for (const query of refused) t.equal((await send('GET', `/v1/events?${query}`)).statusCode, 400, query)
+    const { message } = (await send('GET', '/v1/events?types=patients.*,observation.created')).json()
+    t.match(message, 'types[1]: no such type of events; did you mean observations.created?')
   })
 }

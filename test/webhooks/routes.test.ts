@@ -49,6 +49,9 @@ t.test('/v1/webhooks', async t => {
   await t.test('what is not understood is refused, and no value is repeated', async t => {
     const ask = await send()
     const { id } = (await ask('POST', 'webhooks', { url })).data
+    const misspelt = await ask('POST', 'webhooks', { url, types: ['*', 'patient.created'] })
+    t.equal(misspelt.status, 422)
+    t.match(misspelt.text, 'types[1]: no such type of events; did you mean patients.created?')
     const bad: Array<[method: string, path: string, body: unknown, status: number]> = [
       ['POST', 'webhooks', {}, 422],
       ['POST', 'webhooks', [], 422],

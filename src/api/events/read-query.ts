@@ -1,6 +1,6 @@
 import type { Issue } from '../../envelope/failures.js'
 import { invalidParameter, parseCount, parseQuery, rawQuery, safeName } from '../../envelope/query.js'
-import { typeFilterPattern } from '../../events/event.js'
+import { findUnknownType } from '../../events/to-events.js'
 import { isDateTime } from '../../time/iso-time.js'
 
 /** A request for the events of an organization. */
@@ -21,7 +21,6 @@ type Name = typeof names[number]
 const defaultCount = '20'
 const maxWaitSeconds = 30
 const maxTypes = 100
-const typeFilter = new RegExp(typeFilterPattern)
 
 /** Reads the query of a request. @throws {Failure} BAD_REQUEST for what is unknown or malformed */
 export function readEventQuery (url: string | undefined): EventRequest {
@@ -48,8 +47,9 @@ const isName = (name: string): name is Name => names.some(each => each === name)
 function parseTypes (text: string): readonly string[] {
   const types = text.split(',')
   if (types.length > maxTypes) throw invalidParameter('types', `takes at most ${maxTypes} types`)
-  if (types.every(type => typeFilter.test(type))) return types
-  throw invalidParameter('types', 'takes comma-separated types such as patients.created, patients.*, fhir.Basic.deleted')
+  const unknown = findUnknownType(types)
+  if (unknown === undefined) return types
+  throw invalidParameter(`types[${unknown.at}]`, unknown.message)
 }
 
 function parseSince (text: string): string {

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
-import { eventTypeForm, maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../webhooks/model/webhook.js'
+import { findUnknownType } from '../../events/to-events.js'
+import { maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../webhooks/model/webhook.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
@@ -63,14 +64,11 @@ function parseUrl (text: string): string {
   return url.href
 }
 
-const typePattern = new RegExp(eventTypeForm)
-
 function parseTypes (types: readonly string[]): string {
-  const isOk = types.length > 0 && types.length <= maxTypes && types.every(type => typePattern.test(type))
-  if (isOk) return [...new Set(types)].join(',')
-  throw new ControlError(
-    'invalid', `types: expected 1 to ${maxTypes} types of events such as patients.created, patients.* or *`, 'types'
-  )
+  const unknown = findUnknownType(types)
+  if (unknown !== undefined) throw new ControlError('invalid', `types[${unknown.at}]: ${unknown.message}`, 'types')
+  if (types.length > 0 && types.length <= maxTypes) return [...new Set(types)].join(',')
+  throw new ControlError('invalid', `types: expected 1 to ${maxTypes} types of events such as patients.* or *`, 'types')
 }
 
 /** Whether a webhook with these types receives events of a type: `*`, `patients.*` or `patients.created`. */
