@@ -98,7 +98,7 @@ function getPlan (type: string): Plan {
     }
     slots.set(name, { ...slot, isPrimitive, check: checkOf(member) })
     if (isPrimitive && !member.isAttribute && member.type !== 'xhtml') {
-      slots.set(`_${name}`, { ...slot, isPrimitive: false, extends: name, check: checkExtra })
+      slots.set(`_${name}`, { ...slot, isPrimitive: false, extends: name, check: member.type === 'id' ? checkExtraOfId : checkExtra })
     }
   }
   const plan = { slots, mandatory, isResource: isResourceType(type), isExtension: type === 'Extension' }
@@ -144,6 +144,14 @@ const checkExtra: Check = (value, walk) => {
     'id'
   )
 }
+
+/** HAPI has no place for extensions of a value of the type id, such as the uid of a series. */
+const checkExtraOfId: Check = (_, walk) =>
+  reportFault(
+    walk,
+    'a datastore drops the extensions and the id of a value of the type id; leave them out',
+    'not-supported'
+  )
 
 const checkInnerResource: Check = (value, walk, holder) => {
   if (!isObject(value)) return reportFault(walk, 'expected an object')

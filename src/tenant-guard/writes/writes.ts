@@ -70,6 +70,9 @@ export async function createRequest (
   )
 }
 
+const notCreatedText =
+  'The datastore did not create the record: another write came in between, or it cannot index a value, such as a number of more than 17 digits. Send it once more; if that fails too, change the value.'
+
 /** Why a create was not performed. */
 export async function notCreated (
   context: TenantContext,
@@ -204,7 +207,9 @@ async function refusal (
   for (const record of believed) context.ownership.forget(ownershipScope(context), record)
   await requireOwnReferences(context, resource, failureCause(response))
   if (response.status === 409 || response.status === 412) {
-    return new Failure('CONFLICT', { cause: failureCause(response) })
+    const cause = failureCause(response)
+    // A new record has no version to read again. HAPI answers so where its index has no room for a value.
+    return new Failure('CONFLICT', { cause, ...(hasCriteria !== true && { message: notCreatedText }) })
   }
   return rejection(failureCause(response), { hasCriteria })
 }
