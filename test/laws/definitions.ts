@@ -194,11 +194,12 @@ function validated (resource: FhirElement): readonly Issue[] {
 
 /**
  * What the validator reports for want of its own: expressions it cannot evaluate, absolute references, whose type it
- * cannot tell, and ras-2, which it takes for broken where there is no probability at all.
+ * cannot tell, ras-2, which it takes for broken where there is no probability at all, and mdd-1, whose times it reads
+ * as texts, whatever their zones.
  */
 const isValidatorsOwn = ({ code, details }: Issue): boolean =>
   code === 'processing' ||
-  /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint ras-2 )/.test(details?.text ?? '')
+  /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint (?:ras-2|mdd-1) )/.test(details?.text ?? '')
 
 /** Codes that a required binding does not allow, which the structure check does not look at. */
 function codeFaults (holder: FhirElement, type: string, path: string): string[] {
