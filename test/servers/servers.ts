@@ -37,6 +37,14 @@ export const suites: readonly string[] = [
   'resources/resources',
   'resources/include',
   'resources/documented-forms',
+  'passthrough/writes',
+  'passthrough/reads',
+  'passthrough/searches',
+  'passthrough/conditionals',
+  'passthrough/batches',
+  'passthrough/transactions',
+  'passthrough/refusals',
+  'passthrough/structure',
   'jobs/export',
   'jobs/import',
   'audit-log/audit-events'
@@ -45,6 +53,7 @@ export const suites: readonly string[] = [
 const attacks = suite('isolation/attacks')
 const resources = suite('resources/resources')
 const audited = suite('audit-log/audit-events')
+const raw = (name: string): string => suite(`passthrough/${name}`)
 
 export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
   sekmet: {
@@ -64,13 +73,19 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
           { file: resources, title: / > the text of a number is kept /, shows: /"value\\":(?:1\.1|0\.5)\b/ },
           { file: suite('tenant-guard/guard'), title: /its numbers to the letter > /, shows: /-1\.10\n *\+1\.1$/m },
           { file: suite('tenant-guard/adopt'), title: /./, shows: /-"1\.10"\n *\+"1\.1"$/m },
-          { file: suite('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ }
+          { file: suite('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ },
+          { file: raw('writes'), title: / > numbers keep their text, .* > [a-z]+: (?:1\.10|100\.00|2\.50)$/, shows: /./ },
+          { file: raw('transactions'), title: / > numbers keep their text, /, shows: /1\\?\.10/ }
         ]
       },
       {
         server: 'It deletes records that others refer to.',
         gateway: 'The delete is performed, 204 in place of 409; `doctor` reports `referred-to-kept`.',
-        explains: [{ file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ }]
+        explains: [
+          { file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ },
+          { file: raw('writes'), title: / > a record that others refer to is not deleted > /, shows: /./ },
+          { file: raw('transactions'), title: / > a transaction that deletes what another record refers to does nothing > /, shows: /./ }
+        ]
       },
       {
         server: 'It lacks 200 search parameters of the simple resources.',
@@ -84,6 +99,26 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         server: 'It leaves out a reverse include that it does not know, with a note.',
         gateway: 'The response says that it may be incomplete, and of which type.',
         explains: [{ file: suite('resources/include'), title: /follow each reference that leads there > /, shows: /\+ +undefined,/ }]
+      },
+      {
+        server: 'It takes a conditional create whose record does not match its own criteria.',
+        gateway: 'The record is stored, 201 in place of 422.',
+        explains: [
+          { file: raw('conditionals'), title: / > a record that does not meet its own criteria$/, shows: /./ },
+          // What was stored is found afterwards.
+          { file: raw('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
+          { file: raw('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
+        ]
+      },
+      {
+        server: 'It ignores `_count` of `$everything`.',
+        gateway: 'The response is one page.',
+        explains: [{ file: raw('reads'), title: / > all about a patient comes at once, page by page > /, shows: /pages\.length > 1/ }]
+      },
+      {
+        server: 'Its page links hold the whole search.',
+        gateway: '400 `too-costly` where a search of many thousand characters has a second page.',
+        explains: [{ file: raw('searches'), title: / > page by page, longer than any URL$/, shows: /./ }]
       },
       {
         server: 'It pages by offset: a delete while a client pages moves the others to an earlier page.',
