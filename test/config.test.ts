@@ -337,6 +337,8 @@ t.test(
     t.strictSame(warningsOf({}), [])
     const importing = { datastores: { live: { url: one, import: 'own' } } }
     t.match(warningsOf(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
-    t.strictSame(warningsOf({ ...importing, bulk: { importUrl: 'http://gateway-1.internal:8080' } }), [])
+    const bulk = { importUrl: 'http://gateway-1.internal:8080' }
+    t.strictSame(warningsOf({ ...importing, bulk }), [])
+    t.match(warningsOf({ ...importing, bulk, events: { enabled: true } }), [{ message: /native import gives no events/ }])
   }
 )

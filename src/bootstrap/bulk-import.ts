@@ -69,9 +69,14 @@ interface NativeImports {
   readonly routes: readonly FastifyPluginAsync[]
 }
 
-/** The native imports of the datastores that are configured for them, and the routes from which these fetch. */
-function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openTenantContext }: Bulk): NativeImports {
-  if (importUrl === undefined) return { options: {}, routes: [] }
+/**
+ * The native imports of the datastores that are configured for them, and the routes from which these fetch; none where
+ * events are written, since a datastore does not say which records of its own import it created.
+ */
+function nativeImports (
+  { datastores, bulk: { importUrl }, events }: Config, { openTenantContext }: Bulk
+): NativeImports {
+  if (importUrl === undefined || events.enabled) return { options: {}, routes: [] }
   const offers = new ImportFileServer(importUrl)
   return {
     options: {

@@ -15,10 +15,13 @@ export function warnAboutConfig (config: Config, log: { warn (fields: object, me
   const fetching = Object.entries(config.datastores)
     .filter(([, datastore]) => datastore.import === 'own')
     .map(([name]) => name)
-  if (fetching.length > 0 && config.bulk.importUrl === undefined) {
+  const reason = config.bulk.importUrl === undefined
+    ? 'bulk.importUrl is not set'
+    : config.events.enabled ? 'events.enabled is set, and a native import gives no events' : undefined
+  if (fetching.length > 0 && reason !== undefined) {
     log.warn(
       { datastores: fetching },
-      'these datastores have import set to own, but imports use transactions because bulk.importUrl is not set'
+      `these datastores have import set to own, but imports use transactions because ${reason}`
     )
   }
 }

@@ -146,7 +146,7 @@ export const datastore = Type.Object(
     auth: datastoreAuth,
     import: Type.Enum(['transactions', 'own'], {
       description:
-        "How bulk imports write to this server: with transactions, or (`own`), for new records, with the server's native `$import`, which fetches them from `bulk.importUrl`",
+        "How bulk imports write to this server: with transactions, or (`own`), for new records, with the server's native `$import`, which fetches them from `bulk.importUrl`. With `events.enabled` it is transactions, since a native import gives no events",
       default: 'transactions',
       examples: ['own']
     }),

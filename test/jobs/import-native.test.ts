@@ -149,6 +149,28 @@ async function startRoad (
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, requested }
 }
 
+test('where events are written, a datastore imports nothing by itself: each line is an event', async t => {
+  const { url, fetched } = await startNativeDatastore(t, async () => ({ status: 200 }))
+  const gateway = await startGateway(t, {
+    config: {
+      datastores: { test: { url, import: 'own' } }, bulk: { importUrl: 'http://127.0.0.1:1' }, events: { enabled: true }
+    }
+  })
+  const { secret } = await gateway.createKey()
+  const client = importer(gateway, secret)
+  const { job } = await client.run([...Array(1_050).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}` })))
+  t.match(job, { status: 'completed', processedRecords: 1_050, failedRecords: 0 })
+  t.equal(fetched.length, 0)
+  const ids = new Set<string>()
+  for (let cursor = ''; ids.size < 1_050;) {
+    const { body } = await client.get(`/events?count=100&wait=10${cursor}`)
+    if (body.data.data.length === 0) break
+    cursor = `&cursor=${body.data.cursor}`
+    for (const event of body.data.data) ids.add(event.data.id)
+  }
+  t.equal(ids.size, 1_050)
+})
+
 test('a gateway that is told to lets a datastore fetch new records, and no log names where', async t => {
   const { url, fetched } = await startNativeDatastore(t, async (lines, store) => {
     for (let at = 0; at < lines.length; at += 20) await Promise.all(lines.slice(at, at + 20).map(store))
