@@ -157,6 +157,18 @@ t.test('what was done and what went wrong get the focus, so that a screen reader
   await isFocused(/^status: Overage is off\.$/)
 })
 
+t.test('both boxes of a resource stand beside each other on a phone', { timeout }, async t => {
+  const { gateway, tenantId, page } = await openSession(t)
+  await comeIn(page, gateway, 'admin', tenantId)
+  await page.setViewportSize({ width: 360, height: 800 })
+  await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}/keys/new`)
+  await page.check('[name=scopes][value=chosen]')
+  const tops = await page.$$eval('.resource-scopes li', items => items.map(item =>
+    new Set([...item.querySelectorAll('input')].map(box => box.getBoundingClientRect().top)).size))
+  t.ok(tops.length > 60)
+  t.same(new Set(tops), new Set([1]))
+})
+
 async function openSession (t: Parameters<typeof startGateway>[0]) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()

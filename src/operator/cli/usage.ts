@@ -59,8 +59,8 @@ export function addUsage (program: Command, control: Control, context: CliContex
     .addOption(new Option('--format <format>', 'CloudEvents 1.0 as JSON').choices(['cloudevents']).makeOptionMandatory())
     .option('--from <time>', 'the first hour (default: all that the ledgers have)', parseTime)
     .option('--to <time>', 'the hour before which to stop (default: all that are settled)', parseTime)
-    .option('--settle <duration>', 'how long ago an hour must have ended, since a line is sent once', parseDuration,
-      parseDuration('1d'))
+    .addOption(new Option('--settle <duration>', 'how long ago an hour must have ended, since a line is sent once')
+      .argParser(parseDuration).default(parseDuration('1d'), '1d'))
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action((options: ExportOptions) => exportUsage(options, context))
 }
