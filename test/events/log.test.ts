@@ -148,3 +148,17 @@ t.test('changes that end together are all written, in the order of their ends', 
   t.strictSame(await sent(), changes.map((_, at) => `p${at}`))
   t.equal(log.appended, 300)
 })
+
+t.test('a second process takes nothing of a log that another one writes', async t => {
+  const folder = newFolder(t)
+  const first = await open(t, folder)
+  await first.change('p1')
+  const second = await open(t, folder)
+  await t.rejects(second.begin(), { code: 'BACKEND_UNAVAILABLE' })
+  await first.change('p2')
+  t.strictSame(await first.sent(), ['p1', 'p2'])
+  await first.change('p3')
+  await first.log.close()
+  await second.change('p4')
+  t.strictSame(await second.sent(), ['p3', 'p4'])
+})

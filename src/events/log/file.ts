@@ -61,6 +61,8 @@ export class EventFile {
       synchronous: 'FULL',
       timeoutMs: busyMs
     })
+    // Files of a journal that another process writes look complete, and would be taken and deleted.
+    this.#database.pragma('locking_mode = EXCLUSIVE')
     this.#statements = prepare(this.#database)
     this.#series = new BatchSeries(this.#database, { take: max => this.#take(max) })
   }

@@ -142,7 +142,7 @@ export class Journal {
   /** Lets the next line begin a new file. */
   #leave (): void {
     const file = this.#file
-    if (file !== undefined) fdatasync(file, () => close(file))
+    if (file !== undefined) fdatasync(file, () => close(file, () => {}))
     this.#file = undefined
     this.#size = 0
     this.#number++
