@@ -117,6 +117,44 @@ class Shapes {
   }
 }
 
+/** An object with more is taken for one that names a member twice: no element of R4 has as many. */
+const maxNames = 200
+
+/**
+ * Whether an object in valid JSON, within so many brackets, names a member twice. Parsers differ in which of them
+ * counts (RFC 8259, section 4), so that such a text may say something else to its reader than was checked.
+ */
+export function namesMemberTwice (text: string, maxDepth: number): boolean {
+  // The names so far of the object that is open at each depth.
+  const open: string[][] = []
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i)
+    if (char === 0x22) {
+      const end = endOfText(text, i)
+      if (depth <= maxDepth && isColonNext(text, end)) {
+        const sent = text.slice(i + 1, end)
+        const name = sent.includes('\\') ? JSON.parse(`"${sent}"`) as string : sent
+        const names = open[depth]!
+        if (names.includes(name) || names.push(name) > maxNames) return true
+      }
+      i = end
+    } else if (char === 0x7b || char === 0x5b) {
+      if (++depth <= maxDepth) (open[depth] ??= []).length = 0
+    } else if (char === 0x7d || char === 0x5d) depth--
+  }
+  return false
+}
+
+const colonNext = /\s*:/y
+
+function isColonNext (text: string, end: number): boolean {
+  const next = text.charCodeAt(end + 1)
+  if (next === 0x3a || next === 0x2c) return next === 0x3a
+  colonNext.lastIndex = end + 1
+  return colonNext.test(text)
+}
+
 /** Where a text in JSON ends that is opened at a place: the place of its closing quotation mark. */
 export function endOfText (text: string, open: number): number {
   let end = open

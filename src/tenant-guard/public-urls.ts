@@ -1,5 +1,6 @@
 import type { BackendResponse } from '../backends/backend.js'
 import { parseStored, printJson } from '../json/json.js'
+import { namesMemberTwice } from '../json/scan.js'
 import type { TenantContext } from './tenant-context.js'
 
 /**
@@ -15,8 +16,18 @@ export function rewriteUrlsInText (
   context: Pick<TenantContext, 'backend' | 'fhirBase'>,
   { body }: Pick<BackendResponse, 'body'>
 ): string {
-  // A text that escapes its slashes hides URLs from the replacement.
-  return rewriteUrls(context, body.includes('\\/') ? printJson(parseStored(body)) : body)
+  return rewriteUrls(context, textAsChecked(body))
+}
+
+/** How deep brackets are nested in a record where its tags are. */
+const tagDepth = 4
+
+/**
+ * The JSON text of one record, or another that says what was checked: a text that escapes its slashes hides URLs from
+ * the replacement, and one that names a member twice may be another record to its reader.
+ */
+export function textAsChecked (text: string): string {
+  return text.includes('\\/') || namesMemberTwice(text, tagDepth) ? printJson(parseStored(text)) : text
 }
 
 /** A URL from the datastore, relative to its base URL; undefined for the base itself and if it leads anywhere else. */

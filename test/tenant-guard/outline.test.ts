@@ -5,7 +5,11 @@ import t from 'tap'
 import type { BackendResponse } from '../../src/backends/backend.js'
 import { compileOutline, printCompiled } from '../../src/tenant-guard/outline/compile.js'
 import { createOutliner, outlineBundle } from '../../src/tenant-guard/outline/outline-bundle.js'
+import { namesMemberTwice } from '../../src/json/scan.js'
+import { linesOf } from '../../src/tenant-guard/export/lines.js'
+import type { TypeSearch } from '../../src/tenant-guard/export/searches.js'
 import { bundleText, outlinedJsonOf, parseBundle } from '../../src/tenant-guard/reads/backend-bundle.js'
+import { rewriteUrlsInText } from '../../src/tenant-guard/public-urls.js'
 import { checkedJsonOf, type TenantContext } from '../../src/tenant-guard/tenant-context.js'
 import { verifyOwned } from '../../src/tenant-guard/verify-owned.js'
 
@@ -15,6 +19,9 @@ const source = join(import.meta.dirname, '../../src/tenant-guard/outline')
 const baseUrl = 'http://datastore.test/fhir'
 const context = { backend: { baseUrl }, fhirBase: 'http://gateway.test/v1/fhir' } as TenantContext
 const tenant = { id: 'mine', system: 'urn:clinigate:tenant' }
+const exportContext = {
+  ...context, tenant, backend: { ...context.backend, relativize: (text: string) => text }, report: () => {}
+} as unknown as TenantContext
 
 type Members = Record<string, unknown>
 const isObject = (value: unknown): value is Members =>
@@ -90,7 +97,12 @@ const value = fc.letrec<{ value: string }>(tie => ({
 })).value
 
 function objectOf (member: fc.Arbitrary<[string, string]>): fc.Arbitrary<string> {
-  return fc.array(fc.tuple(member, space), { maxLength: 5 })
+  const named = fc.tuple(member, space)
+  // Few objects name a member twice, so that most pages can be outlined.
+  return fc.oneof(
+    { weight: 9, arbitrary: fc.uniqueArray(named, { maxLength: 5, selector: ([[name]]) => name }) },
+    { weight: 1, arbitrary: fc.array(named, { maxLength: 5 }) }
+  )
     .map(members => members.map(([[name, value], space]) => `${space}"${name}"${space}:${space}${value}${space}`))
     .map(members => `{${members.join(',')}}`)
 }
@@ -176,10 +188,65 @@ t.test('by its outline a page shows what it shows by the whole text, and nothing
     const expected = shown(body, checkedJsonOf)
     if (outlineBundle(body) !== body) outlined++
     if (expected.includes('"entry"')) own++
-    return shown(body, outlinedJsonOf) === expected
+    const found = shown(body, outlinedJsonOf)
+    // A text that names a member twice, where this is harmless, is printed anew in one of the two ways.
+    return found === expected || JSON.stringify(parsed(found)) === JSON.stringify(parsed(expected) ?? expected)
   }), { numRuns })
   t.ok(outlined > numRuns / 4, `${outlined} of ${numRuns} were outlined`)
   t.ok(own > numRuns / 100, `${own} of ${numRuns} showed a record`)
+})
+
+/** Whose record it is, or which, depends on the parser: the last one counts in JavaScript, the first one elsewhere. */
+const ownRecord = '{"resourceType":"Patient","id":"p1","meta":{"tag":[{"system":"urn:clinigate:tenant","code":"mine"}]}}'
+const foreignRecord = ownRecord.replace('mine', 'other').replace('}}', '},"name":[{"family":"of another tenant"}]}')
+const foreignMeta = '"meta":{"tag":[{"system":"urn:clinigate:tenant","code":"other"}],"source":"of another tenant"}'
+const entryOf = (resource: string, id = 'p1') => `{"fullUrl":"${baseUrl}/Patient/${id}","resource":${resource}}`
+const pageOf = (entries: string) => `{"resourceType":"Bundle","type":"searchset","total":1,${entries}}`
+const doubledRecords = [
+  ownRecord.replace('"meta"', `${foreignMeta},"meta"`),
+  ownRecord.replace('"meta"', `${foreignMeta.replace('meta', '\\u006deta')},"meta"`),
+  ownRecord.replace('"tag"', '"tag":[{"system":"urn:clinigate:tenant","code":"of another tenant"}],"tag"'),
+  ownRecord.replace('"id"', '"id" : "of another tenant",\n"id"'),
+  ownRecord.replace('"code"', '"code":"of another tenant","code"')
+]
+const doubledPages = [
+  pageOf(`"entry":[${entryOf(foreignRecord)}],"entry":[${entryOf(ownRecord)}]`),
+  pageOf(`"entry":[${entryOf(foreignRecord).replace(/}$/, `,"resource":${ownRecord}}`)}]`),
+  pageOf(`"entry":[${entryOf(ownRecord).replace('"fullUrl"', `"fullUrl":"${baseUrl}/Patient/of another tenant","fullUrl"`)}]`),
+  ...doubledRecords.map(record => pageOf(`"entry":[${entryOf(record)}]`))
+]
+
+t.test('a server that names a member twice shows no record of another tenant in place of what was checked', async t => {
+  const spaces = ' '.repeat(512)
+  for (const page of doubledPages) {
+    for (const parse of [checkedJsonOf, outlinedJsonOf]) {
+      for (const body of [page, spaces + page]) {
+        const text = shown(body, parse)
+        t.match(text, '"mine"', page)
+        t.notMatch(text, 'another tenant', page)
+      }
+    }
+  }
+  for (const page of doubledPages.slice(0, 4)) t.equal(outlineBundle(spaces + page), spaces + page, 'it is not outlined')
+  for (const record of doubledRecords) {
+    t.notMatch(rewriteUrlsInText(context, { body: record }), 'another tenant', record)
+    const [line] = linesOf(exportContext, { type: 'Patient', searches: [] } satisfies TypeSearch, [record])
+    t.notMatch(line!.text, 'another tenant', record)
+  }
+})
+
+t.test('members that are named twice are found wherever a parser finds them, and nothing else is', async () => {
+  const object = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'é', 'a\u0062', '"', '\\'), fc.constantFrom('a', 1, null)))
+  const spelled = (name: string, isEscaped: boolean) => isEscaped
+    ? `"${[...name].map(char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
+    : JSON.stringify(name)
+  fc.assert(fc.property(object, fc.infiniteStream(fc.boolean()), space, fc.nat(3), (members, escapes, space, depth) => {
+    const names = members.map(([name]) => spelled(name, escapes.next().value))
+    const text = `{${members.map(([, value], at) => `${names[at]}${space}:${space}${JSON.stringify(value)}`).join(',')}}`
+    const nested = '[{"x":'.repeat(depth) + text + '}]'.repeat(depth)
+    const isTwice = new Set(members.map(([name]) => name)).size < members.length
+    return namesMemberTwice(nested, depth * 2 + 1) === isTwice && !namesMemberTwice(nested, depth * 2)
+  }), { numRuns: 1_000 })
 })
 
 t.test('every page without spelled-out names is outlined', async () => {
@@ -193,17 +260,18 @@ t.test('every page without spelled-out names is outlined', async () => {
 /** Mistakes that the source could have. */
 const mutants = [
   ['if (!readName() || hasEscape())', 'if (!readName())'],
-  ['isName(metaName, 4) || isName(idName, 2)', 'isName(idName, 2)'],
+  ['if (isName(metaName, 4)) return 2', ''],
   ['nameLength === 12 && word', 'word'],
   ['&& load<u32>(name + 8) === typeRest', ''],
   ['return nameLength === length && word === expected', 'return word === expected || nameLength === length'],
   ['at !== start + usize(length)', 'at > start + usize(length)'],
-  ['if (isRetained && !isFirst)', 'if (isRetained)'],
+  ['if (isRetained && seen !== 0)', 'if (isRetained)'],
   ['i8x16.lt_u(bytes, i8x16.splat(0x20))', 'i8x16.eq(bytes, i8x16.splat(0))'],
   ['if (next !== bracket) return 0', 'if (next !== closeObject && next !== closeList) return 0'],
   ['if (!isHexDigit(load<u8>(from + i))) return 0', ''],
   ['return here === from ? 0 : here', 'return here'],
-  ['load<u8>(here) === zero ? here + 1 : skipDigits(here)', 'skipDigits(here)']
+  ['load<u8>(here) === zero ? here + 1 : skipDigits(here)', 'skipDigits(here)'],
+  ['if ((seen & bit) !== 0) return false', '']
 ] as const
 
 t.test('the examples find each mistake of the source', async t => {
@@ -213,7 +281,9 @@ t.test('the examples find each mistake of the source', async t => {
       return source.replace(find, () => replace)
     })
     const outliner = createOutliner({ code, minLength: 0 })
-    t.notOk(examples.every(text => isTrue(text, outliner(text))), find)
+    const isFound = !examples.every(text => isTrue(text, outliner(text))) ||
+      doubledPages.slice(0, 3).some(page => outliner(page) !== page)
+    t.ok(isFound, find)
   }
 })
 

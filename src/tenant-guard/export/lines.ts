@@ -4,7 +4,7 @@ import { parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { verifyOwned } from '../verify-owned.js'
 import { reportIncident, type TenantContext } from '../tenant-context.js'
-import { rewriteUrls } from '../public-urls.js'
+import { rewriteUrls, textAsChecked } from '../public-urls.js'
 import { isId } from '../../fhir/names.js'
 import type { Line } from './position.js'
 import type { TypeSearch } from './searches.js'
@@ -66,9 +66,8 @@ function parsed (text: string): unknown {
 }
 
 function lineOf (context: TenantContext, text: string): Line {
-  // A text that escapes its slashes hides URLs from the replacement, and one may end with a carriage return.
-  const full = text.includes('\\/') ? printJson(parseStored(text)) : text.trimEnd()
-  const shown = rewriteUrls(context, full)
+  // A line may end with a carriage return.
+  const shown = rewriteUrls(context, textAsChecked(text.trimEnd()))
   return { text: shown, exact: () => parseStored(shown) }
 }
 

@@ -36,7 +36,8 @@ interface OutlinerOptions {
  * The text of a Bundle without the elements of its records that say neither what a record is nor whose: of each
  * `resource` of an entry, `resourceType`, `id` and `meta.tag` remain. JSON.parse makes of it what it makes of the whole
  * text, without those elements, in half the time or less.
- * @returns the text itself if it is short, has more than some MiB, or is not understood, as all that is not JSON
+ * @returns the text itself if it is short, has more than some MiB, names a member twice that decides which record it is
+ * or whose, or is not understood, as all that is not JSON
  */
 export const outlineBundle: (text: string) => string = createOutliner()
 

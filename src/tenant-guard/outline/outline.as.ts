@@ -1,12 +1,11 @@
 /**
- * AssemblyScript, compiled by `npm run outline` into `module.ts`: https://www.assemblyscript.org. It reads a Bundle as
+ * AssemblyScript, compiled by `npm run outline` into `compiled.ts`: https://www.assemblyscript.org. It reads a Bundle as
  * strictly as JSON.parse does, and leaves out the elements of resources that the check of a page does not look at. It
  * declines what it does not understand, and the caller parses the whole text.
  */
 
-/** The brackets that close what is open are written below the text, one byte each. */
+/** The brackets that close what is open are written below the text, one byte each; the caller writes the text there. */
 const maxDepth: usize = 512
-/** The caller writes the text there. */
 const start: usize = maxDepth
 
 const quote: u8 = 0x22
@@ -31,6 +30,7 @@ const meta: i32 = 3
 /** Names of up to eight bytes, and the first eight of longer ones, as they lie in memory. */
 const entryName: u64 = 0x7972746e65
 const resourceName: u64 = <u64>0x65637275 << 32 | 0x6f736572
+const fullUrlName: u64 = <u64>0x6c7255 << 32 | 0x6c6c7566
 const typeRest: u32 = 0x65707954
 const idName: u64 = 0x6469
 const metaName: u64 = 0x6174656d
@@ -68,21 +68,22 @@ function readObject (kind: i32): bool {
   at++
   const isWhole = kind < resource
   if (!isWhole) retain()
-  let isFirst = true
+  let seen: u32 = 0
   if (closes(closeObject)) return true
   do {
     if (!readName() || hasEscape()) return false
-    const isRetained = isWhole || isOfInterest(kind)
+    const bit = bitOf(kind)
+    if ((seen & bit) !== 0) return false
+    const isRetained = isWhole || bit !== 0
     if (!isWhole) {
-      if (isRetained && !isFirst) store<u8>(end++, comma)
+      if (isRetained && seen !== 0) store<u8>(end++, comma)
       handled = name - 1
     }
+    seen |= bit
     if (!readMember(kind)) return false
     if (!isWhole) {
-      if (isRetained) {
-        retain()
-        isFirst = false
-      } else handled = at
+      if (isRetained) retain()
+      else handled = at
     }
   } while (continues())
   // The comma before what was left out is left out, too.
@@ -90,10 +91,17 @@ function readObject (kind: i32): bool {
   return closes(closeObject)
 }
 
-function isOfInterest (kind: i32): bool {
-  if (kind === meta) return isName(tagName, 3)
-  return isName(metaName, 4) || isName(idName, 2) ||
-    (nameLength === 12 && word === resourceName && load<u32>(name + 8) === typeRest)
+/**
+ * Of the members that say which record it is, and whose: no object may have one twice, since it would depend on the
+ * reader. Only these are retained of a resource and its meta.
+ */
+function bitOf (kind: i32): u32 {
+  if (kind === bundle) return isName(entryName, 5) ? 1 : 0
+  if (kind === entry) return isName(resourceName, 8) ? 1 : isName(fullUrlName, 7) ? 2 : 0
+  if (kind === meta) return isName(tagName, 3) ? 1 : 0
+  if (isName(idName, 2)) return 1
+  if (isName(metaName, 4)) return 2
+  return nameLength === 12 && word === resourceName && load<u32>(name + 8) === typeRest ? 4 : 0
 }
 
 /** The value of the member whose name was read. */
@@ -128,9 +136,7 @@ function isName (expected: u64, length: usize): bool {
 
 /** Whether the name that was read last is spelled in another way than with its own characters. */
 function hasEscape (): bool {
-  for (let i: usize = 0; i < nameLength; i++) {
-    if (load<u8>(name + i) === backslash) return true
-  }
+  for (let i: usize = 0; i < nameLength; i++) if (load<u8>(name + i) === backslash) return true
   return false
 }
 
@@ -154,9 +160,8 @@ function closes (bracket: u8): bool {
 }
 
 function continues (): bool {
+  if (!closes(comma)) return false
   at = skipSpace(at)
-  if (load<u8>(at) !== comma) return false
-  at = skipSpace(at + 1)
   return true
 }
 

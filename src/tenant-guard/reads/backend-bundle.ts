@@ -1,6 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { incompleteEntry } from '../../envelope/operation-outcome.js'
 import { memberAt, parseStored, printJson } from '../../json/json.js'
+import { namesMemberTwice } from '../../json/scan.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { isElementArray } from '../../mappings/core/path.js'
 import { toReference } from '../access.js'
@@ -31,7 +32,12 @@ export interface BackendBundle {
   /** Whether the server says that more could have been included. */
   readonly isCut: boolean
   readonly isEntryLast: boolean
+  /** Whether it was outlined, which proves that its text says to each reader what was checked. */
+  readonly isOutlined: boolean
 }
+
+/** The Bundles that were parsed from an outline. */
+const outlined = new WeakSet<object>()
 
 /** Reads a Bundle of this type; undefined for anything else. */
 export function parseBundle (
@@ -53,7 +59,8 @@ export function parseBundle (
     // Azure links to the rest of what could be included, and used to note that it left it out.
     isCut:
       link.some(({ relation }) => relation === 'related') || entries.some(item => modeOf(item) === 'outcome'),
-    isEntryLast: Object.keys(bundle).at(-1) === 'entry'
+    isEntryLast: Object.keys(bundle).at(-1) === 'entry',
+    isOutlined: outlined.has(bundle)
   }
 }
 
@@ -80,7 +87,10 @@ export function requireBundle (
  * @throws {Failure} as {@link checkedJsonOf}
  */
 export function outlinedJsonOf (response: BackendResponse): unknown {
-  return checkedJsonOf({ ...response, body: outlineBundle(response.body) })
+  const body = outlineBundle(response.body)
+  const value = checkedJsonOf({ ...response, body })
+  if (body !== response.body) outlined.add(value as object)
+  return value
 }
 
 /** Whether an entry is a match, of `match`, `include` and `outcome`. */
@@ -155,20 +165,24 @@ function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEn
   return id === undefined ? undefined : `${fhirBase}/${resourceType}/${id}`
 }
 
+/** How deep brackets are nested in a Bundle where the tags of its records are. */
+const tagDepth = 7
+
 /**
- * The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be
- * replaced as text.
+ * The text between the brackets of `entry`, them included, where it is the last member, every URL in it can be
+ * replaced as text, and it names no member twice: which record it is, and whose, would depend on who reads it.
  */
 function entriesText (
   { backend }: TenantContext,
-  { entries, isEntryLast }: BackendBundle,
+  { entries, isEntryLast, isOutlined }: BackendBundle,
   text: string
 ): string | undefined {
   const isPlain =
     isEntryLast &&
     text.endsWith(']}') &&
     !text.includes('\\/') &&
-    entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`))
+    entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`)) &&
+    (isOutlined || !namesMemberTwice(text, tagDepth))
   const start = isPlain ? memberAt(text, 'entry') : undefined
   return start === undefined || text[start] !== '[' ? undefined : text.slice(start, -1)
 }
