@@ -66,7 +66,8 @@ export interface OpenChange {
 /** Writes down each change of a tenant's records, so that it becomes an event. */
 export interface ChangeRecorder {
   /**
-   * Resolves when the intent is on disk; only then may the datastore be asked.
+   * Resolves when the intent is written, so that it outlives this process; only then is the request sent to the
+   * datastore.
    * @throws {Failure} BACKEND_UNAVAILABLE if it can't be written
    */
   begin (changes: readonly PlannedChange[]): Promise<OpenChange>
