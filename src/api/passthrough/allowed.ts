@@ -4,6 +4,7 @@ import type { Caller } from '../../keys/caller.js'
 import { isLimited, may, requireEveryScope, requireScope } from '../../keys/scopes.js'
 import type { Batch, Export, FhirInteraction } from '../../tenant-guard/interaction.js'
 import { isAppendOnly, neededScopes } from '../../tenant-guard/policy.js'
+import { limitTypes } from '../../jobs/model/job.js'
 
 /**
  * The interaction as far as the caller's scopes permit it; its kind and type are stored on the request. An export has
@@ -59,10 +60,9 @@ function allowedExport (caller: Caller, interaction: Export): Export {
   const { request, namesTypes } = interaction
   const named = [...namesTypes ? request.types : [], ...Object.keys(request.filters ?? {})]
   for (const type of named) requireScope(caller, 'read', { fhirType: type })
-  const types = request.types.filter(type => may(caller.scopes, 'read', { fhirType: type }))
-  if (types.length === 0) requireScope(caller, 'read', { fhirType: request.types[0] ?? interaction.type })
-  const leftOutTypes = request.types.filter(type => !types.includes(type))
-  return { ...interaction, request: { ...request, types, ...leftOutTypes.length > 0 && { leftOutTypes } } }
+  const limited = limitTypes(request, type => may(caller.scopes, 'read', { fhirType: type }))
+  if (limited.types.length === 0) requireScope(caller, 'read', { fhirType: request.types[0] ?? interaction.type })
+  return { ...interaction, request: limited }
 }
 
 declare module 'fastify' {

@@ -114,7 +114,7 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
 }
 
 /**
- * The time in a parameter `_since`.
+ * The time in a parameter such as `_since`.
  * @throws {Failure} BAD_REQUEST
  */
 export function readInstant (name: string, text: string | undefined): string | undefined {

@@ -2,7 +2,7 @@ import { maxIssues, Failure, fieldIssue, type Issue } from '../../envelope/failu
 import { safeName } from '../../envelope/query.js'
 import type { Caller } from '../../keys/caller.js'
 import { isLimited, may, requireScope, type Target } from '../../keys/scopes.js'
-import type { ExportRequest } from '../model/job.js'
+import { limitTypes, type ExportRequest } from '../model/job.js'
 import { searchDate, formatDescriptions } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
@@ -55,15 +55,13 @@ export function limitExport (caller: Caller, { namesTypes, ...request }: ExportI
   const { scopes } = caller
   if (!isLimited(scopes, 'read')) return request
   const targetOf = (type: string): Target => (request.format === 'fhir' ? { fhirType: type } : { type })
-  const types = request.types.filter(type => may(scopes, 'read', targetOf(type)))
-  const [refused] = without(request.types, types)
-  if (refused !== undefined && (namesTypes || types.length === 0)) requireScope(caller, 'read', targetOf(refused))
-  const leftOutTypes = without(request.types, types)
-  return { ...request, types, ...leftOutTypes.length > 0 && { leftOutTypes } }
+  const limited = limitTypes(request, type => may(scopes, 'read', targetOf(type)))
+  const [refused] = limited.leftOutTypes ?? []
+  if (refused !== undefined && (namesTypes || limited.types.length === 0)) {
+    requireScope(caller, 'read', targetOf(refused))
+  }
+  return limited
 }
-
-const without = (types: readonly string[], others: readonly string[]): string[] =>
-  types.filter(type => !others.includes(type))
 
 /** R4 types by R4 name or path, `Patient` or `patients`; undefined for an unknown name, or without a list. */
 function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {

@@ -86,6 +86,14 @@ export interface ExportRequest {
   readonly sealed?: Required<Pick<JobFile, 'bytes' | 'mark'>>
 }
 
+/** A request without the types that its sender may not read, which it names. */
+export function limitTypes<T extends Pick<ExportRequest, 'types'>> (
+  request: T, mayRead: (type: string) => boolean
+): T & Pick<ExportRequest, 'leftOutTypes'> {
+  const leftOutTypes = request.types.filter(type => !mayRead(type))
+  return { ...request, types: request.types.filter(mayRead), ...leftOutTypes.length > 0 && { leftOutTypes } }
+}
+
 /** How to import the input, which is a file of the job. */
 export interface ImportRequest {
   readonly kind: 'import'
