@@ -6,7 +6,7 @@ import type { ReadRequest } from '../src/backends/backend.js'
 import { places, readSources, type Source } from './harness/sources.js'
 
 const routes = [
-  'api/resources', 'api/passthrough', 'api/openapi', 'api/events', 'jobs', 'webhooks',
+  'api/resources', 'api/passthrough', 'api/openapi', 'api/events', 'api/webhooks', 'jobs',
   'control-plane/dashboard', 'control-plane/admin-api', 'control-plane/sync'
 ]
 
@@ -21,8 +21,8 @@ const layers = [
   ['app', 'http'],
   ['operator/server-check', 'operator/ownership-scan', ...routes],
   [
-    'keys', 'limits', 'idempotency', 'jobs/model', 'webhooks/model', 'record-input', 'tenant-guard', 'control-plane/store',
-    'observability', 'events', 'outbox'
+    'keys', 'limits', 'idempotency', 'jobs/model', 'record-input', 'tenant-guard', 'control-plane/store',
+    'control-plane/outbox', 'observability', 'events', 'events/webhooks'
   ],
   ['backends', 'sandbox'],
   ['mappings', 'envelope', 'config', 'json', 'fhir', 'files', 'net', 'time'],

@@ -37,7 +37,7 @@ import { openUsage } from './usage.js'
 import { openEvents } from './events.js'
 import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openedFile } from './startup-errors.js'
-import { webhookRoutes } from '../webhooks/routes.js'
+import { webhookRoutes } from '../api/webhooks/routes.js'
 
 /** The parts that serve `/v1`: the dependencies of the pipeline, and those of the rest of a start. */
 export interface GatewayServices {

@@ -6,7 +6,7 @@ import type { Check } from '../http/health.js'
 import { UsageLedger } from '../limits/usage-ledger/ledger.js'
 import { MonthlyUsage } from '../limits/usage-ledger/month-counts.js'
 import { linesPerBatch } from '../limits/usage.js'
-import { BatchSender } from '../outbox/sender.js'
+import { BatchSender } from '../control-plane/outbox/sender.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */

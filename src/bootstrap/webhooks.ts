@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.js'
 import type { ControlStore } from '../control-plane/store/store.js'
 import type { Check } from '../http/health.js'
 import { BackgroundTask } from '../time/background-task.js'
-import { WebhookDeliverer } from '../webhooks/deliverer.js'
+import { WebhookDeliverer } from '../events/webhooks/deliverer.js'
 import type { Metrics } from '../observability/metrics/measurements.js'
 import type { Disposables } from './disposables.js'
 

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { modes, type Mode } from '../config/mode.js'
-import { batchHead, idSchema as id, type BatchAck, type NumberedBatch, type SendBatch } from '../outbox/batch.js'
+import { batchHead, idSchema as id, type BatchAck, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
 
 /** The interaction of a request, named after http://hl7.org/fhir/R4/http.html. `other` was not recognized. */
 const usageInteractions = [

@@ -2,9 +2,9 @@
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { ChangeEvent } from '../../src/events/event.js'
-import type { Attempt, ClaimedWebhook, DueEvent } from '../../src/webhooks/model/delivery-queue.js'
-import { maxAttempts, maxPauseMs } from '../../src/webhooks/model/retry-schedule.js'
-import { maxWebhooks, type WebhookOwner } from '../../src/webhooks/model/webhook.js'
+import type { Attempt, ClaimedWebhook, DueEvent } from '../../src/events/webhooks/delivery-queue.js'
+import { maxAttempts, maxPauseMs } from '../../src/events/webhooks/retry-schedule.js'
+import { maxWebhooks, type WebhookOwner } from '../../src/events/webhooks/webhook.js'
 import { secretSealer } from '../../src/control-plane/store/webhook-secrets.js'
 import type { MakeDatabase } from './databases.js'
 

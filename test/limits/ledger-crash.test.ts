@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { linesPerBatch } from '../../src/limits/usage.js'
-import { BatchSender } from '../../src/outbox/sender.js'
+import { BatchSender } from '../../src/control-plane/outbox/sender.js'
 import { until } from '../harness/until.js'
 import { openLedger, requestsIn } from './usage-samples.js'
 

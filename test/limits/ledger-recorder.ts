@@ -7,7 +7,7 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
 import { linesPerBatch } from '../../src/limits/usage.js'
-import { BatchSender } from '../../src/outbox/sender.js'
+import { BatchSender } from '../../src/control-plane/outbox/sender.js'
 import { aUse } from './usage-samples.js'
 
 const [folder, sends] = process.argv.slice(2) as [string, string?]

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import type { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
 import { linesPerBatch, type SendUsage, type UsageAck, type UsageBatch, type UsageLine } from '../../src/limits/usage.js'
-import { BatchSender } from '../../src/outbox/sender.js'
+import { BatchSender } from '../../src/control-plane/outbox/sender.js'
 import { until } from '../harness/until.js'
 import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
 

@@ -19,7 +19,7 @@ import {
   webhookChangesSchema,
   webhookDraftSchema,
   webhookSchema
-} from '../../webhooks/model/webhook.js'
+} from '../../events/webhooks/webhook.js'
 import { parameter } from './parameters.js'
 
 /** The tag of webhooks. */

@@ -9,7 +9,7 @@ import {
   webhookChangesSchema,
   webhookDraftSchema,
   webhookSchema
-} from '../../webhooks/model/webhook.js'
+} from '../../events/webhooks/webhook.js'
 import { operation, type Operation } from './operation.js'
 
 const strict = { additionalProperties: false }

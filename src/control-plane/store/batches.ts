@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import type { BatchAck, NumberedBatch } from '../../outbox/batch.js'
+import type { BatchAck, NumberedBatch } from '../outbox/batch.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'
 

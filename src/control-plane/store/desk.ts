@@ -9,7 +9,7 @@ import type {
   WebhookDraft,
   WebhookOwner,
   WebhookScope
-} from '../../webhooks/model/webhook.js'
+} from '../../events/webhooks/webhook.js'
 import type { Bill } from './bill.js'
 import { notFound, requireAdmin, requireOperator, requireReadAccess } from './permissions.js'
 import type { Gateway, KeyPropagation } from './gateway-store.js'

@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
 import type { Mode } from '../../config/mode.js'
 import { changes, type EventBatch, type StoredEvent } from '../../events/event.js'
-import type { BatchAck } from '../../outbox/batch.js'
+import type { BatchAck } from '../outbox/batch.js'
 import { chunksOf } from '../../json/chunks.js'
 import { applyOnce, rowsAtOnce } from './batches.js'
 import type { ControlContext } from './context.js'

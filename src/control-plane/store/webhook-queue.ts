@@ -8,8 +8,8 @@ import {
   type DeliveryQueue,
   type DueEvent,
   type TurnResult
-} from '../../webhooks/model/delivery-queue.js'
-import { maxPauseMs, pauseAfter } from '../../webhooks/model/retry-schedule.js'
+} from '../../events/webhooks/delivery-queue.js'
+import { maxPauseMs, pauseAfter } from '../../events/webhooks/retry-schedule.js'
 import type { ControlContext } from './context.js'
 import type { EventRow } from './event-tables.js'
 import type { Tables } from './tables.js'

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { findUnknownType } from '../../events/to-events.js'
-import { maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../webhooks/model/webhook.js'
+import { maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../events/webhooks/webhook.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'

@@ -12,8 +12,8 @@ import {
   type WebhookOwner,
   type Webhooks,
   type WebhookScope
-} from '../../webhooks/model/webhook.js'
-import { newWebhookSecret } from '../../webhooks/model/signature.js'
+} from '../../events/webhooks/webhook.js'
+import { newWebhookSecret } from '../../events/webhooks/signature.js'
 import { recordAudit, serialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'

@@ -1,5 +1,5 @@
 import type { Mode } from '../../config/mode.js'
-import type { Delivery } from '../../webhooks/model/webhook.js'
+import type { Delivery } from '../../events/webhooks/webhook.js'
 
 /** A webhook. `secret` and `previousSecret` are sealed; `types` is separated by commas. */
 export interface WebhookRow {

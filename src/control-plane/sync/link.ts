@@ -1,9 +1,9 @@
 import type { GatewayReport } from '../store/gateway-store.js'
 import type { Jobs } from '../../jobs/model/job.js'
-import type { Webhooks } from '../../webhooks/model/webhook.js'
+import type { Webhooks } from '../../events/webhooks/webhook.js'
 import type { ChangeFeed } from '../../keys/change-feed.js'
 import type { EventBatch, EventFeed, SendEvents } from '../../events/event.js'
-import type { BatchAck } from '../../outbox/batch.js'
+import type { BatchAck } from '../outbox/batch.js'
 import type { SendUsage, UsageBatch, UsageAck } from '../../limits/usage.js'
 
 /**

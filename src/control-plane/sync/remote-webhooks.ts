@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import type { Webhooks, WebhookOwner, WebhookScope } from '../../webhooks/model/webhook.js'
+import type { Webhooks, WebhookOwner, WebhookScope } from '../../events/webhooks/webhook.js'
 import { ControlError } from '../store/control-error.js'
 import { ControlPlaneError } from './failed.js'
 import { unreadableResponse } from './messages.js'

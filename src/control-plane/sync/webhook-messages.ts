@@ -13,7 +13,7 @@ import {
   type WebhookOwner,
   type Webhooks,
   type WebhookScope
-} from '../../webhooks/model/webhook.js'
+} from '../../events/webhooks/webhook.js'
 import { refusalReasons, type RefusalReason } from '../store/control-error.js'
 import { lazyCheck, strictObject, type WireMessage } from './messages.js'
 

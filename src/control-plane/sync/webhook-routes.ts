@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { plainNumbers } from '../../json/json.js'
-import type { Webhooks } from '../../webhooks/model/webhook.js'
+import type { Webhooks } from '../../events/webhooks/webhook.js'
 import { ControlError } from '../store/control-error.js'
 import { webhookCalls, webhookRequest, type WebhookResponse } from './webhook-messages.js'
 

@@ -1,5 +1,5 @@
 /** The thread that waits for the event log's disk. Started by {@link EventLog}. */
-import { serveFile } from '../../outbox/file-thread.js'
+import { serveFile } from '../../control-plane/outbox/file-thread.js'
 import { EventFile } from './file.js'
 
 serveFile<EventFile>(

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { openSqlite } from '../../files/open-sqlite.js'
-import { BatchSeries, seriesSchema, unpackLines } from '../../outbox/series.js'
+import { BatchSeries, seriesSchema, unpackLines } from '../../control-plane/outbox/series.js'
 import { monthOf } from '../month.js'
 import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
 import { schema, type LineRow, inMonth, rowOf, lineOf, shown, adding } from './file-rows.js'

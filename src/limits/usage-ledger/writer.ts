@@ -1,4 +1,4 @@
-import { compiledModule, FileWriter } from '../../outbox/file-writer.js'
+import { compiledModule, FileWriter } from '../../control-plane/outbox/file-writer.js'
 import type { FlushBatch } from './file.js'
 import { linesPerBatch, type UsageBatch, type UsageAck } from '../usage.js'
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../backends/measured-backend.js'
 import type { JobKind } from '../../jobs/model/job.js'
 import type { Mode } from '../../config/mode.js'
-import type { Delivery } from '../../webhooks/model/webhook.js'
+import type { Delivery } from '../../events/webhooks/webhook.js'
 
 /**
  * The measurements that the parts of a gateway report, in their own terms. They are independent of the metrics library.

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryPage } from '../../../webhooks/model/webhook.js'
+import type { Delivery, DeliveryPage } from '../../../events/webhooks/webhook.js'
 import type { OwnedWebhook } from '../../store/desk.js'
 import { Badge, Cell, DescriptionItem, Empty, ErrorNotice, Heading, Row, Table, Time } from '../components.js'
 import type { FormError } from '../form.js'

@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher } from 'undici'
-import { AddressRefused, checkedConnector, type AddressRules } from '../net/checked-connection.js'
-import type { Attempt, DueEvent } from './model/delivery-queue.js'
-import { signatureHeaders } from './model/signature.js'
-import { maxResponseBytes } from './model/webhook.js'
+import { AddressRefused, checkedConnector, type AddressRules } from '../../net/checked-connection.js'
+import type { Attempt, DueEvent } from './delivery-queue.js'
+import { signatureHeaders } from './signature.js'
+import { maxResponseBytes } from './webhook.js'
 
 /** How long a receiver may take for its response. */
 const responseMs = 15_000

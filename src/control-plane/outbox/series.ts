@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type Database from 'better-sqlite3'
-import { base32, randomString } from '../keys/random-text.js'
+import { base32, randomString } from '../../keys/random-text.js'
 import type { BatchAck, NumberedBatch, PrintedLines } from './batch.js'
 
 /** How long an acknowledged batch is retained, in case the control plane is restored from an older backup. */

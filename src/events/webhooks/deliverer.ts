@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { AddressRules } from '../net/checked-connection.js'
-import { BackgroundTask } from '../time/background-task.js'
-import { jitteredBackoff } from '../time/backoff.js'
-import type { Attempt, ClaimedWebhook, DeliveryQueue, DueEvent, TurnResult } from './model/delivery-queue.js'
+import type { AddressRules } from '../../net/checked-connection.js'
+import { BackgroundTask } from '../../time/background-task.js'
+import { jitteredBackoff } from '../../time/backoff.js'
+import type { Attempt, ClaimedWebhook, DeliveryQueue, DueEvent, TurnResult } from './delivery-queue.js'
 import { receiversAgent, sendEvent } from './send-event.js'
 import type { Agent } from 'undici'
 

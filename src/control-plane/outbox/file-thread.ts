@@ -2,7 +2,7 @@ import { renameSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
-import { SchemaVersionError } from '../files/open-sqlite.js'
+import { SchemaVersionError } from '../../files/open-sqlite.js'
 import type { FileRequest, FileResponse } from './messages.js'
 
 /** A file that a thread writes. */

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
-import { ControlError, type RefusalReason } from '../control-plane/store/control-error.js'
-import { bodyCheck, queryCheck } from '../envelope/checked-input.js'
-import { Failure, fieldIssue, type FailureCode } from '../envelope/failures.js'
-import { parseCount, rawQuery } from '../envelope/query.js'
-import { requireWebhookScope } from '../keys/scopes.js'
-import type { Caller } from '../keys/caller.js'
-import { quotaExempt } from '../limits/monthly-quota.js'
+import { ControlError, type RefusalReason } from '../../control-plane/store/control-error.js'
+import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
+import { Failure, fieldIssue, type FailureCode } from '../../envelope/failures.js'
+import { parseCount, rawQuery } from '../../envelope/query.js'
+import { requireWebhookScope } from '../../keys/scopes.js'
+import type { Caller } from '../../keys/caller.js'
+import { quotaExempt } from '../../limits/monthly-quota.js'
 import {
   deliveryIdForm,
   resendSchema,
@@ -15,7 +15,7 @@ import {
   webhookIdForm,
   type Webhooks,
   type WebhookOwner
-} from './model/webhook.js'
+} from '../../events/webhooks/webhook.js'
 
 /** The options of the routes. */
 interface WebhookRoutesOptions { readonly webhooks: Webhooks }

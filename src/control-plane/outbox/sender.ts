@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../time/backoff.js'
-import { BackgroundTask } from '../time/background-task.js'
+import { jitteredBackoff } from '../../time/backoff.js'
+import { BackgroundTask } from '../../time/background-task.js'
 import { countLines, type BatchAck, type NumberedBatch, type SendBatch } from './batch.js'
 
 const pauses = { firstMs: 500, maxMs: 60_000 }
