@@ -19,7 +19,7 @@ interface WriterOptions {
  * A module of the build by its path in `dist`, also in tests: loading TypeScript would take a second in each thread.
  */
 export function compiledModule (path: string): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? `../../dist/${path}` : `../${path}`, import.meta.url)
+  return new URL(import.meta.url.endsWith('.ts') ? `../../../dist/${path}` : `../../${path}`, import.meta.url)
 }
 
 /**
