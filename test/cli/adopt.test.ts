@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { readCriteria } from '../../src/operator/ownership-scan/adopt-criteria.js'
 import { existing, tagsOf, tenantSystem, type Existing } from '../tenant-guard/operator.js'
 import { command, start } from './command.js'
 
@@ -152,3 +153,32 @@ t.test(
     )
   }
 )
+
+// HAPI passes over a modifier that a parameter does not have: `birthdate:not=1970-01-01` adopted the one patient born
+// on that day.
+t.test('records are adopted by no modifier that their search parameter does not have', async t => {
+  for (const search of [
+    'Patient?birthdate:not=1970-01-01',
+    'Patient?family:not=x',
+    'Patient?gender:exact=male',
+    'Patient?name:sounds=x',
+    'Patient?family:missing=1',
+    'Patient?active:missing:not=true',
+    'Observation?subject:Patient.name:not=x',
+    'Patient?_has:Observation:subject:code:not=x',
+    'Patient?_tag:not=x'
+  ]) {
+    t.throws(() => readCriteria(search), { message: /modifier/ }, search)
+  }
+  for (const search of [
+    'Patient?gender:not=male',
+    'Patient?family:exact=x',
+    'Patient?family:missing=true',
+    'Observation?subject:Patient=1',
+    'Observation?subject:Patient.name=x',
+    'Observation?code:text=x',
+    'Patient?_has:Observation:subject:code=x'
+  ]) {
+    t.doesNotThrow(() => readCriteria(search), search)
+  }
+})

@@ -5,6 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../../src/operator/cli/run.js'
 import { readSecret } from '../../src/keys/secret.js'
+import { command } from './command.js'
 
 const now = () => new Date('2030-01-01T00:00:00Z')
 
@@ -215,4 +216,41 @@ t.test('several processes that are the first on a data directory all succeed', {
   }))
   for (const { code, out } of results) t.equal(code, 0, out)
   t.same((await cliOn(directory)('orgs', 'list')).json.length, 5)
+})
+
+// The command answered with who belongs to what, and named no option.
+t.test('a token of the command line says which option its role lacks or has too many', async t => {
+  const create = (...args: string[]) => command({}, 'tokens', 'create', '--name', 'ci', ...args)
+  for (const role of ['admin', 'viewer']) {
+    t.match(await create('--role', role), {
+      code: 2,
+      out: '',
+      err: `error: a token with the role ${role} belongs to an organization; name it with --tenant <tenantId>. clinigate orgs list prints all.\n`
+    })
+  }
+  for (const role of ['operator', 'gateway']) {
+    t.match(await create('--role', role, '--tenant', 'org-x'), {
+      code: 2,
+      out: '',
+      err: `error: a token with the role ${role} belongs to no organization; leave out --tenant.\n`
+    })
+  }
+})
+
+t.test('a command tells its version and times as they are written', async t => {
+  const said = async (...args: string[]) => {
+    const out: string[] = []
+    const print = (text: string): void => { out.push(text) }
+    const code = await run(args, {
+      environment: {},
+      user: 'ann',
+      now: () => new Date(),
+      out: print,
+      err: print,
+      streams: process
+    })
+    return { code, text: out.join('') }
+  }
+  t.match(await said('--version'), { code: 0, text: /^\d+\.\d+\.\d+/ })
+  t.match(await said('keys', 'roll', '--help'), { code: 0, text: /\(default: 1h\)/ })
 })

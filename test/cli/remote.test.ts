@@ -1,4 +1,8 @@
-import t from 'tap'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { Failure } from '../../src/envelope/failures.js'
 import { startGateway } from '../harness/gateway.js'
 import { command } from './command.js'
 
@@ -60,4 +64,50 @@ t.test('a place that can\'t be managed is told, and the token stays out of it', 
     t.match(ended, { code: 1, out: '', err: says })
     t.notMatch(ended.err, CONTROL_TOKEN)
   }
+})
+
+/** A server that refuses everything in the words of a gateway. */
+async function refusing (t: Test, failure: Failure): Promise<string> {
+  const { status, message, headers } = failure
+  const server = createServer((_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(JSON.stringify({ data: null, message, issues: [] }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+t.test('a command says when to try again, or to try later where it is not known', async t => {
+  for (const [retryAfterSeconds, says] of [
+    [20, 'Try again in 20 seconds.'],
+    [1, 'Try again in 1 second.'],
+    [undefined, 'Try again later.']
+  ] as const) {
+    const url = await refusing(t, new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds }))
+    t.match(await command({ CONTROL_TOKEN: 'x' }, 'orgs', 'list', '--control-url', url), {
+      code: 1,
+      out: '',
+      err: `clinigate: ${says}\n`
+    })
+  }
+  const url = await refusing(t, new Failure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 }))
+  t.match(await command({ CLINIGATE_API_KEY: 'x' }, 'bulk', 'jobs', '--url', url), {
+    code: 2,
+    out: '',
+    err: 'error: It is full. Try again in 20 seconds.'
+  })
+})
+
+t.test('a command whose token is refused names the variable that has it', async t => {
+  const url = await refusing(
+    t,
+    new Failure('UNAUTHORIZED', {
+      message: 'Send a valid management token in the header Authorization: Bearer <token>.'
+    })
+  )
+  t.match(await command({ CONTROL_TOKEN: 'x' }, 'orgs', 'list', '--control-url', url), {
+    code: 1,
+    err: /variable CONTROL_TOKEN/
+  })
 })

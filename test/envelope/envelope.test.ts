@@ -185,3 +185,15 @@ t.test('the nearest name is one of ours and near, or there is none', async t => 
   t.equal(nearest('x'.repeat(1_000_000), known), undefined)
   t.equal(nearest('', []), undefined)
 })
+
+t.test(
+  'the time to try again is in the header and in the message, and no message sends its reader to the header',
+  async t => {
+    const failure = new Failure('RATE_LIMITED', { retryAfterSeconds: 7 })
+    t.match(
+      [failure.headers['retry-after'], failure.message, failure.lastingMessage],
+      ['7', 'Try again in 7 seconds.', 'Try again later.']
+    )
+    for (const { remedy } of Object.values(catalog)) t.notMatch(remedy, /Retry-After/)
+  }
+)

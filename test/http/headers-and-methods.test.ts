@@ -259,3 +259,13 @@ t.test('a path that needs no key tells which methods it has, whatever the reques
     t.equal((await ask('TRACE', path)).status, 401, `${path} tells nothing without a key`)
   }
 })
+
+t.test('the methods that raw FHIR allows have HEAD among them wherever it is answered', async t => {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.createKey()
+  const allowOf = async (method: 'PUT' | 'POST' | 'DELETE', path: string) =>
+    (await gateway.inject({ method, url: `/v1/fhir/${path}`, headers: { 'x-api-key': secret } })).headers.allow
+  t.equal(await allowOf('DELETE', 'Patient/x/_history'), 'GET, HEAD')
+  t.equal(await allowOf('POST', 'Patient/x'), 'GET, HEAD, PUT, PATCH, DELETE')
+  t.equal(await allowOf('PUT', '$export'), 'GET, POST', 'which a HEAD would begin')
+})

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Spool } from '../../src/jobs/storage/files.js'
 import { JobRunner, type RunnerParts } from '../../src/jobs/runner.js'
+import { RunningJob } from '../../src/jobs/running-job.js'
 import { PermanentFailure, JobInterrupted, type JobHandler, type JobContext } from '../../src/jobs/job-context.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { Failure } from '../../src/envelope/failures.js'
@@ -447,4 +448,32 @@ t.test('a control plane that can\'t be asked is said once in the log, and asked 
   t.equal(lines.filter(line => line.includes('the job queue cannot be reached')).length, 1)
   t.match(lines.join(''), /can be reached again/)
   t.equal(runner.failures, 0)
+})
+
+t.test('the failure of a job, which is read at any time, names neither a header nor a number of seconds', async t => {
+  const told: unknown[] = []
+  const running = new RunningJob(
+    { job: { id: 'job-x', owner: { keyId: 'key-x' } }, lease: { jobId: 'job-x', number: 1 }, failures: 0 } as never,
+    {
+      jobs: {
+        save: async (_: unknown, change: unknown) => {
+          told.push(change)
+          return 'going on'
+        },
+        release: async () => {}
+      },
+      spool: { of: () => ({}) },
+      doJob: async () => {
+        throw new PermanentFailure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 })
+      },
+      isRevoked: () => false,
+      leaseMs: 30_000,
+      log: { child: () => ({ warn () {}, info () {} }) }
+    } as never,
+    performance.now()
+  )
+  await running.done
+  t.match(told.at(-1), {
+    end: { status: 'failed', failure: { code: 'BACKEND_UNAVAILABLE', message: 'It is full. Try again later.' } }
+  })
 })

@@ -10,6 +10,7 @@ import type { Mode } from '../../src/config/mode.js'
 import type { Change, KeyState } from '../../src/keys/change-feed.js'
 import { Replica } from '../../src/keys/replica.js'
 import { hashSecret, newSecret } from '../../src/keys/secret.js'
+import { startGateway } from '../harness/gateway.js'
 
 const start = new Date('2030-01-01T00:00:00Z')
 const minutesLater = (minutes: number) => new Date(start.getTime() + minutes * 60_000)
@@ -233,3 +234,10 @@ async function raw ({ port }: AddressInfo, text: string): Promise<string> {
   await once(socket, 'close')
   return answer
 }
+
+t.test('a key that was sent as nothing is one that was not sent', async t => {
+  const { inject } = await startGateway(t)
+  for (const key of ['', ' ']) {
+    t.match((await inject({ url: '/v1/patients', headers: { 'x-api-key': key } })).json(), { code: 'UNAUTHORIZED' })
+  }
+})

@@ -141,3 +141,14 @@ t.test('the guard takes every search parameter that is stated', async t => {
   t.ok(stated.length > 2_000)
   t.strictSame(stated.filter(([type, name]) => !isTaken(type, name)), [])
 })
+
+t.test('a question for another statement is not answered with this one', async t => {
+  const { inject } = await startGateway(t)
+  t.match(
+    [
+      (await inject('/v1/fhir/metadata?mode=terminology')).statusCode,
+      (await inject('/v1/fhir/metadata?mode=full')).statusCode
+    ],
+    [400, 200]
+  )
+})

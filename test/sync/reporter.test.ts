@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Reporter } from '../../src/control-plane/sync/reporter.js'
+import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 import { keptLog } from './control-plane.js'
 
@@ -74,4 +75,10 @@ t.test('a reporter that closes breaks off what is under way, and nothing of it g
   await reporter.close()
   t.ok(hasEnded)
   t.same(lines, [])
+})
+
+t.test('a gateway tells its control plane of its bulk jobs as it tells its health', async t => {
+  const gateway = await startGateway(t)
+  await until(async () => (await gateway.control.gateways.list()).some(({ checks }) => checks.bulk === 'ok'))
+  t.match((await gateway.inject('/health')).json().data.checks, { bulk: { status: 'ok' } })
 })
