@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { operations } from '../../src/control-plane/admin-api/operations.js'
 import { managementDocument } from '../../src/control-plane/admin-api/document.js'
-import type { Operation } from '../../src/control-plane/admin-api/operation.js'
+import type { NamedOperation } from '../../src/control-plane/admin-api/operation.js'
 import type { TokenRole } from '../../src/control-plane/store/token-store.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { lintDocument } from '../openapi/lint.js'
@@ -77,7 +77,7 @@ const queries: Readonly<Record<string, string>> = {
   readUsage: '?from=2030-01-01T00:00:00Z&to=2030-01-03T00:00:00Z&by=day'
 }
 
-const pathOf = ({ path, id }: Pick<Operation, 'path' | 'id'>, ids: Readonly<Record<string, string>>) =>
+const pathOf = ({ path, id }: Pick<NamedOperation, 'path' | 'id'>, ids: Readonly<Record<string, string>>) =>
   path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => (name === 'month' ? '2030-01' : ids[name]!)) +
   (queries[id] ?? '')
 

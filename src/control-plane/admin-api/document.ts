@@ -7,7 +7,7 @@ import {
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
 import type { FailureCode } from '../../envelope/failures.js'
-import { statusOf, type Operation } from './operation.js'
+import { statusOf, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
 
 const withToken: readonly FailureCode[] = [...publicFailures, 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
@@ -63,7 +63,7 @@ function pathsOf (): JsonSchema {
   return paths
 }
 
-function described (operation: Operation): JsonSchema {
+function described (operation: NamedOperation): JsonSchema {
   const { id, method, path, summary, body, responseSchema: response } = operation
   const failures = [
     ...withToken,
@@ -82,7 +82,7 @@ function described (operation: Operation): JsonSchema {
   }
 }
 
-function parametersOf ({ path, query }: Operation): JsonSchema[] {
+function parametersOf ({ path, query }: NamedOperation): JsonSchema[] {
   const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',

@@ -1,22 +1,20 @@
 import { Type } from 'typebox'
-import { operation, type Operation } from './operation.js'
+import { operation, type OperationTable } from './operation.js'
 import * as schemas from './schemas.js'
 
 /** The time of a text that the schema validated as ISO 8601; undefined if there is none. */
 export const dateOf = (text: string | undefined): Date | undefined => text === undefined ? undefined : new Date(text)
 
 /** The operations on keys. */
-export const keyOperations: readonly Operation[] = [
-  operation({
-    id: 'listKeys',
+export const keyOperations = {
+  listKeys: operation({
     method: 'GET',
     path: '/organizations/:tenantId/keys',
     summary: 'The keys of an organization, oldest first, without secrets.',
     responseSchema: Type.Array(schemas.key),
-    run: (controlService, { ids }) => controlService.listKeys(ids.tenantId!)
+    run: (controlService, { ids }) => controlService.listKeys(ids.tenantId)
   }),
-  operation({
-    id: 'createKey',
+  createKey: operation({
     method: 'POST',
     path: '/organizations/:tenantId/keys',
     summary:
@@ -24,49 +22,44 @@ export const keyOperations: readonly Operation[] = [
     body: schemas.keyDraft,
     responseSchema: schemas.newKey,
     run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
-      controlService.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
+      controlService.createKey({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
   }),
-  operation({
-    id: 'readKey',
+  readKey: operation({
     method: 'GET',
     path: '/keys/:keyId',
     summary: 'One key, without its secret.',
     responseSchema: schemas.key,
-    run: (controlService, { ids }) => controlService.findKey(ids.keyId!)
+    run: (controlService, { ids }) => controlService.findKey(ids.keyId)
   }),
-  operation({
-    id: 'changeKey',
+  changeKey: operation({
     method: 'PATCH',
     path: '/keys/:keyId',
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: schemas.keyChanges,
     responseSchema: schemas.key,
     run: (controlService, { ids, body }) =>
-      controlService.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
+      controlService.changeKey(ids.keyId, { name: body.name, expiresAt: dateOf(body.expiresAt) })
   }),
-  operation({
-    id: 'rollKey',
+  rollKey: operation({
     method: 'POST',
     path: '/keys/:keyId/roll',
     summary: 'Create a successor of a key. The old key stays valid for the overlap.',
     body: schemas.overlap,
     responseSchema: schemas.rolledKey,
-    run: (controlService, { ids, body }) => controlService.rollKey(ids.keyId!, body.overlapSeconds * 1_000)
+    run: (controlService, { ids, body }) => controlService.rollKey(ids.keyId, body.overlapSeconds * 1_000)
   }),
-  operation({
-    id: 'revokeKey',
+  revokeKey: operation({
     method: 'POST',
     path: '/keys/:keyId/revoke',
     summary: 'Revoke a key immediately and permanently.',
     responseSchema: schemas.key,
-    run: (controlService, { ids }) => controlService.revokeKey(ids.keyId!)
+    run: (controlService, { ids }) => controlService.revokeKey(ids.keyId)
   }),
-  operation({
-    id: 'readKeyReach',
+  readKeyReach: operation({
     method: 'GET',
     path: '/keys/:keyId/reach',
     summary: 'Which gateways have applied the latest change of a key.',
     responseSchema: schemas.reach,
-    run: (controlService, { ids }) => controlService.reachOfKey(ids.keyId!)
+    run: (controlService, { ids }) => controlService.reachOfKey(ids.keyId)
   })
-]
+} satisfies OperationTable

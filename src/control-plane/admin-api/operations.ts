@@ -1,29 +1,27 @@
 import { Type } from 'typebox'
 import { keyOperations } from './key-operations.js'
-import { operation, type Operation } from './operation.js'
+import { operation, type NamedOperation, type Operation, type OperationTable } from './operation.js'
 import { peopleOperations } from './people-operations.js'
 import * as schemas from './schemas.js'
 import { webhookOperations } from './webhook-operations.js'
 
-const organizations: readonly Operation[] = [
-  operation({
-    id: 'whoAmI',
+/** The operations on organizations. */
+export const organizationOperations = {
+  whoAmI: operation({
     method: 'GET',
     path: '/me',
     summary: 'Whom the token represents.',
     responseSchema: schemas.actor,
     run: async ({ actor }) => actor
   }),
-  operation({
-    id: 'listOrganizations',
+  listOrganizations: operation({
     method: 'GET',
     path: '/organizations',
     summary: "All organizations for an operator, otherwise only the caller's own; oldest first.",
     responseSchema: Type.Array(schemas.organization),
     run: controlService => controlService.listOrganizations()
   }),
-  operation({
-    id: 'createOrganization',
+  createOrganization: operation({
     method: 'POST',
     path: '/organizations',
     summary: 'Create an organization, which is a separate tenant. For operators.',
@@ -31,38 +29,35 @@ const organizations: readonly Operation[] = [
     responseSchema: schemas.organization,
     run: (controlService, { body }) => controlService.createOrganization(body)
   }),
-  operation({
-    id: 'readOrganization',
+  readOrganization: operation({
     method: 'GET',
     path: '/organizations/:tenantId',
     summary: 'One organization.',
     responseSchema: schemas.organization,
-    run: (controlService, { ids }) => controlService.findOrganization(ids.tenantId!)
+    run: (controlService, { ids }) => controlService.findOrganization(ids.tenantId)
   }),
-  operation({
-    id: 'changeOrganization',
+  changeOrganization: operation({
     method: 'PATCH',
     path: '/organizations/:tenantId',
     summary:
       'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
     body: schemas.organizationChanges,
     responseSchema: schemas.organization,
-    run: (controlService, { ids, body }) => controlService.changeOrganization(ids.tenantId!, body)
+    run: (controlService, { ids, body }) => controlService.changeOrganization(ids.tenantId, body)
   })
-]
+} satisfies OperationTable
 
-const records: readonly Operation[] = [
-  operation({
-    id: 'listAuditTrail',
+/** The operations that read what was recorded: the audit trail, usage, bills, and the state of gateways. */
+export const recordOperations = {
+  listAuditTrail: operation({
     method: 'GET',
     path: '/organizations/:tenantId/audit',
     summary: 'Who did what and when in an organization, newest first.',
     query: schemas.auditQuery,
     responseSchema: Type.Array(schemas.auditEntry),
-    run: (controlService, { ids, query }) => controlService.auditTrail({ tenantId: ids.tenantId!, ...query })
+    run: (controlService, { ids, query }) => controlService.auditTrail({ tenantId: ids.tenantId, ...query })
   }),
-  operation({
-    id: 'listWholeAuditTrail',
+  listWholeAuditTrail: operation({
     method: 'GET',
     path: '/audit',
     summary: 'Who did what and when anywhere, newest first. For operators.',
@@ -70,39 +65,36 @@ const records: readonly Operation[] = [
     responseSchema: Type.Array(schemas.auditEntry),
     run: (controlService, { query }) => controlService.auditTrail(query)
   }),
-  operation({
-    id: 'readUsage',
+  readUsage: operation({
     method: 'GET',
     path: '/organizations/:tenantId/usage',
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: schemas.usageQuery,
     responseSchema: schemas.usage,
     run: (controlService, { ids, query: { from, to, ...question } }) =>
-      controlService.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
+      controlService.usage({ ...question, tenantId: ids.tenantId, from: new Date(from), to: new Date(to) })
   }),
-  operation({
-    id: 'readBill',
+  readBill: operation({
     method: 'GET',
     path: '/organizations/:tenantId/bills/:month',
     summary: 'The bill of an organization for a month such as 2030-01, by hour.',
     responseSchema: schemas.bill,
-    run: (controlService, { ids }) => controlService.bill(ids.tenantId!, ids.month!)
+    run: (controlService, { ids }) => controlService.bill(ids.tenantId, ids.month)
   }),
-  operation({
-    id: 'listGateways',
+  listGateways: operation({
     method: 'GET',
     path: '/gateways',
     summary: 'All gateways with their last reported state. For operators.',
     responseSchema: Type.Array(schemas.gateway),
     run: controlService => controlService.listGateways()
   })
-]
+} satisfies OperationTable
 
 /** Everything that the management API can do. */
-export const operations: readonly Operation[] = [
-  ...organizations,
-  ...keyOperations,
-  ...peopleOperations,
-  ...webhookOperations,
-  ...records
-]
+export const operations: readonly NamedOperation[] = [
+  organizationOperations,
+  keyOperations,
+  peopleOperations,
+  webhookOperations,
+  recordOperations
+].flatMap(table => Object.entries<Operation>(table).map(([id, operation]) => ({ id, ...operation })))

@@ -11,7 +11,7 @@ import { refuseIdempotencyKey } from '../../idempotency/header.js'
 import { withControlService } from './authenticate.js'
 import { managementDocument } from './document.js'
 import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
-import { statusOf, type Operation } from './operation.js'
+import { statusOf, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
 
 /** The dependencies of the management API; `url` is its public URL. */
@@ -60,7 +60,7 @@ async function changing (scope: FastifyInstance): Promise<void> {
   for (const operation of operations.filter(({ body }) => body !== undefined)) addRoute(scope, operation)
 }
 
-function addRoute (scope: FastifyInstance, operation: Operation): void {
+function addRoute (scope: FastifyInstance, operation: NamedOperation): void {
   const checkBody = bodyCheck(operation.body)
   const checkQuery = queryCheck(operation.query)
   scope.route({

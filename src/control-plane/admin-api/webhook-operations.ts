@@ -10,7 +10,7 @@ import {
   webhookDraftSchema,
   webhookSchema
 } from '../../events/webhooks/webhook.js'
-import { operation, type Operation } from './operation.js'
+import { operation, type OperationTable } from './operation.js'
 
 const strict = { additionalProperties: false }
 const tenantId = Type.String({ description: 'Tenant id of the organization', maxLength: 64 })
@@ -23,84 +23,75 @@ const deliveryQuery = Type.Object({
 }, strict)
 
 /** The operations on webhooks. */
-export const webhookOperations: readonly Operation[] = [
-  operation({
-    id: 'listWebhooks',
+export const webhookOperations = {
+  listWebhooks: operation({
     method: 'GET',
     path: '/organizations/:tenantId/webhooks',
     summary: 'The webhooks of an organization for live and test data, oldest first, without secrets.',
     responseSchema: Type.Array(webhook),
-    run: (controlService, { ids }) => controlService.listWebhooks(ids.tenantId!)
+    run: (controlService, { ids }) => controlService.listWebhooks(ids.tenantId)
   }),
-  operation({
-    id: 'createWebhook',
+  createWebhook: operation({
     method: 'POST',
     path: '/organizations/:tenantId/webhooks',
     summary: 'Create a webhook. Events from now on are sent. Its secret is shown only in this response.',
     body: draft,
     responseSchema: newWebhook,
-    run: (controlService, { ids, body }) => controlService.createWebhook({ ...body, tenantId: ids.tenantId! })
+    run: (controlService, { ids, body }) => controlService.createWebhook({ ...body, tenantId: ids.tenantId })
   }),
-  operation({
-    id: 'readWebhook',
+  readWebhook: operation({
     method: 'GET',
     path: '/webhooks/:webhookId',
     summary: 'One webhook, without its secret.',
     responseSchema: webhook,
-    run: (controlService, { ids }) => controlService.findWebhook(ids.webhookId!)
+    run: (controlService, { ids }) => controlService.findWebhook(ids.webhookId)
   }),
-  operation({
-    id: 'changeWebhook',
+  changeWebhook: operation({
     method: 'PATCH',
     path: '/webhooks/:webhookId',
     summary: 'Change the given fields. Enabling a webhook sends the events that waited.',
     body: webhookChangesSchema,
     responseSchema: webhook,
-    run: (controlService, { ids, body }) => controlService.changeWebhook(ids.webhookId!, body)
+    run: (controlService, { ids, body }) => controlService.changeWebhook(ids.webhookId, body)
   }),
-  operation({
-    id: 'deleteWebhook',
+  deleteWebhook: operation({
     method: 'DELETE',
     path: '/webhooks/:webhookId',
     summary: 'Delete a webhook with its deliveries.',
     responseSchema: Type.Object({ id: Type.String(), deleted: Type.Literal(true) }, strict),
     run: async (controlService, { ids }) => {
-      await controlService.deleteWebhook(ids.webhookId!)
-      return { id: ids.webhookId!, deleted: true as const }
+      await controlService.deleteWebhook(ids.webhookId)
+      return { id: ids.webhookId, deleted: true as const }
     }
   }),
-  operation({
-    id: 'rollWebhook',
+  rollWebhook: operation({
     method: 'POST',
     path: '/webhooks/:webhookId/roll',
     summary: 'Replace the secret. The old one signs too for a day.',
     responseSchema: newWebhook,
-    run: (controlService, { ids }) => controlService.rollWebhook(ids.webhookId!)
+    run: (controlService, { ids }) => controlService.rollWebhook(ids.webhookId)
   }),
-  operation({
-    id: 'testWebhook',
+  testWebhook: operation({
     method: 'POST',
     path: '/webhooks/:webhookId/test',
     summary: 'Send an event of the type webhook.test once, soon.',
     responseSchema: testSchema,
-    run: (controlService, { ids }) => controlService.testWebhook(ids.webhookId!)
+    run: (controlService, { ids }) => controlService.testWebhook(ids.webhookId)
   }),
-  operation({
-    id: 'listDeliveries',
+  listDeliveries: operation({
     method: 'GET',
     path: '/webhooks/:webhookId/deliveries',
     summary: 'Every attempt to deliver an event, newest first.',
     query: deliveryQuery,
     responseSchema: deliveryPageSchema,
-    run: (controlService, { ids, query }) => controlService.listDeliveries(ids.webhookId!, query)
+    run: (controlService, { ids, query }) => controlService.listDeliveries(ids.webhookId, query)
   }),
-  operation({
-    id: 'resendWebhook',
+  resendWebhook: operation({
     method: 'POST',
     path: '/webhooks/:webhookId/resend',
     summary: 'Send all events since a time again, with the ids that they had.',
     body: resendSchema,
     responseSchema: resentSchema,
-    run: (controlService, { ids, body }) => controlService.resendWebhook(ids.webhookId!, body.since)
+    run: (controlService, { ids, body }) => controlService.resendWebhook(ids.webhookId, body.since)
   })
-]
+} satisfies OperationTable

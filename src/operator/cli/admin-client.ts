@@ -1,52 +1,36 @@
 import { request } from 'undici'
-import type { ControlService } from '../../control-plane/store/desk.js'
+import type { Operation } from '../../control-plane/admin-api/operation.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 
-/** The methods of the control service that commands use, here or at a control plane elsewhere. */
-export type AdminClient = Pick<ControlService, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
-  'listKeys' | 'createKey' | 'rollKey' | 'revokeKey' | 'changeKey' |
-  'listTokens' | 'createToken' | 'revokeToken' | 'listGateways' | 'listMembers' | 'resetPassword' | 'bill'>
+/**
+ * Calls an operation of the management API and resolves with its data: here with a control service, or at a control
+ * plane elsewhere.
+ */
+export type CallOperation = <Ids, Body, Data>(
+  operation: Operation<Ids, any, Body, Data>,
+  ids: Ids,
+  ...body: undefined extends Body ? [] : [Body]
+) => Promise<Data>
 
 /** The URL of a control plane elsewhere, and the token for it. */
 export interface AdminApiOptions { readonly url: string, readonly token: string }
 
 const timeoutMs = 30_000
 
-/** The client of a token for the management API of a control plane elsewhere. */
-export function adminClient (options: AdminApiOptions): AdminClient {
-  const get = <T>(path: string) => send<T>(options, 'GET', path)
-  const post = <T>(path: string, body?: object) => send<T>(options, 'POST', path, body)
-  const patch = <T>(path: string, body: object) => send<T>(options, 'PATCH', path, body)
-  const of = (tenantId: string | undefined, rest: string) =>
-    tenantId === undefined ? rest : `organizations/${id(tenantId)}/${rest}`
-  return {
-    listOrganizations: () => get('organizations'),
-    createOrganization: draft => post('organizations', draft),
-    changeOrganization: (tenantId, changes) => patch(`organizations/${id(tenantId)}`, changes),
-    listKeys: tenantId => get(of(tenantId, 'keys')),
-    createKey: ({ tenantId, ...draft }) => post(of(tenantId, 'keys'), draft),
-    rollKey: (keyId, overlapMs) => post(`keys/${id(keyId)}/roll`, { overlapSeconds: overlapMs / 1_000 }),
-    revokeKey: keyId => post(`keys/${id(keyId)}/revoke`),
-    changeKey: (keyId, changes) => patch(`keys/${id(keyId)}`, changes),
-    listTokens: tenantId => get(of(tenantId, 'tokens')),
-    createToken: ({ tenantId, ...draft }) => post(of(tenantId, 'tokens'), draft),
-    revokeToken: tokenId => post(`tokens/${id(tokenId)}/revoke`),
-    listGateways: () => get('gateways'),
-    bill: (tenantId, month) => get(`organizations/${id(tenantId)}/bills/${id(month)}`),
-    listMembers: tenantId => get(tenantId === undefined ? 'operators' : of(tenantId, 'members')),
-    resetPassword: memberId => post(`members/${id(memberId)}/reset-password`)
-  }
+/** Calls operations of a control plane elsewhere with a token. */
+export function adminClient (options: AdminApiOptions): CallOperation {
+  return ({ method, path }, ids, body?) => send(options, { method, path: pathWith(path, ids as Ids), body })
 }
 
-const id = encodeURIComponent
+type Ids = Readonly<Record<string, string>>
 
-async function send<T> (
-  { url, token }: AdminApiOptions,
-  method: 'GET' | 'POST' | 'PATCH',
-  path: string,
-  body?: object
-): Promise<T> {
-  const response = await sendRequest(`${url}/control/v1/${path}`, {
+const pathWith = (path: string, ids: Ids): string =>
+  path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(ids[name]!))
+
+interface AdminRequest extends Pick<Operation, 'method' | 'path'> { readonly body: unknown }
+
+async function send<T> ({ url, token }: AdminApiOptions, { method, path, body }: AdminRequest): Promise<T> {
+  const response = await sendRequest(`${url}/control/v1${path}`, {
     method,
     headers: {
       authorization: `Bearer ${token}`,

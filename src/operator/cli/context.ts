@@ -7,7 +7,7 @@ import { knownPlans } from '../../control-plane/store/organizations.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 import { openControlStore, type ControlStore } from '../../control-plane/store/store.js'
 import { openedFile } from '../../bootstrap/startup-errors.js'
-import { adminClient, type AdminClient, type AdminApiOptions } from './admin-client.js'
+import { adminClient, type AdminApiOptions, type CallOperation } from './admin-client.js'
 
 /** The environment in which a command runs. */
 export interface CliContext {
@@ -35,29 +35,30 @@ export class Interrupted extends Error {}
 
 /** The access of commands to the control plane. */
 export interface Control {
-  /** Does the work with a client and prints the result as JSON: one object on one line, a list for people to read. */
-  readonly print: (work: (client: AdminClient) => Promise<object>) => Promise<void>
-  /** Does the work with a client, which prints by itself. */
-  readonly work: <T>(work: (client: AdminClient) => Promise<T>) => Promise<T>
+  /** Does the work and prints its result as JSON: one object on one line, a list for people to read. */
+  readonly print: (work: (call: CallOperation) => Promise<object>) => Promise<void>
+  /** Does the work, which prints by itself. */
+  readonly work: <T>(work: (call: CallOperation) => Promise<T>) => Promise<T>
 }
 
 /**
- * The control plane: an operator's control service on the store that the configuration names or, with a URL, the client
- * of the token in CONTROL_TOKEN for the management API there.
+ * The operations of the management API: by an operator's control service on the store that the configuration names or,
+ * with a URL, at the control plane there with the token in CONTROL_TOKEN.
  */
 export function controlIn (context: CliContext, urlOption: () => string | undefined): Control {
   const { environment, user, out } = context
-  const withAdminClient: Control['work'] = async work => {
+  const withControlPlane: Control['work'] = async work => {
     const url = urlOption() ?? environment.CONTROL_URL
     if (url) return await work(adminClient(getPosition(url, environment)))
-    return await withControlStore(loadConfig(environment), context, store =>
-      work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' }))
-    )
+    return await withControlStore(loadConfig(environment), context, async store => {
+      const service = controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })
+      return await work(({ run }, ids, ...[body]) => run(service, { ids, query: {}, body: body! }))
+    })
   }
   return {
-    work: withAdminClient,
+    work: withControlPlane,
     print: async work => {
-      const result = await withAdminClient(work)
+      const result = await withControlPlane(work)
       out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
     }
   }

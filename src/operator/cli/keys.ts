@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander'
 import type { Scope } from '../../keys/caller.js'
+import { keyOperations } from '../../control-plane/admin-api/key-operations.js'
 import { modes, type Mode } from '../../config/mode.js'
 import type { Control } from './context.js'
 import { parseDuration, parseTime } from './times.js'
@@ -19,17 +20,19 @@ export function addKeys (program: Command, control: Control): void {
   addRoll(keys, control)
   keys.command('list').description('print the keys of an organization, without secrets')
     .requiredOption('--tenant <tenantId>', 'the organization')
-    .action(({ tenant }: { tenant: string }) => control.print(adminClient => adminClient.listKeys(tenant)))
+    .action(({ tenant }: { tenant: string }) =>
+      control.print(call => call(keyOperations.listKeys, { tenantId: tenant }))
+    )
   keys.command('revoke').description('revoke a key immediately and permanently')
     .argument('<keyId>')
-    .action((keyId: string) => control.print(adminClient => adminClient.revokeKey(keyId)))
+    .action((keyId: string) => control.print(call => call(keyOperations.revokeKey, { keyId })))
   keys
     .command('rename')
     .description('change the name of a key')
     .argument('<keyId>')
     .requiredOption('--name <name>', 'name of the key')
     .action((keyId: string, { name }: { name: string }) =>
-      control.print(adminClient => adminClient.changeKey(keyId, { name }))
+      control.print(call => call(keyOperations.changeKey, { keyId }, { name }))
     )
   keys
     .command('expire')
@@ -37,7 +40,7 @@ export function addKeys (program: Command, control: Control): void {
     .argument('<keyId>')
     .requiredOption('--at <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z', parseTime)
     .action((keyId: string, { at }: { at: Date }) =>
-      control.print(adminClient => adminClient.changeKey(keyId, { expiresAt: at }))
+      control.print(call => call(keyOperations.changeKey, { keyId }, { expiresAt: at.toISOString() }))
     )
 }
 
@@ -56,8 +59,10 @@ function addCreate (keys: Command, { print }: Control): void {
     )
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .option('--name <name>', 'name of the key')
-    .action(({ tenant: tenantId, mode, name = `${mode} key`, scopes, expires: expiresAt }: KeyOptions) =>
-      print(adminClient => adminClient.createKey({ tenantId, mode, name, scopes, expiresAt }))
+    .action(({ tenant: tenantId, mode, name = `${mode} key`, scopes, expires }: KeyOptions) =>
+      print(call =>
+        call(keyOperations.createKey, { tenantId }, { mode, name, scopes, expiresAt: expires?.toISOString() })
+      )
     )
 }
 
@@ -72,6 +77,6 @@ function addRoll (keys: Command, { print }: Control): void {
       parseDuration
     )
     .action((keyId: string, { overlap = parseDuration('1h') }: { readonly overlap?: number }) =>
-      print(adminClient => adminClient.rollKey(keyId, overlap))
+      print(call => call(keyOperations.rollKey, { keyId }, { overlapSeconds: overlap / 1_000 }))
     )
 }

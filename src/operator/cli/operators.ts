@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { operators as operations, peopleOperations } from '../../control-plane/admin-api/people-operations.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 import type { Control } from './context.js'
 
@@ -6,14 +7,14 @@ import type { Control } from './context.js'
 export function addOperators (program: Command, { print }: Control): void {
   const operators = program.command('operators').description('manage operators, who can do everything in the dashboard')
   operators.command('list').description('print the operators')
-    .action(() => print(adminClient => adminClient.listMembers()))
+    .action(() => print(call => call(operations.listMembers, {})))
   operators
     .command('reset-password')
     .description("print a temporary password for an operator's next sign-in; the current password and all sessions end")
     .requiredOption('--email <email>', "the operator's email address")
     .action(({ email }: { email: string }) =>
-      print(async adminClient => {
-        const found = (await adminClient.listMembers()).find(
+      print(async call => {
+        const found = (await call(operations.listMembers, {})).find(
           member => member.email === email.trim().toLowerCase() && !member.isFromProvider
         )
         if (found === undefined) {
@@ -22,7 +23,7 @@ export function addOperators (program: Command, { print }: Control): void {
             'No operator with this address has a local password. clinigate operators list prints all operators.'
           )
         }
-        return await adminClient.resetPassword(found.memberId)
+        return await call(peopleOperations.resetPassword, { memberId: found.memberId })
       })
     )
 }

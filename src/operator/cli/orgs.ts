@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander'
+import { organizationOperations } from '../../control-plane/admin-api/operations.js'
 import type { Control } from './context.js'
 
 interface OrganizationOptions {
@@ -22,8 +23,8 @@ export function addOrgs (program: Command, { print }: Control): void {
       "its own datastore for live data, as named in the gateways' configuration; only on the plan enterprise"
     )
     .action(({ name, plan, overage, datastore }: OrganizationOptions) =>
-      print(async adminClient => {
-        const { tenantId } = await adminClient.createOrganization({
+      print(async call => {
+        const { tenantId } = await call(organizationOperations.createOrganization, {}, {
           name,
           plan,
           overage: overage && overage === 'on',
@@ -41,8 +42,8 @@ export function addOrgs (program: Command, { print }: Control): void {
     .addOption(overage())
     .option('--datastore <name>', 'its own datastore; an empty name removes it')
     .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) =>
-      print(adminClient =>
-        adminClient.changeOrganization(tenantId, {
+      print(call =>
+        call(organizationOperations.changeOrganization, { tenantId }, {
           name,
           plan,
           overage: overage && overage === 'on',
@@ -51,7 +52,7 @@ export function addOrgs (program: Command, { print }: Control): void {
       )
     )
   orgs.command('list').description('print all organizations')
-    .action(() => print(adminClient => adminClient.listOrganizations()))
+    .action(() => print(call => call(organizationOperations.listOrganizations, {})))
 }
 
 function overage (unlessSpecified = ''): Option {

@@ -1,4 +1,6 @@
 import { Option, type Command } from 'commander'
+import { recordOperations } from '../../control-plane/admin-api/operations.js'
+import { operators, organizationPeople, peopleOperations } from '../../control-plane/admin-api/people-operations.js'
 import { belongsToOrganization } from '../../control-plane/store/members.js'
 import { tokenRoles, type TokenRole } from '../../control-plane/store/token-store.js'
 import type { Control } from './context.js'
@@ -33,21 +35,31 @@ export function addTokens (program: Command, { print }: Control): void {
       "the organization of an admin's or viewer's token, which needs one; leave it out for the other roles"
     )
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
-    .action(({ role, name, tenant: tenantId, expires: expiresAt }: TokenOptions, command: Command) => {
-      requireTenantThatFits({ role, tenant: tenantId }, command)
-      return print(async adminClient => {
-        const { tokenId, secret } = await adminClient.createToken({ role, name, tenantId, expiresAt })
+    .action(({ role, name, tenant, expires }: TokenOptions, command: Command) => {
+      requireTenantThatFits({ role, tenant }, command)
+      return print(async call => {
+        const { ids, createToken } = tokensOf(tenant)
+        const { tokenId, secret } = await call(createToken, ids, { role, name, expiresAt: expires?.toISOString() })
         return { tokenId, secret }
       })
     })
   tokens.command('list').description('print tokens, without secrets')
     .option('--tenant <tenantId>', 'only those of an organization (default: those of operators and gateways)')
-    .action(({ tenant }: { tenant?: string }) => print(adminClient => adminClient.listTokens(tenant)))
+    .action(({ tenant }: { tenant?: string }) => print(call => {
+      const { ids, listTokens } = tokensOf(tenant)
+      return call(listTokens, ids)
+    }))
   tokens.command('revoke').description('revoke a token immediately and permanently')
     .argument('<tokenId>')
-    .action((tokenId: string) => print(adminClient => adminClient.revokeToken(tokenId)))
+    .action((tokenId: string) => print(call => call(peopleOperations.revokeToken, { tokenId })))
   program.command('gateways').description('print the gateways with their last reported state')
-    .action(() => print(adminClient => adminClient.listGateways()))
+    .action(() => print(call => call(recordOperations.listGateways, {})))
+}
+
+/** The operations on the tokens of an organization, or of those that belong to none. */
+function tokensOf (tenantId: string | undefined) {
+  const ids: Readonly<Record<string, string>> = tenantId === undefined ? {} : { tenantId }
+  return { ids, ...tenantId === undefined ? operators : organizationPeople }
 }
 
 /** Reports a missing or superfluous option by the option's name, which the control plane does not know. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { Option, type Command } from 'commander'
+import { organizationOperations, recordOperations } from '../../control-plane/admin-api/operations.js'
 import { billCsv } from '../../control-plane/store/bill.js'
 import { loadConfig } from '../../config/load.js'
 import { ledgerLines, ledgerTotals } from '../../limits/usage-ledger/file.js'
@@ -26,9 +27,9 @@ export function addUsage (program: Command, control: Control, context: CliContex
     .requiredOption('--tenant <tenantId>', 'the organization')
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--csv', 'print CSV for a spreadsheet instead of JSON')
-    .action(({ tenant, month, csv }: BillOptions) => csv
-      ? control.work(async adminClient => context.out(billCsv(await adminClient.bill(tenant, month))))
-      : control.print(adminClient => adminClient.bill(tenant, month)))
+    .action(({ tenant: tenantId, month, csv }: BillOptions) => csv
+      ? control.work(async call => context.out(billCsv(await call(recordOperations.readBill, { tenantId, month }))))
+      : control.print(call => call(recordOperations.readBill, { tenantId, month })))
   usage
     .command('recompute')
     .description("recompute a month from the gateways' ledgers, and compare it with the control plane")
@@ -45,9 +46,10 @@ export function addUsage (program: Command, control: Control, context: CliContex
         month
       )
       const found: Comparison[] = []
-      await control.print(async adminClient => {
-        for (const { tenantId } of await adminClient.listOrganizations()) {
-          found.push(compare(tenantId, { own, unsent, summary: await adminClient.bill(tenantId, month) }))
+      await control.print(async call => {
+        for (const { tenantId } of await call(organizationOperations.listOrganizations, {})) {
+          const summary = await call(recordOperations.readBill, { tenantId, month })
+          found.push(compare(tenantId, { own, unsent, summary }))
         }
         return found
       })
