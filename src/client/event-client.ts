@@ -1,6 +1,7 @@
 import { ClinigateError } from './errors.js'
 import type { paths } from './openapi.js'
 import type { RequestOptions } from './resource-client.js'
+import { pause } from './retry.js'
 import type { Send } from './send.js'
 
 /** Some events, oldest first, and where to continue. */
@@ -15,6 +16,8 @@ type EventQuery = NonNullable<paths['/v1/events']['get']['parameters']['query']>
 export interface FollowOptions extends RequestOptions, Pick<EventQuery, 'types' | 'since' | 'cursor'> {
   /** Called with the cursor of a page once its events were taken: store it, to continue there after a restart. */
   readonly onCursor?: (cursor: string) => void | Promise<void>
+  /** Called with each failure that may pass, before following goes on; what it throws ends following. */
+  readonly onFailure?: (error: ClinigateError) => void
 }
 
 /** How long a request waits for an event, in seconds: as long as the gateway allows. */
@@ -40,12 +43,17 @@ export class EventClient {
    * `for await (const event of client.events.follow())`. It goes on after failures that pass. An event may come twice,
    * with the same id.
    */
-  async * follow ({ onCursor, signal, ...query }: FollowOptions = {}): AsyncGenerator<ChangeEvent, void, undefined> {
+  async * follow (
+    { onCursor, onFailure, signal, ...query }: FollowOptions = {}
+  ): AsyncGenerator<ChangeEvent, void, undefined> {
     let { cursor } = query
     for (;;) {
       signal?.throwIfAborted()
       const position = cursor !== undefined && { cursor }
-      const page = await this.#nextPage({ ...query, ...position, count: maxEvents, wait: waitSeconds }, signal)
+      const page = await this.#nextPage(
+        { ...query, ...position, count: maxEvents, wait: waitSeconds },
+        { signal, onFailure }
+      )
       if (page === undefined) continue
       yield * page.data
       cursor = page.cursor
@@ -54,18 +62,22 @@ export class EventClient {
   }
 
   /** Undefined after a failure that may pass, and a pause. */
-  async #nextPage (query: EventQuery, signal: AbortSignal | undefined): Promise<EventPage | undefined> {
+  async #nextPage (
+    query: EventQuery,
+    { signal, onFailure }: Pick<FollowOptions, 'signal' | 'onFailure'>
+  ): Promise<EventPage | undefined> {
     try {
       return await this.list(query, { signal })
     } catch (error) {
       signal?.throwIfAborted()
       if (!(error instanceof ClinigateError) || !mayPass(error)) throw error
-      await new Promise(resolve => setTimeout(resolve, pauseMs))
+      onFailure?.(error)
+      await pause(pauseMs, signal)
       return undefined
     }
   }
 }
 
-/** Without a response, when asked too often, and for errors of the gateway. */
+/** Without a response of the gateway, when asked too often, and for errors of it. */
 const mayPass = ({ status }: ClinigateError): boolean =>
-  status === 0 || status === 429 || (status >= 500 && status !== 501)
+  status < 300 || status === 429 || (status >= 500 && status !== 501)

@@ -1,13 +1,14 @@
 /** A typed client of the gateway, for Node, browsers and Deno. */
-import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import type { Client as FetchClient } from 'openapi-fetch'
+import { BulkClient } from './bulk-client.js'
 import { EventClient } from './event-client.js'
 import type { paths } from './openapi.js'
-import { printQuery, type Query } from './query.js'
 import { ResourceClient, type ResourceName } from './resource-client.js'
 import { resourcePaths } from './resource-paths.js'
-import { withRetry, type RetryOptions } from './retry.js'
-import { createSender } from './send.js'
+import type { RetryOptions } from './retry.js'
+import { connect, createSender } from './send.js'
 
+export type { BulkClient, BulkJob, ExportDraft, WaitOptions } from './bulk-client.js'
 export { ClinigateError, type ErrorCode, type Issue, type Referrers } from './errors.js'
 export type { ChangeEvent, EventClient, EventPage, FollowOptions } from './event-client.js'
 export type * from './openapi.js'
@@ -47,6 +48,8 @@ type AppendOnly = {
 export type ClinigateClient = {
   readonly [N in ResourceName]: N extends AppendOnly ? Omit<ResourceClient<N>, 'update' | 'delete'> : ResourceClient<N>
 } & {
+  /** Exports and imports of any size. */
+  readonly bulk: BulkClient
   /** The changes of records. */
   readonly events: EventClient
   /**
@@ -57,16 +60,9 @@ export type ClinigateClient = {
 }
 
 /** Connects to nothing yet: `const client = createClient({ url, key }); await client.patients.read(id)`. */
-export function createClient ({ url, key, retry, fetch = globalThis.fetch }: ClientOptions): ClinigateClient {
-  const http = createFetchClient<paths>({
-    baseUrl: url,
-    headers: { 'x-api-key': key },
-    fetch: withRetry(fetch, retry),
-    querySerializer: query => printQuery(query as Query),
-    // The key would go along to wherever an answer leads.
-    redirect: 'error'
-  })
+export function createClient ({ url, key, ...options }: ClientOptions): ClinigateClient {
+  const http = connect<paths>({ url, headers: { 'x-api-key': key }, ...options })
   const send = createSender(http)
   const resources = Object.entries(resourcePaths).map(([name, path]) => [name, new ResourceClient(send, path)])
-  return { ...Object.fromEntries(resources), events: new EventClient(send), http }
+  return { ...Object.fromEntries(resources), bulk: new BulkClient(send), events: new EventClient(send), http }
 }

@@ -100,7 +100,7 @@ export class ResourceClient<N extends ResourceName> {
     id: string,
     { signal, include }: ReadOptions<I> = {}
   ): Promise<WithIncludes<N, I>> {
-    return this.#send({ method: 'GET', path: `${this.#path}/{id}`, id, query: { include }, signal })
+    return this.#send({ method: 'GET', path: `${this.#path}/{id}`, ids: { id }, query: { include }, signal })
   }
 
   /** One page of the records that match all filters. */
@@ -136,12 +136,12 @@ export class ResourceClient<N extends ResourceName> {
     { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}
   ): Promise<RecordOf<N>> {
     const headers = { 'idempotency-key': idempotencyKey, ...versionHeader(ifMatch) }
-    return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, id, body: changes, headers, signal })
+    return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, ids: { id }, body: changes, headers, signal })
   }
 
   /** Deletes a record. After a failure without an answer it is not known whether that was done, and not tried again. */
   async delete (id: string, { signal, ifMatch }: VersionOptions = {}): Promise<void> {
-    await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, id, headers: versionHeader(ifMatch), signal })
+    await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, ids: { id }, headers: versionHeader(ifMatch), signal })
   }
 }
 

@@ -1,59 +1,83 @@
-import type { Client as FetchClient } from 'openapi-fetch'
-import { ClinigateError, errorOf } from './errors.js'
-import type { paths } from './openapi.js'
-import type { Query } from './query.js'
+import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { errorOf } from './errors.js'
+import { printQuery, type Query } from './query.js'
+import { withRetry, type RetryOptions } from './retry.js'
 
-/** One request of the thin layer; `path` is one of the document's. */
+/** Where a server is, and how its requests are sent. */
+export interface ConnectionOptions {
+  readonly url: string
+  /** With every request. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly retry?: RetryOptions | undefined
+  /** In place of the platform's own. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+/** The typed layer: requests of a document, each sent until it is answered for good. */
+export function connect<Paths extends {}> (
+  { url, headers, retry, fetch = globalThis.fetch }: ConnectionOptions
+): FetchClient<Paths> {
+  return createFetchClient<Paths>({
+    baseUrl: url,
+    headers,
+    fetch: withRetry(fetch, retry),
+    querySerializer: query => printQuery(query as Query),
+    // The headers would go along to wherever a response leads.
+    redirect: 'error'
+  })
+}
+
+/** One request of the thin layer; `path` is one of the document's, with `{name}` for ids. */
 export interface Sent {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
-  readonly id?: string
+  readonly ids?: Readonly<Record<string, string>>
   readonly query?: Query
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
 }
 
-/** Resolves with the `data` of the answer. */
+/** Resolves with the `data` of the response. */
 export type Send = <T>(sent: Sent) => Promise<T>
 
 /**
- * The transport of the thin layer over the typed one: answers are unwrapped, and whatever goes wrong is a
+ * The transport of the thin layer over the typed one: responses are unwrapped, and whatever goes wrong is a
  * ClinigateError.
  */
-export function createSender (http: FetchClient<paths>): Send {
+export function createSender<Paths extends {}> (http: FetchClient<Paths>): Send {
   // Which path it is, and so what it takes, only the resource knows.
   const request = http.request as unknown as (
     method: string,
     path: string,
     init: object
-  ) => Promise<{ data?: { data: unknown }; error?: unknown; response: Response }>
-  return async <T>({ method, path, id, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {
-    if (id !== undefined) requireId(id)
-    const init = {
-      params: { path: { id }, query },
+  ) => Promise<{ data?: string; error?: unknown; response: Response }>
+  return async <T>({ method, path, ids = {}, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {
+    Object.values(ids).forEach(requireId)
+    const { data: text, error, response } = await request(method, path, {
+      params: { path: ids, query },
       headers,
+      parseAs: 'text',
       ...(body !== undefined && { body }),
       ...(signal !== undefined && { signal })
-    }
-    const { data, error, response } = await toResponse(() => request(method, path, init))
-    if (data !== undefined && response.ok) return data.data as T
+    })
+    const envelope = parseEnvelope(text)
+    if (response.ok && envelope !== undefined) return envelope.data as T
     throw errorOf(response, error)
+  }
+}
+
+/** Undefined for what no gateway sends. */
+function parseEnvelope (text: string | undefined): { readonly data: unknown } | undefined {
+  try {
+    const envelope: unknown = JSON.parse(text ?? '')
+    return typeof envelope === 'object' && envelope !== null && 'data' in envelope ? envelope : undefined
+  } catch {
+    return undefined
   }
 }
 
 /** A path cannot say these: it would be that of another thing. */
 function requireId (id: string): void {
   if (id === '' || id === '.' || id === '..') throw new TypeError('expected the id of a record')
-}
-
-async function toResponse<T> (request: () => Promise<T>): Promise<T> {
-  try {
-    return await request()
-  } catch (error) {
-    if (error instanceof SyntaxError) {
-      throw new ClinigateError('UNEXPECTED_ANSWER', 'The answer is not one of the gateway.', { cause: error })
-    }
-    throw error
-  }
 }

@@ -68,10 +68,10 @@ t.test('a place that can\'t be managed is told, and the token stays out of it', 
 
 /** A server that refuses everything in the words of a gateway. */
 async function refusing (t: Test, failure: Failure): Promise<string> {
-  const { status, message, headers } = failure
+  const { status, code, message, headers } = failure
   const server = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
-    response.end(JSON.stringify({ data: null, message, issues: [] }))
+    response.end(JSON.stringify({ data: null, code, message, issues: [], meta: { requestId: 'r1' } }))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

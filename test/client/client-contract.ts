@@ -42,6 +42,17 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     t.match(await errorOf(patients.read(created.id)), { name: 'ClinigateError', code: 'NOT_FOUND', status: 404 })
   })
 
+  await t.test('an export runs until its job has ended, and is among the jobs', async t => {
+    const { bulk, patients } = await clientOf(t, settings)
+    await patients.create({ firstName: 'Ada', lastName: 'Byron' })
+    const jobId = await bulk.export({ resourceTypes: ['patients'] })
+    const job = await bulk.wait(jobId)
+    t.match(job, { id: jobId, status: 'completed', files: [{ resourceType: 'Patient', count: 1 }] })
+    t.strictSame(await bulk.list({ count: 10 }), { data: [job], total: 1, hasMore: false })
+    t.match(await bulk.cancel(jobId), { status: 'completed' }, 'it had ended')
+    t.match(await errorOf(bulk.read(`job-${'a'.repeat(26)}`)), { code: 'NOT_FOUND', status: 404 })
+  })
+
   await t.test('a change is made on the version that is meant, named by versionId or ETag', async t => {
     const { patients } = await clientOf(t, settings)
     const { id, versionId } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -159,4 +160,40 @@ t.test('what would ask for another thing is not sent', async t => {
   t.equal(requests.length, 0)
   await client.patients.read('../practitioners/1?x=1#y')
   t.equal(requests[0]!.url, '/v1/patients/..%2Fpractitioners%2F1%3Fx%3D1%23y')
+})
+
+t.test('an export is started and a job cancelled again only where that starts and cancels it once', async t => {
+  const job = (status: string): Answer => response => json(response, 200, { data: { id: 'job-1', status }, meta: {} })
+  const started: Answer = response => json(response, 202, { data: { jobId: 'job-1' }, meta: {} })
+  const refused = await faultyServer(t, [failing(503), failing(429, { 'retry-after': '0' }, 'RATE_LIMITED'), started])
+  t.equal(await refused.client.bulk.export({ resourceTypes: ['patients'] }), 'job-1')
+  t.strictSame(refused.requests.map(({ url }) => url), Array(3).fill('/v1/bulk/export'))
+  const lost = await faultyServer(t, [hangUp, started])
+  await t.rejects(lost.client.bulk.export(), { code: 'NETWORK_ERROR' }, 'which may have started it')
+  t.equal(lost.requests.length, 1)
+  const cancelled = await faultyServer(t, [hangUp, failing(503), job('cancelled')])
+  t.match(await cancelled.client.bulk.cancel('job-1'), { status: 'cancelled' })
+  const sent = cancelled.requests.map(({ method, url }) => `${method} ${url}`)
+  t.strictSame(sent, Array(3).fill('DELETE /v1/bulk/jobs/job-1'))
+  const waited = await faultyServer(t, [job('pending'), failing(503), job('completed')])
+  const seen: string[] = []
+  const onProgress = ({ status }: { readonly status: string }): void => { seen.push(status) }
+  t.match(await waited.client.bulk.wait('job-1', { onProgress }), { status: 'completed' })
+  t.strictSame(seen, ['pending'])
+})
+
+t.test('a request that could not be sent is sent again, unless the time for all attempts is over', async t => {
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  await once(closed, 'close')
+  for (const [totalMs, expected] of [[60_000, [1, 2]], [0, []]] as const) {
+    const attempts: number[] = []
+    const onRetry = (count: number): void => { attempts.push(count) }
+    const retry = { attempts: 3, firstPauseMs: 2, totalMs, onRetry }
+    const client = createClient({ url: `http://127.0.0.1:${port}`, key: 'k', retry })
+    await t.rejects(client.bulk.export(), { code: 'NETWORK_ERROR', cause: { cause: { code: 'ECONNREFUSED' } } })
+    t.strictSame(attempts, expected, `${totalMs} ms`)
+  }
 })

@@ -1,6 +1,9 @@
-import { request } from 'undici'
+import { ClinigateError } from '../../client/errors.js'
+import { codeOf } from '../../client/retry.js'
+import { connect, createSender } from '../../client/send.js'
 import type { Operation } from '../../control-plane/admin-api/operation.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
+import { fetchFromAnyPort } from './fetch.js'
 
 /**
  * Calls an operation of the management API and resolves with its data: here with a control service, or at a control
@@ -18,49 +21,40 @@ export interface AdminApiOptions { readonly url: string, readonly token: string 
 const timeoutMs = 30_000
 
 /** Calls operations of a control plane elsewhere with a token. */
-export function adminClient (options: AdminApiOptions): CallOperation {
-  return ({ method, path }, ids, body?) => send(options, { method, path: pathWith(path, ids as Ids), body })
+export function adminClient ({ url, token }: AdminApiOptions): CallOperation {
+  const send = createSender(connect({
+    url: `${url}/control/v1`,
+    headers: { authorization: `Bearer ${token}` },
+    retry: { attempts: 1, timeoutMs },
+    fetch: fetchFromAnyPort
+  }))
+  return async <Data>({ method, path }: Operation, ids: unknown, body?: unknown): Promise<Data> => {
+    try {
+      return await send<Data>({
+        method,
+        path: path.replaceAll(/:(\w+)/g, '{$1}'),
+        ids: ids as Readonly<Record<string, string>>,
+        body
+      })
+    } catch (error) {
+      throw error instanceof ClinigateError ? errorFor(error) : error
+    }
+  }
 }
 
-type Ids = Readonly<Record<string, string>>
-
-const pathWith = (path: string, ids: Ids): string =>
-  path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(ids[name]!))
-
-interface AdminRequest extends Pick<Operation, 'method' | 'path'> { readonly body: unknown }
-
-async function send<T> ({ url, token }: AdminApiOptions, { method, path, body }: AdminRequest): Promise<T> {
-  const response = await sendRequest(`${url}/control/v1${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      accept: 'application/json',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' })
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) })
-  })
-  const read = (await response.body.json().catch(() => undefined)) as
-    { data?: T; message?: string; issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
-  if (response.statusCode < 300 && read?.data !== undefined) return read.data
-  if (typeof read?.message !== 'string') {
-    throw new Error(
-      `the server at the control plane's URL is not a control plane (status ${response.statusCode}); check CONTROL_URL`
+/** The error as the person at the terminal reads it. */
+function errorFor (error: ClinigateError): Error {
+  const { code, status, message, issues } = error
+  if (code === 'NETWORK_ERROR') {
+    return new Error(
+      `the control plane does not respond (${codeOf(error) ?? 'no connection'}); check CONTROL_URL and that the control plane is running`
     )
   }
-  const message =
-    read.message + (response.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
-  throw new ControlError(
-    'invalid',
-    [message, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n')
-  )
-}
-
-async function sendRequest (url: string, options: Parameters<typeof request>[1]) {
-  try {
-    return await request(url, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, ...options })
-  } catch (error) {
-    throw new Error(
-      `the control plane does not respond (${(error as NodeJS.ErrnoException).code ?? 'no connection'}); check CONTROL_URL and that the control plane is running`
+  if (code === 'UNEXPECTED_ANSWER') {
+    return new Error(
+      `the server at the control plane's URL is not a control plane (status ${status}); check CONTROL_URL`
     )
   }
+  const remedy = status === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : ''
+  return new ControlError('invalid', [message + remedy, ...issues.map(issue => `  - ${issue.diagnostics}`)].join('\n'))
 }

@@ -3,11 +3,10 @@ import { exportFormats } from '../../../jobs/model/job.js'
 import type { CliContext } from '../context.js'
 import { parseTime } from '../times.js'
 import { runExport, type ExportOptions } from './export.js'
-import { gatewayAt, pathOf } from './gateway.js'
+import { sessionIn, type Session } from './gateway.js'
 import { runImport, type ImportOptions } from './import.js'
 import { cancelJob, listJobs, showJob } from './jobs.js'
-import type { Session } from './session.js'
-import { withRetry, untilSigint } from './errors.js'
+import { withExitCode, untilSigint } from './errors.js'
 
 interface AdminApiFlags { readonly url?: string, readonly json?: true }
 
@@ -34,7 +33,7 @@ export function addBulk (program: Command, context: CliContext): void {
     { url, json }: AdminApiFlags,
     work: (session: Session) => Promise<void>
   ): Promise<void> =>
-    withRetry(command, () => untilSigint(signal => work(sessionIn(context, { url, isJson: json === true, signal }))))
+    withExitCode(command, () => untilSigint(signal => work(sessionIn(context, { url, isJson: json === true, signal }))))
 
   const exporting = add('export', 'export records to a directory, one NDJSON file per type')
     .requiredOption('--to <directory>', 'directory for the files, created if missing')
@@ -74,27 +73,6 @@ function following (command: Command): Command {
   return command
     .option('--job <jobId>', 'resume this job instead of starting a new one', jobIdOf)
     .option('--cancel-on-interrupt', 'cancel the job when the command is interrupted; otherwise it keeps running')
-}
-
-/** What a command's session is opened with. */
-interface SessionOptions { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
-
-/** Opens the session of a command that speaks to a gateway. @throws {CliError} without a URL and a key */
-export function sessionIn (
-  { environment, streams, out, err }: CliContext,
-  { url, isJson, signal }: SessionOptions
-): Session {
-  const address = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
-  const notice = (text: string): void => err(`${text}\n`)
-  return {
-    gateway: gatewayAt(address, { signal, notice }),
-    afterwards: gatewayAt(address),
-    signal,
-    streams,
-    out,
-    err,
-    isJson
-  }
 }
 
 function jobIdOf (text: string): string {

@@ -3,9 +3,9 @@ import { createReadStream } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { requestTimeoutMs, retryDelayMs, ApiError, refusalOf, type Gateway } from './gateway.js'
-import { CliError } from './errors.js'
-import { retryAfterOf } from './retry-after.js'
+import { ClinigateError, retryAfterOf } from '../../../client/errors.js'
+import { CliError, isOfDisk } from './errors.js'
+import { refusalOf, toResponse, type Transfers } from './gateway.js'
 
 /** A file of an export, and where it is to be. */
 interface Download {
@@ -26,9 +26,9 @@ interface Version { readonly etag: string, readonly bytes: number }
  * Fetches a complete file. The transfer is compressed; after an interruption, the rest is requested by range, and a
  * later run resumes an earlier one. The file has its final name only when it is complete. @returns bytes
  */
-export async function download (gateway: Gateway, request: Download): Promise<number> {
+export async function download (transfers: Transfers, request: Download): Promise<number> {
   const { path, to, count, isForced } = request
-  const version = await withRetry(gateway, () => versionOf(gateway, path))
+  const version = await transfers.retry(() => versionOf(transfers, path))
   if (!isForced && await sizeOf(to) !== undefined) {
     if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
     throw new CliError(
@@ -37,7 +37,7 @@ export async function download (gateway: Gateway, request: Download): Promise<nu
   }
   // Its name contains the version's hash, so that a part of another version is never resumed.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
-  await fill(gateway, { ...request, part, version })
+  await fill(transfers, { ...request, part, version })
   if (await linesIn(part) !== count) {
     await rm(part)
     throw new CliError('A file did not have as many lines as the gateway reported, so it was discarded.')
@@ -46,12 +46,13 @@ export async function download (gateway: Gateway, request: Download): Promise<nu
   return version.bytes
 }
 
-async function versionOf (gateway: Gateway, path: string): Promise<Version> {
-  const { statusCode, headers, body } = await gateway.attempt(path, {
+async function versionOf (transfers: Transfers, path: string): Promise<Version> {
+  const response = await transfers.attempt(path, {
     method: 'HEAD',
     headers: { accept: '*/*', 'accept-encoding': 'identity' }
   })
-  await body.dump()
+  const { statusCode, headers } = response
+  await response.body.dump()
   const { etag, 'content-length': length } = headers
   if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') {
     return { etag, bytes: Number(length) }
@@ -60,19 +61,22 @@ async function versionOf (gateway: Gateway, path: string): Promise<Version> {
     statusCode === 404
       ? 'The files of the job no longer exist. They are kept for a day.'
       : `A file of the job cannot be read (status ${statusCode}).`
-  throw new ApiError(text, statusCode, retryAfterOf({ headers }))
+  throw new ClinigateError(statusCode === 404 ? 'NOT_FOUND' : 'BACKEND_ERROR', text, {
+    status: statusCode,
+    retryAfter: retryAfterOf(toResponse(response))
+  })
 }
 
 interface Filling extends Download { readonly part: string, readonly version: Version }
 
-async function fill (gateway: Gateway, filling: Filling): Promise<void> {
+async function fill (transfers: Transfers, filling: Filling): Promise<void> {
   const { part, version: { bytes } } = filling
   const handle = await open(part, await sizeOf(part) === undefined ? 'wx+' : 'r+', 0o600)
   try {
     let { size: index } = await handle.stat()
     // The timeout restarts whenever data arrives.
     while (index < bytes) {
-      index = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, index }))
+      index = await transfers.retry(async () => await more(transfers, { ...filling, handle, index }))
     }
     await handle.sync()
   } finally {
@@ -87,7 +91,7 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
  * Writes the body of one response. @returns the offset at which the next one begins; rejects only when no data arrived
  */
 async function more (
-  gateway: Gateway,
+  transfers: Transfers,
   {
     path,
     version: { etag, bytes },
@@ -100,7 +104,7 @@ async function more (
     index === 0
       ? { 'accept-encoding': 'gzip' }
       : { 'accept-encoding': 'identity', range: `bytes=${index}-`, 'if-range': etag }
-  const response = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
+  const response = await transfers.attempt(path, { headers: { accept: '*/*', ...headers } })
   if (response.statusCode !== 200 && response.statusCode !== 206) throw await refusalOf(response)
   if (index > 0 && response.statusCode === 200) {
     await handle.truncate(0)
@@ -123,30 +127,10 @@ async function more (
   return end
 }
 
-const isOfDisk = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === 'write'
-
 /** The decompressed bytes of a response. */
 export function plain (body: Readable, encoding: string | string[] | undefined): AsyncIterable<Buffer> {
   // Errors of either end the reading of it.
   return encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body
-}
-
-/** Tries a thing that may be done twice until it is done, and for as long as a gateway may be away. */
-export async function withRetry<T> (gateway: Gateway, act: () => Promise<T>): Promise<T> {
-  const end = performance.now() + requestTimeoutMs
-  for (let tries = 1; ; tries++) {
-    try {
-      return await act()
-    } catch (error) {
-      const isFinal = (error instanceof CliError && !(error instanceof ApiError)) || isOfDisk(error)
-      const ms = isFinal ? undefined : retryDelayMs(error, { tries, isSafe: true })
-      if (ms === undefined) throw error
-      if (performance.now() + ms > end) {
-        throw error instanceof CliError ? error : new CliError('The connection broke repeatedly.')
-      }
-      await gateway.pause(ms)
-    }
-  }
 }
 
 async function sizeOf (path: string): Promise<number | undefined> {

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { BulkJob, ExportDraft } from '../../../client/index.js'
 import type { ExportFormat } from '../../../jobs/model/job.js'
 import { ensureDirectory } from '../../../files/ensure-directory.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
 import { download } from './download.js'
 import { waitForJob, following, shellQuote, requireKind } from './follow.js'
-import type { BulkJob } from './jobs.js'
 import { progressBar, withProgress } from './progress.js'
-import type { Session } from './session.js'
+import type { Session } from './gateway.js'
 import { CliError } from './errors.js'
 
 /** The selection of an export, and its directory. */
@@ -76,13 +76,14 @@ async function jobOf (directory: string): Promise<string | undefined> {
 const note = async (directory: string, content: Note): Promise<void> =>
   await writeFile(join(directory, noteFile), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 
-async function start ({ gateway, err }: Session, { types, since, format }: ExportOptions): Promise<string> {
-  const body = {
-    ...(types && { resourceTypes: types }),
+async function start ({ client, signal, err }: Session, { types, since, format }: ExportOptions): Promise<string> {
+  const draft = {
+    // The gateway refuses a type that it does not know.
+    ...(types && { resourceTypes: types as NonNullable<ExportDraft['resourceTypes']> }),
     ...(since && { since: since.toISOString() }),
     ...(format && { format })
   }
-  const { jobId } = await gateway.send<{ readonly jobId: string }>('/bulk/export', { method: 'POST', body })
+  const jobId = await client.bulk.export(draft, { signal })
   err(`The export is running as job ${jobId}.\n`)
   return jobId
 }
@@ -116,7 +117,7 @@ interface ExportTarget {
 }
 
 async function fetched (
-  { gateway, streams }: Session,
+  { transfers, streams }: Session,
   { file: { resourceType, count, url }, jobId, options }: ExportTarget
 ): Promise<Fetched> {
   // Only the name: the URL may be reachable for others only, and the key is sent only to the configured URL.
@@ -125,7 +126,7 @@ async function fetched (
   const meter = progressBar(streams.stderr)
   let standing: ReturnType<typeof withProgress> | undefined
   try {
-    const bytes = await download(gateway, {
+    const bytes = await download(transfers, {
       path: `/bulk/jobs/${jobId}/files/${name}`,
       to: join(options.to, name),
       count,

@@ -1,71 +1,89 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { request, type Dispatcher } from 'undici'
-import { retryAfterOf } from './retry-after.js'
-import { CliError } from './errors.js'
+import { errorOf, type ClinigateError } from '../../../client/errors.js'
+import { createClient, type ClinigateClient } from '../../../client/index.js'
+import { attemptRepeatedly, pauseAfter, type RetryOptions } from '../../../client/retry.js'
+import type { CliContext, Streams } from '../context.js'
+import { fetchFromAnyPort, toHeaders } from '../fetch.js'
+import { CliError, isOfDisk, isRefusal } from './errors.js'
 
-/** The URL of a gateway, and the key for it. */
-interface GatewayAddress { readonly url: string, readonly key: string }
-
-/** The options of a command's requests to a gateway. */
-interface GatewayOptions {
-  /** Ends every request and pause. */
-  readonly signal?: AbortSignal | undefined
-  /** Reports an error that may be temporary. */
-  readonly notice?: (text: string) => void
+/** The dependencies of one command that speaks to a gateway. */
+export interface Session {
+  /** For requests that fail within seconds where there is no gateway. */
+  readonly client: ClinigateClient
+  /** For requests about a job that is under way: the gateway may be away for ten minutes. */
+  readonly persistentClient: ClinigateClient
+  readonly transfers: Transfers
+  /** Aborted when the person wants the command to end. */
+  readonly signal: AbortSignal
+  readonly streams: Streams
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  readonly isJson: boolean
 }
 
-/** One request; `patienceMs` is for how long it is tried again after an error that may pass. */
-interface RequestOptions {
-  readonly method?: 'GET' | 'POST' | 'DELETE'
-  readonly body?: object
-  readonly timeoutMs?: number
-}
+/** What a command's session is opened with. */
+interface SessionOptions { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
 
-/** One attempt of a request whose response the caller reads. */
+/** One attempt of a transfer, whose response the caller reads. */
 type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & {
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
-/** A gateway as its client sees it. Paths begin after `/v1`. */
-export interface Gateway {
-  /** Resolves with the `data` of the response. @throws {ApiError} @throws {CliError} without a response */
-  readonly send: <T>(path: string, requested?: RequestOptions) => Promise<T>
-  /** One attempt; rejects when there is no response. */
+/** Requests whose body or response may be of any size, which the client holds in memory. Paths begin after `/v1`. */
+export interface Transfers {
+  /** Rejects when there is no response. */
   readonly attempt: (path: string, attempt?: Attempt) => Promise<Dispatcher.ResponseData>
-  /** Pauses before something is tried again; rejects when the command is to end. */
-  readonly pause: (ms: number) => Promise<void>
-}
-
-/** A request that the gateway, or something before it, did not perform. */
-export class ApiError extends CliError {
-  constructor (
-    message: string,
-    readonly status: number,
-    readonly retryAfterSeconds: number | undefined
-  ) {
-    super(message)
-  }
+  /**
+   * Attempts a thing that may be done twice until it is done, by default for as long as a gateway may be away. Rejects
+   * with the last error, with a CliError of this text where the connection broke, or when the command is to end.
+   */
+  readonly retry: <T>(act: () => Promise<T>, options?: RetryOptions & { readonly brokenText?: string }) => Promise<T>
 }
 
 /** For how long it is tried to reach a gateway that was never seen. */
-const shortTimeoutMs = 10_000
+const shortMs = 10_000
 /** How long to wait for an unavailable gateway while a job is in progress. */
-export const requestTimeoutMs = 10 * 60_000
+const longMs = 10 * 60_000
 
 const responseTimeoutMs = 60_000
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
-const standing = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH'
-])
 
-/** @throws {CliError} where the key would not be safe or is missing */
-export function pathOf (url: string, key: string | undefined): GatewayAddress {
+/** Opens the session of a command that speaks to a gateway. @throws {CliError} without a URL and a key */
+export function sessionIn (
+  { environment, streams, out, err }: CliContext,
+  { url: named, isJson, signal }: SessionOptions
+): Session {
+  const url = requireSafeUrl(named ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080')
+  const key = requireKey(environment.CLINIGATE_API_KEY)
+  const clientFor = (totalMs: number): ClinigateClient => createClient({
+    url,
+    key,
+    retry: {
+      ...retryOptions(totalMs),
+      timeoutMs: responseTimeoutMs,
+      onRetry: attempts => {
+        if (attempts === 3) err('The gateway does not respond correctly; trying again.\n')
+      }
+    },
+    fetch: fetchFromAnyPort
+  })
+  return {
+    client: clientFor(shortMs),
+    persistentClient: clientFor(longMs),
+    transfers: transfersTo({ url, key, signal }),
+    signal,
+    streams,
+    out,
+    err,
+    isJson
+  }
+}
+
+const retryOptions = (totalMs: number): RetryOptions =>
+  ({ attempts: Infinity, firstPauseMs: 1_000, maxPauseMs: totalMs, totalMs })
+
+function requireSafeUrl (url: string): string {
   if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) {
     throw new CliError('The URL of the gateway must have the form https://api.example.org.')
   }
@@ -73,6 +91,10 @@ export function pathOf (url: string, key: string | undefined): GatewayAddress {
   if (protocol === 'http:' && !loopback.has(hostname)) {
     throw new CliError('The key and the records would travel unencrypted. Use https.')
   }
+  return url.replace(/\/+$/, '')
+}
+
+function requireKey (key: string | undefined): string {
   if (!key) {
     throw new CliError(
       'Set the variable CLINIGATE_API_KEY to a key. An operator creates one with clinigate keys create.'
@@ -80,99 +102,56 @@ export function pathOf (url: string, key: string | undefined): GatewayAddress {
   }
   // Anything else would be an error of the library, which might repeat it.
   if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw new CliError('The variable CLINIGATE_API_KEY does not contain a key.')
-  return { url: url.replace(/\/+$/, ''), key }
+  return key
 }
 
-/** The gateway at a URL. Redirects are never followed: the key is for this URL only. */
-export function gatewayAt ({ url, key }: GatewayAddress, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
-  const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', signal: own, ...rest } = {}) => {
-    const signals = [signal, own].filter(each => each !== undefined)
-    return await request(`${url}/v1${path}`, {
-      headersTimeout: responseTimeoutMs,
-      bodyTimeout: responseTimeoutMs,
-      ...rest,
-      method,
-      headers: { accept: 'application/json', 'x-api-key': key, ...headers },
-      ...(signals.length > 0 && { signal: AbortSignal.any(signals) })
-    })
-  }
-  const once = async <T>(path: string, { method = 'GET', body }: RequestOptions): Promise<T> =>
-    await dataOf<T>(
-      await attempt(path, {
-        method,
-        ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
-      })
-    )
-  const wait: Gateway['pause'] = async ms => { await pause(ms, undefined, signal && { signal }) }
+interface Target { readonly url: string, readonly key: string, readonly signal: AbortSignal }
+
+/** Redirects are never followed: the key is for this URL only. */
+function transfersTo ({ url, key, signal }: Target): Transfers {
   return {
-    attempt,
-    pause: wait,
-    send: async (path, requested = {}) => {
-      const end = performance.now() + (requested.timeoutMs ?? shortTimeoutMs)
-      for (let tries = 1; ; tries++) {
-        try {
-          return await once(path, requested)
-        } catch (error) {
-          signal?.throwIfAborted()
-          const ms = retryDelayMs(error, { tries, isSafe: requested.method !== 'POST' })
-          if (ms === undefined || performance.now() + ms > end) throw describe(error)
-          if (tries === 3) notice('The gateway does not respond correctly; trying again.')
-          await wait(ms)
-        }
-      }
+    attempt: async (path, { headers, method = 'GET', signal: own, ...rest } = {}) =>
+      await request(`${url}/v1${path}`, {
+        headersTimeout: responseTimeoutMs,
+        bodyTimeout: responseTimeoutMs,
+        ...rest,
+        method,
+        headers: { accept: 'application/json', 'x-api-key': key, ...headers },
+        signal: own === undefined ? signal : AbortSignal.any([signal, own])
+      }),
+    retry: async (act, { brokenText = 'The connection broke repeatedly.', ...options } = {}) => {
+      const outcome = await attemptRepeatedly({
+        ...retryOptions(longMs),
+        ...options,
+        attempt: () => act().then(value => ({ value }), (error: unknown) => ({ error })),
+        pauseAfter: (outcome, jitterMs) => {
+          if (!('error' in outcome) || outcome.error instanceof CliError) return undefined
+          signal.throwIfAborted()
+          return pauseAfterError(outcome.error, jitterMs)
+        },
+        signal
+      })
+      if (!('error' in outcome)) return outcome.value
+      const { error } = outcome
+      throw error instanceof CliError || isRefusal(error) || isOfDisk(error) || signal.aborted
+        ? error
+        : new CliError(brokenText)
     }
   }
 }
 
-/**
- * How long to wait before another attempt, in milliseconds; undefined where another would not help or could do a thing
- * twice.
- */
-export function retryDelayMs (
-  error: unknown,
-  { tries, isSafe }: { readonly tries: number; readonly isSafe: boolean }
-): number | undefined {
-  // The full range from 0, so that clients which failed at the same time do not retry at the same time.
-  const jitter = Math.random() * Math.min(10_000, 500 * 2 ** tries)
-  if (!(error instanceof ApiError)) return isSafe || standing.has(codeOf(error)) ? jitter : undefined
-  const { status, retryAfterSeconds = 1 } = error
-  if (status === 429 || status === 503) return retryAfterSeconds * 1_000 + jitter
-  return isSafe && (status === 502 || status === 504) ? jitter : undefined
+function pauseAfterError (error: unknown, jitterMs: number): number | undefined {
+  if (isOfDisk(error)) return undefined
+  const failure = isRefusal(error) ? error : { status: 0, retryAfter: undefined }
+  return pauseAfter(failure, { isRepeatable: true, jitterMs })
 }
 
-/** The `data` of a response. @throws {ApiError} */
-export async function dataOf<T> (response: Dispatcher.ResponseData): Promise<T> {
-  if (response.statusCode >= 300) throw await refusalOf(response)
-  const read = (await response.body.json().catch(error => {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  })) as { readonly data?: T } | undefined
-  if (read?.data === undefined || read.data === null) throw notAGateway(response)
-  return read.data
+/** The error of a response that is no success, in the words of the gateway, which never repeat a value. */
+export async function refusalOf (response: Dispatcher.ResponseData): Promise<ClinigateError> {
+  return errorOf(toResponse(response), await response.body.json().catch(() => undefined))
 }
 
-/** A response that is no success, in the words of the gateway, which never repeat a value. */
-export async function refusalOf (response: Dispatcher.ResponseData): Promise<ApiError> {
-  const read = (await response.body.json().catch(() => undefined)) as
-    { message?: unknown; issues?: ReadonlyArray<{ diagnostics: string; expression?: readonly string[] }> } | undefined
-  if (typeof read?.message !== 'string') return notAGateway(response)
-  const lines = (read.issues ?? []).map(
-    ({ diagnostics, expression: [field] = [] }) => `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`
-  )
-  return new ApiError(read.message + lines.join(''), response.statusCode, retryAfterOf(response))
-}
-
-const notAGateway = (response: Dispatcher.ResponseData): ApiError =>
-  new ApiError(
-    `The server at the URL is not a gateway (status ${response.statusCode}). Check --url.`,
-    response.statusCode,
-    retryAfterOf(response)
-  )
-
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'no connection'
-
-function describe (error: unknown): CliError {
-  return error instanceof CliError
-    ? error
-    : new CliError(`The gateway does not respond (${codeOf(error)}). Check --url and that the gateway is running.`)
+/** The status and the headers of a response in the client's form. */
+export function toResponse ({ statusCode, headers }: Dispatcher.ResponseData): Response {
+  return new Response(null, { status: statusCode, headers: toHeaders(headers) })
 }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
+import type { BulkJob } from '../../../client/index.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
 import { waitForJob, following, shellQuote, requireKind } from './follow.js'
-import type { BulkJob } from './jobs.js'
 import { progressBar, withProgress } from './progress.js'
 import { fetchResults, type LineResult, type Outcome } from './results.js'
-import type { Session } from './session.js'
-import { CliError } from './errors.js'
+import type { Session } from './gateway.js'
+import { CliError, explain, isRefusal } from './errors.js'
 import { sourceOf, upload } from './upload.js'
 
 /** How lines are to be imported. */
@@ -40,18 +40,18 @@ export async function runImport (session: Session, file: string | undefined, opt
   const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${path}${force === true ? ' --force' : ''}`
   await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
     const job = await waitForJob(session, jobId)
-    report(session, { job, outcome: await fetchResults(session.gateway, jobId, results), results })
+    report(session, { job, outcome: await fetchResults(session.transfers, jobId, results), results })
   })
 }
 
 async function start (
-  { gateway, signal, streams, err }: Session,
+  { client, transfers, signal, streams, err }: Session,
   file: string,
   { type, dryRun }: ImportOptions
 ): Promise<string> {
   const source = await sourceOf(file, streams.stdin)
   // An unusable key is reported before a long upload.
-  await gateway.send('/bulk/jobs?count=1')
+  await client.bulk.list({ count: 1 }, { signal })
   const meter = progressBar(streams.stderr)
   const standing = withProgress('sent', source.size)
   const query = new URLSearchParams({
@@ -59,7 +59,7 @@ async function start (
     ...(dryRun && { dryRun: 'true' })
   }).toString()
   try {
-    const jobId = await upload(gateway, source, {
+    const jobId = await upload(transfers, source, {
       query: query === '' ? '' : `?${query}`,
       onBytes: bytes => meter.show(standing(bytes))
     })
@@ -69,7 +69,7 @@ async function start (
   } catch (error) {
     meter.end()
     if (signal.aborted) {
-      err(`${error instanceof CliError ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
+      err(`${error instanceof CliError || isRefusal(error) ? explain(error) : 'Not all lines were sent. Nothing was imported.'}\n`)
     }
     throw error
   }

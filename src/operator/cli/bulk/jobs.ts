@@ -1,36 +1,15 @@
-import type { JobKind, JobStatus } from '../../../jobs/model/job.js'
+import type { BulkJob, Page } from '../../../client/index.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
-import type { Session } from './session.js'
-
-/** A job in the gateway's responses. */
-export interface BulkJob {
-  readonly id: string
-  readonly type: JobKind
-  readonly status: JobStatus
-  readonly totalRecords?: number
-  readonly processedRecords: number
-  readonly failedRecords: number
-  readonly recordsPerSecond?: number
-  readonly secondsLeft?: number
-  readonly files: ReadonlyArray<{ readonly resourceType: string, readonly count: number, readonly url: string }>
-  readonly errors: ReadonlyArray<{ readonly line: number, readonly code: string, readonly message: string }>
-  readonly failure?: { readonly code: string, readonly message: string }
-  readonly createdAt: string
-  readonly completedAt?: string
-  readonly expiresAt: string
-}
-
-interface Page { readonly data: readonly BulkJob[], readonly cursor?: string }
+import type { Session } from './gateway.js'
 
 /** Prints the caller's jobs, newest first. */
-export async function listJobs ({ gateway, out, isJson }: Session): Promise<void> {
+export async function listJobs ({ client, signal, out, isJson }: Session): Promise<void> {
   const jobs: BulkJob[] = []
   let cursor: string | undefined
   do {
-    const page: Page = await gateway.send(
-      `/bulk/jobs?count=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`
-    )
+    const query = { count: 100, ...cursor !== undefined && { cursor } }
+    const page: Page<BulkJob> = await client.bulk.list(query, { signal })
     jobs.push(...page.data)
     cursor = page.cursor
   } while (cursor !== undefined)
@@ -39,14 +18,14 @@ export async function listJobs ({ gateway, out, isJson }: Session): Promise<void
 }
 
 /** Prints one job. */
-export async function showJob ({ gateway, out, isJson }: Session, id: string): Promise<void> {
-  const job = await gateway.send<BulkJob>(`/bulk/jobs/${id}`)
+export async function showJob ({ client, signal, out, isJson }: Session, id: string): Promise<void> {
+  const job = await client.bulk.read(id, { signal })
   out(isJson ? `${JSON.stringify(job)}\n` : described(job))
 }
 
 /** Cancels a job; a job that has ended otherwise is reported as an error. */
-export async function cancelJob ({ gateway, out, err, isJson }: Session, id: string): Promise<void> {
-  const job = await gateway.send<BulkJob>(`/bulk/jobs/${id}`, { method: 'DELETE' })
+export async function cancelJob ({ client, signal, out, err, isJson }: Session, id: string): Promise<void> {
+  const job = await client.bulk.cancel(id, { signal })
   out(isJson ? `${JSON.stringify(job)}\n` : lineOf(job))
   if (job.status === 'cancelled') return
   err(`The job had already ended with status ${job.status}.\n`)

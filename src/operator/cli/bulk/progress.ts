@@ -1,7 +1,7 @@
 import { SingleBar } from 'cli-progress'
 import type { Writable } from 'node:stream'
+import type { BulkJob } from '../../../client/index.js'
 import { formatInteger } from '../table.js'
-import type { BulkJob } from './jobs.js'
 
 /** How far something is. */
 interface Standing {

@@ -1,6 +1,6 @@
 import { open, rename } from 'node:fs/promises'
-import { withRetry, plain } from './download.js'
-import { refusalOf, type Gateway } from './gateway.js'
+import { plain } from './download.js'
+import { refusalOf, type Transfers } from './gateway.js'
 
 /** The result of one line of an import. */
 export interface LineResult {
@@ -22,16 +22,16 @@ export interface Outcome {
 const maxFailures = 10
 
 /** Fetches the results of an import into a file, which has its final name only when it is complete. */
-export async function fetchResults (gateway: Gateway, jobId: string, to: string): Promise<Outcome> {
+export async function fetchResults (transfers: Transfers, jobId: string, to: string): Promise<Outcome> {
   const part = `${to}.part`
-  const outcome = await withRetry(gateway, () => fetchOnce(gateway, jobId, part))
+  const outcome = await transfers.retry(() => fetchOnce(transfers, jobId, part))
   await rename(part, to)
   return outcome
 }
 
 /** They have no ranges, since they grow: after a break they are read from the beginning. */
-async function fetchOnce (gateway: Gateway, jobId: string, part: string): Promise<Outcome> {
-  const response = await gateway.attempt(`/bulk/jobs/${jobId}/results`, {
+async function fetchOnce (transfers: Transfers, jobId: string, part: string): Promise<Outcome> {
+  const response = await transfers.attempt(`/bulk/jobs/${jobId}/results`, {
     headers: { accept: 'application/x-ndjson, application/json;q=0.5', 'accept-encoding': 'gzip' }
   })
   if (response.statusCode !== 200) throw await refusalOf(response)

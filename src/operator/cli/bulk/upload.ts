@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline, Transform, type Readable } from 'node:stream'
-import { dataOf, retryDelayMs, ApiError, type Gateway } from './gateway.js'
-import { CliError } from './errors.js'
+import type { Dispatcher } from 'undici'
+import { CliError, isRefusal } from './errors.js'
+import { refusalOf, type Transfers } from './gateway.js'
 
 /** Lines to be sent, however many. */
 interface Source {
@@ -22,7 +23,7 @@ interface Uploading {
 }
 
 const segmentBytes = 262_144
-const maxTries = 5
+const maxAttempts = 5
 /** An upload that does not move for so long will not move any more. */
 const stallMs = 120_000
 
@@ -56,38 +57,28 @@ const reasons: Readonly<Record<string, string>> = {
  * upload that broke halfway made none and is sent again, where the input can be read again. One that broke after its
  * last byte is not: the job may be there, and a second one would do, and count, everything twice.
  */
-export async function upload (gateway: Gateway, source: Source, uploading: Uploading): Promise<string> {
-  for (let tries = 1; ; tries++) {
+export async function upload (transfers: Transfers, source: Source, uploading: Uploading): Promise<string> {
+  return await transfers.retry(async () => {
     const sent = { isComplete: false }
     try {
-      return await once(gateway, source, { ...uploading, sent })
+      return await once(transfers, source, { ...uploading, sent })
     } catch (error) {
       // After a response that refuses, no job exists.
-      const isSafe = error instanceof ApiError || !sent.isComplete
-      if (!isSafe) {
-        throw new CliError(
-          'The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.'
-        )
-      }
-      // Rejects when the person has ended the command.
-      await gateway.pause(0)
-      const ms =
-        error instanceof CliError && !(error instanceof ApiError) ? undefined : retryDelayMs(error, { tries, isSafe })
-      if (ms === undefined) throw error
-      if (!source.isRepeatable || tries >= maxTries) {
-        throw error instanceof CliError
-          ? error
-          : new CliError(
-            'The connection broke while the lines were sent. Nothing was imported. Run the command again.'
-          )
-      }
-      await gateway.pause(ms)
+      if (error instanceof CliError || isRefusal(error) || !sent.isComplete) throw error
+      throw new CliError(
+        'The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.'
+      )
     }
-  }
+  }, {
+    attempts: source.isRepeatable ? maxAttempts : 1,
+    maxPauseMs: Infinity,
+    totalMs: Infinity,
+    brokenText: 'The connection broke while the lines were sent. Nothing was imported. Run the command again.'
+  })
 }
 
 async function once (
-  gateway: Gateway,
+  transfers: Transfers,
   source: Source,
   { query, onBytes, sent }: Uploading & { readonly sent: { isComplete: boolean } }
 ): Promise<string> {
@@ -107,14 +98,14 @@ async function once (
   try {
     const headers = { 'content-type': 'application/x-ndjson', ...(source.isZipped && { 'content-encoding': 'gzip' }) }
     // The writer of a pipe may be slow without limit; a connection that accepts no data is detected by the watch.
-    const response = await gateway.attempt(`/bulk/import${query}`, {
+    const response = await transfers.attempt(`/bulk/import${query}`, {
       method: 'POST',
       headers,
       body: counter,
       headersTimeout: 0,
       signal: stalled.signal
     })
-    return (await dataOf<{ readonly jobId: string }>(response)).jobId
+    return await jobIdOf(response)
   } catch (error) {
     if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')
     throw error
@@ -124,6 +115,12 @@ async function once (
     counter.destroy()
     input.destroy()
   }
+}
+
+async function jobIdOf (response: Dispatcher.ResponseData): Promise<string> {
+  if (response.statusCode !== 202) throw await refusalOf(response)
+  const { data } = await response.body.json() as { readonly data: { readonly jobId: string } }
+  return data.jobId
 }
 
 /** Counts the bytes that pass through it. */
