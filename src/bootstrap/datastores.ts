@@ -3,8 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Authorization } from '../backends/authentication/authorization.js'
 import type { Backend } from '../backends/backend.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
-import { measuredBackend, type Exchange } from '../backends/measured-backend.js'
-import { tracedBackend, type BeginExchange } from '../backends/traced-backend.js'
+import { observedBackend, type Observers } from '../backends/observed-backend.js'
 import { routing, type RoutingKey } from '../backends/routing.js'
 import { TenantConcurrency } from '../backends/shares.js'
 import type { Config } from '../config/schema.js'
@@ -35,11 +34,8 @@ export interface OpenDatastores {
   readonly sandboxes: readonly string[]
 }
 
-/** `onExchange` receives each exchange with any of them; absent if there are no metrics. */
-interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> {
-  readonly onExchange?: (exchange: Exchange) => void
-  readonly beginExchange?: BeginExchange
-}
+/** The observers see each exchange with any of them. */
+interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'>, Observers {}
 
 /**
  * Opens a client for every configured datastore, and starts a sandbox in the data directory where test or live has
@@ -58,7 +54,7 @@ export async function openDatastores (config: Config,
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
   for (const name of datastoreNames(config)) {
-    backends[name] = measured(
+    backends[name] = observedBackend(
       await openDatastore(config, name, {
         ...parts,
         log,
@@ -90,12 +86,6 @@ export async function openDatastores (config: Config,
     shared: [...new Set([test, live])].map(name => backends[name]!),
     sandboxes
   }
-}
-
-function measured (backend: Backend,
-  { onExchange, beginExchange }: Pick<DatastoreParts, 'onExchange' | 'beginExchange'>): Backend {
-  const traced = beginExchange === undefined ? backend : tracedBackend(backend, beginExchange)
-  return onExchange === undefined ? traced : measuredBackend(traced, onExchange)
 }
 
 /** Organizations whose client for a shared datastore is cached; the share of an evicted one is counted all the same. */

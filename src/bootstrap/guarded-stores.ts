@@ -9,7 +9,7 @@ import { isLimited, may, simplifyScopes, type Effect, type RecordForm } from '..
 import type { TenantContext, TypeAccess } from '../tenant-guard/tenant-context.js'
 import { tenantGuard, type Access, type TenantStore, type Incident, type StoredDifferences } from '../tenant-guard/guard.js'
 import type { Ownership } from '../tenant-guard/ownership.js'
-import type { BackendTimer } from '../http/backend-time.js'
+import type { BackendTimer } from '../http/measure-requests.js'
 import type { OpenDatastores } from './datastores.js'
 
 /** The request or job that a context is opened for. */
@@ -48,12 +48,13 @@ export function tenantContexts (
 ): OpenTenantContext {
   const cursors = createCursors({ key: cursorSecret(config), now })
   return (owner, { id, log, waiting, accesses, form = 'fhir' }) => ({
-    backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
+    backend: backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
     mode: owner.mode,
     ownership,
     cursors,
     requestId: id,
+    ...waiting && { timer: waiting },
     ...accessOf(owner.scopes, form),
     ...recorderOf && { changes: recorderOf({ owner: changeOwnerOf(owner), requestId: id }) },
     fhirBase: `${url}/v1/fhir`,

@@ -5,7 +5,6 @@ import type {} from '../limits/in-flight.js'
 import type {} from '../limits/monthly-quota.js'
 import type { CompletedRequest, Refusal } from '../observability/metrics/measurements.js'
 import type {} from '../api/passthrough/allowed.js'
-import { BackendTimer } from './backend-time.js'
 import { onResponseEnd } from './on-response-end.js'
 
 /** Where requests are measured; absent if they are not. */
@@ -24,6 +23,38 @@ export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onComple
     done()
   })
 }, { name: 'measure-requests', fastify: '5.x' })
+
+/**
+ * How long one request waited for its datastore. Exchanges at the same time are waited for together, and count once.
+ */
+export class BackendTimer {
+  #datastore: string | undefined
+  #underWay = 0
+  #since = 0
+  #ms = 0
+
+  /** Absent until the first request to the datastore. */
+  get datastore (): string | undefined {
+    return this.#datastore
+  }
+
+  /** In milliseconds, including exchanges that are in progress. */
+  get ms (): number {
+    return this.#underWay > 0 ? this.#ms + performance.now() - this.#since : this.#ms
+  }
+
+  /** The same response; the time until it is there counts. */
+  measure<T>(datastore: string, response: Promise<T>): Promise<T> {
+    this.#datastore = datastore
+    if (this.#underWay++ === 0) this.#since = performance.now()
+    response.then(this.#end, this.#end)
+    return response
+  }
+
+  readonly #end = (): void => {
+    if (--this.#underWay === 0) this.#ms += performance.now() - this.#since
+  }
+}
 
 function completed (request: FastifyRequest, reply: FastifyReply, isCompleted: boolean): CompletedRequest {
   const { method, routeOptions: { url: route }, understood, caller, waiting } = request

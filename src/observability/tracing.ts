@@ -1,6 +1,6 @@
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-node'
 import type { FastifyPluginCallback } from 'fastify'
-import type { BeginExchange } from '../backends/traced-backend.js'
+import type { BeginExchange } from '../backends/observed-backend.js'
 import type { Environment } from '../config/environment.js'
 
 /** Traces of this process. */

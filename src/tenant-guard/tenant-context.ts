@@ -24,6 +24,8 @@ export interface TenantContext {
   readonly changes?: ChangeRecorder
   /** The request's id, which the datastore gets for its own log. */
   readonly requestId?: string
+  /** Measures how long the request waits for its datastore; absent where that is of no interest. */
+  readonly timer?: ResponseTimer
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
   readonly fhirBase: string
   readonly onIncident: (incident: Incident) => void
@@ -36,6 +38,9 @@ export interface TenantContext {
   /** Called when the gateway or the datastore fails at one entry of a batch, which no error handler sees. */
   readonly onError: (failure: Failure) => void
 }
+
+/** Measures how long responses of a datastore are waited for, and passes them on. */
+interface ResponseTimer { measure<T>(datastore: string, response: Promise<T>): Promise<T> }
 
 /**
  * The types of records that a key with limits may work with, in the form in which a request shows them: raw FHIR, or
@@ -85,11 +90,13 @@ export function sendRequest (context: TenantContext, request: ReadRequest): Prom
  * what is no client's change of a record: operations of the datastore, their jobs, and the gateway's own AuditEvents.
  */
 export function sendUnrecorded (
-  { backend, requestId }: TenantContext,
+  { backend, requestId, timer }: TenantContext,
   request: BackendRequest
 ): Promise<BackendResponse> {
-  if (requestId === undefined) return backend.send(request)
-  return backend.send({ ...request, headers: { ...request.headers, 'x-request-id': requestId } })
+  const response = backend.send(
+    requestId === undefined ? request : { ...request, headers: { ...request.headers, 'x-request-id': requestId } }
+  )
+  return timer === undefined ? response : timer.measure(backend.name, response)
 }
 
 /** Reports what must never happen; `records` is how many it concerns. */

@@ -1,4 +1,4 @@
-import type { Exchange } from '../../backends/measured-backend.js'
+import type { Exchange } from '../../backends/observed-backend.js'
 import type { JobKind } from '../../jobs/model/job.js'
 import type { Mode } from '../../config/mode.js'
 import type { Delivery } from '../../events/webhooks/webhook.js'

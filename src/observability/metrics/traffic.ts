@@ -1,4 +1,4 @@
-import type { Exchange } from '../../backends/measured-backend.js'
+import type { Exchange } from '../../backends/observed-backend.js'
 import { declarations, type LabelsOf, type NamesOf } from './declarations.js'
 import type { CompletedRequest } from './measurements.js'
 import { Count, MetricFamily, HistogramSeries, type Sample } from './series.js'
