@@ -13,8 +13,11 @@ export interface Result {
   readonly warnings?: readonly Issue[]
 }
 
-/** The right to perform a request with a key, and the known outcome of earlier attempts. */
-export interface IdempotencyClaim {
+/**
+ * The right to perform a request with a key, and the known outcome of earlier attempts. It ends with the block that
+ * holds it by `await using`.
+ */
+export interface IdempotencyClaim extends AsyncDisposable {
   readonly firstSeenAt: Date
   /** For a create: from {@link idempotencyTags}. */
   readonly marks: readonly [string, string]
@@ -72,28 +75,25 @@ export class IdempotencyStore {
   }
 
   /**
-   * Performs a request unless it is already being performed. Stores it first; checking and storing is atomic, so only
+   * Claims a request unless it is already being performed. Stores it first; checking and storing is atomic, so only
    * one of two concurrent requests proceeds.
    * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while the first
    * request is in progress, BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
-  async perform<T> (request: IdempotentRequest, work: (claim: IdempotencyClaim) => Promise<T>): Promise<T> {
+  async claim (request: IdempotentRequest): Promise<IdempotencyClaim> {
     const [name, fingerprint] = [recordName(request), fingerprintOf(request)]
     const stored = await this.#storage.claim({ name, fingerprint, now: this.#now() })
     if (stored === 'reused') throw new Failure('IDEMPOTENCY_KEY_REUSED')
     if (stored === 'in-progress') throw inProgress()
-    try {
-      return await work({
-        ...stored,
-        marks: idempotencyTags(name, fingerprint, stored.firstSeenAt),
-        digestOf: content => digest('content', request.key, content),
-        intend: async intent => {
-          if (!await this.#storage.intend(name, intent)) throw inProgress()
-        },
-        finish: result => ignoreUnavailable(this.#storage.finish(name, result))
-      })
-    } finally {
-      await ignoreUnavailable(this.#storage.release(name))
+    return {
+      ...stored,
+      marks: idempotencyTags(name, fingerprint, stored.firstSeenAt),
+      digestOf: content => digest('content', request.key, content),
+      intend: async intent => {
+        if (!await this.#storage.intend(name, intent)) throw inProgress()
+      },
+      finish: result => ignoreUnavailable(this.#storage.finish(name, result)),
+      [Symbol.asyncDispose]: () => ignoreUnavailable(this.#storage.release(name))
     }
   }
 

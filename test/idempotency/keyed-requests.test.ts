@@ -36,8 +36,10 @@ function opened (t: Test, prepare: (file: string) => void = () => {}) {
   })
   return {
     clock,
-    claimed: <T>(work: (claim: IdempotencyClaim) => Promise<T> | T, changes: Partial<IdempotentRequest> = {}) =>
-      requests.perform({ ...request, ...changes }, async claim => await work(claim)),
+    claimed: async <T>(work: (claim: IdempotencyClaim) => Promise<T> | T, changes: Partial<IdempotentRequest> = {}) => {
+      await using claim = await requests.claim({ ...request, ...changes })
+      return await work(claim)
+    },
     reopen: () => {
       requests.close()
       requests = open()

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import type { IdempotentRequest } from '../../src/idempotency/digest.js'
-import { IdempotencyStore } from '../../src/idempotency/keyed-requests.js'
+import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
 import { SharedRequests } from '../../src/idempotency/shared-requests.js'
 import { startRedis } from '../harness/redis.js'
 import { until } from '../harness/until.js'
@@ -26,30 +26,35 @@ async function opened (t: Test) {
   const storeOf = () => {
     const storage = new SharedRequests({ redis, leaseMs })
     t.after(() => storage.close())
-    return { storage, store: new IdempotencyStore({ storage, now: () => new Date() }) }
+    const store = new IdempotencyStore({ storage, now: () => new Date() })
+    const perform = async <T>(work: (claim: IdempotencyClaim) => Promise<T>): Promise<T> => {
+      await using claim = await store.claim(request)
+      return await work(claim)
+    }
+    return { storage, perform }
   }
   return { redis, first: storeOf(), other: storeOf() }
 }
 
 t.test('a request is claimed for as long as it is performed', async t => {
   const { first, other } = await opened(t)
-  await first.store.perform(request, async () => {
+  await first.perform(async () => {
     const startedAt = performance.now()
     await until(async () => {
-      t.equal((await failureOf(other.store.perform(request, async () => t.fail('performed twice')))).code, 'CONFLICT')
+      t.equal((await failureOf(other.perform(async () => t.fail('performed twice')))).code, 'CONFLICT')
       return performance.now() - startedAt > 2 * leaseMs
     })
   })
-  t.equal(await other.store.perform(request, async () => 'performed'), 'performed')
+  t.equal(await other.perform(async () => 'performed'), 'performed')
 })
 
 t.test('a gateway that was halted for long writes no change any more, since another one may have taken over', async t => {
   const { first, other } = await opened(t)
-  const failure = await failureOf(first.store.perform(request, async claim => {
+  const failure = await failureOf(first.perform(async claim => {
     // Its lease is not renewed any more.
     first.storage.close()
     const takeOver = async (): Promise<boolean> => {
-      const taken = other.store.perform(request, async claim => {
+      const taken = other.perform(async claim => {
         await claim.intend({ version: '3', content: 'mine' })
         return true
       })
@@ -60,13 +65,13 @@ t.test('a gateway that was halted for long writes no change any more, since anot
     await claim.intend({ version: '3', content: 'of the halted gateway' })
   }))
   t.equal(failure.code, 'CONFLICT')
-  await other.store.perform(request, async ({ intent, result }) =>
+  await other.perform(async ({ intent, result }) =>
     t.strictSame([intent, result], [{ version: '3', content: 'mine' }, undefined]))
 })
 
 t.test('neither a key nor anything of a record is in Redis, and nothing stays there for good', async t => {
   const { redis, first } = await opened(t)
-  await first.store.perform(request, async claim => {
+  await first.perform(async claim => {
     await claim.intend({ version: '1', content: claim.digestOf(request.body) })
     await claim.finish({ id: '7', version: '2' })
   })

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { IdempotencyStore } from '../../src/idempotency/keyed-requests.js'
 import { RequestFile } from '../../src/idempotency/request-file.js'
 import { patients } from '../../src/mappings/resources/patients.js'
-import { createOnce } from '../../src/api/resources/once.js'
+import { create as createRecord } from '../../src/api/resources/writes.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
 import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
@@ -457,16 +457,15 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     const now = () => new Date(clock.ms)
     const keyedRequests = new IdempotencyStore({ storage: new RequestFile({ file: ':memory:', now }), now })
     t.teardown(async () => { keyedRequests.close(); await datastore.backend.close() })
-    return (tenantId: string, key: string, body: object = person) => {
+    return async (tenantId: string, key: string, body: object = person) => {
       const createContext = {
         now: new Date(clock.ms).toISOString(),
         keyName: 'k',
         newUrl: () => 'http://example.org/1'
       }
       const request = { tenantId, mode: 'test', key, method: 'POST', route: 'patients', body } as const
-      return keyedRequests.perform(request, claim =>
-        createOnce({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim)
-      )
+      await using claim = await keyedRequests.claim(request)
+      return await createRecord({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim)
     }
   }
   const counted = async (tenantId: string): Promise<number | undefined> => {
@@ -480,7 +479,7 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     for (let round = 1; round <= 3; round++) {
       const [tenantId, key] = [newTenant(), randomUUID()]
       const answers = await Promise.all(gateways.map(create => create(tenantId, key)))
-      t.equal(new Set(answers.map(({ stored }) => stored.id)).size, 1)
+      t.equal(new Set(answers.map(({ record }) => record.id)).size, 1)
       t.equal(answers.filter(({ isReplayed }) => !isReplayed).length, 1)
       t.equal(await counted(tenantId), 1)
     }
@@ -490,16 +489,16 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
     const clock = { ms: Date.now() }
     const [first, other] = [gatewayAt(t, { ms: clock.ms }), gatewayAt(t, clock)]
     const [tenantId, key] = [newTenant(), randomUUID()]
-    const { stored } = await first(tenantId, key)
+    const { record } = await first(tenantId, key)
     clock.ms = Math.max(clock.ms, Math.min(midnight + 1_000, clock.ms + hoursInMs(23)))
-    t.match(await other(tenantId, key), { isReplayed: true, stored: { id: stored.id } })
+    t.match(await other(tenantId, key), { isReplayed: true, record: { id: record.id } })
     clock.ms = Date.now() + hoursInMs(25)
     const later = gatewayAt(t, clock)
     const made = await later(tenantId, key)
     t.equal(made.isReplayed, false)
     t.match(
       await gatewayAt(t, clock)(tenantId, key),
-      { isReplayed: true, stored: { id: made.stored.id } },
+      { isReplayed: true, record: { id: made.record.id } },
       'and then the new one is'
     )
     t.equal(await counted(tenantId), 2)

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { reverseIncludes } from '../../src/api/resources/relations.js'
+import { reverseIncludes } from '../../src/api/resources/include.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'

@@ -3,8 +3,7 @@ import { capabilityStatements } from '../../src/http/capability-statement.js'
 import { identityFields } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
-import { parseInclude } from '../../src/api/resources/include.js'
-import { reverseIncludes } from '../../src/api/resources/relations.js'
+import { parseInclude, reverseIncludes } from '../../src/api/resources/include.js'
 import { offersAll } from '../../src/tenant-guard/capabilities.js'
 
 t.test('no list that comes along has the name of a field', async t => {

@@ -36,11 +36,10 @@ export async function performIdempotently (
     interaction.kind === 'create'
       ? { body: interaction.resource }
       : { id: interaction.id, ifMatch: interaction.version, body: interaction.patch }
-  const { response, isReplayed } = await keyedRequests.perform(
-    { tenantId, mode, key, method, route: `fhir/${type}`, ...what },
-    claim =>
-      interaction.kind === 'create' ? createdOnce(store, interaction, claim) : patchedOnce(store, interaction, claim)
-  )
+  await using claim = await keyedRequests.claim({ tenantId, mode, key, method, route: `fhir/${type}`, ...what })
+  const { response, isReplayed } = interaction.kind === 'create'
+    ? await createdOnce(store, interaction, claim)
+    : await patchedOnce(store, interaction, claim)
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
   return response
 }

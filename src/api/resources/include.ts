@@ -5,10 +5,22 @@ import type { Caller } from '../../keys/caller.js'
 import { may, requireScope } from '../../keys/scopes.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
+import { referrersTo } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { parseQuery, invalidParameter } from '../../envelope/query.js'
-import type { Relation } from './relations.js'
+
+/** A group whose records refer to those of another group, and what a search includes to find them. */
+export interface Relation {
+  readonly mapping: Mapping
+  readonly includes: readonly Include[]
+}
+
+/** The groups whose records can be included with one of this group, by their names in the URL. */
+export function reverseIncludes (mapping: Mapping, mappings: readonly Mapping[]): ReadonlyMap<string, Relation> {
+  return new Map(referrersTo(mapping, mappings).map(({ mapping: { path, type }, mapping, parameters }) =>
+    [path, { mapping, includes: parameters.map(parameter => ({ direction: 'revinclude', type, parameter })) }]))
+}
 
 /** The records that a client includes with a record: groups in the simple form, or by search parameters, as FHIR. */
 export type IncludeRequest = (

@@ -4,9 +4,8 @@ import { incompleteLists } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import type { Related } from '../../tenant-guard/guard.js'
 import { closedTypesNote } from '../../tenant-guard/reads/open-includes.js'
-import type { IncludeRequest } from './include.js'
-import type { Context } from './interactions.js'
-import type { Relation } from './relations.js'
+import type { IncludeRequest, Relation } from './include.js'
+import type { Context } from './reads.js'
 
 /**
  * Reads a record together with the requested includes.

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { rawQuery, invalidParameter } from '../../envelope/query.js'
+import type { IdempotentRequest } from '../../idempotency/digest.js'
 import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore } from '../../idempotency/keyed-requests.js'
 import { isLimited, may, requireEveryScope, requireScope, type RecordForm } from '../../keys/scopes.js'
@@ -9,12 +10,11 @@ import { warningsOf } from '../../mappings/core/validate.js'
 import { hasTest } from '../../envelope/json-patch.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from '../../envelope/preconditions.js'
-import { openRelations, parseInclude } from './include.js'
-import { read, remove, search, type Context } from './interactions.js'
-import { createOnce, updateOnce, type WriteResult } from './once.js'
+import { openRelations, parseInclude, reverseIncludes } from './include.js'
 import { parseQueryPairs, readSearch } from './query.js'
 import { readWithIncludes } from './read-with-includes.js'
-import { reverseIncludes } from './relations.js'
+import { read, search, type Context } from './reads.js'
+import { create, remove, update, type WriteResult } from './writes.js'
 
 interface ResourceOptions {
   readonly mappings: readonly Mapping[]
@@ -93,9 +93,9 @@ function createRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequest
   const { path } = mapping
   scope.post(`/${path}`, keyedRoute(path), async (request, reply) => {
     requirePlainWrite(request)
-    const create = async (claim?: IdempotencyClaim) => await createOnce(contextOf(request), request.body, claim)
-    const written = await claimed(keyedRequests, { request, route: path }, create)
-    reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
+    await using claim = await claimFor(keyedRequests, request, { route: path })
+    const written = await create(contextOf(request), request.body, claim)
+    reply.code(201).header('location', `/v1/${path}/${written.record.id}`)
     return presentWritten(mapping, written, reply)
   })
 }
@@ -106,8 +106,8 @@ function changeRoute (scope: FastifyInstance, { mapping, contextOf, keyedRequest
     requirePlainWrite(request)
     if (hasTest(request.body)) requireScope(request.caller, 'read', { resource: path })
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
-    const update = async (claim?: IdempotencyClaim) => await updateOnce(contextOf(request), change, claim)
-    const written = await claimed(keyedRequests, { request, route: path, ...change }, update)
+    await using claim = await claimFor(keyedRequests, request, { route: path, ...change })
+    const written = await update(contextOf(request), change, claim)
     const presented = presentWritten(mapping, written, reply)
     return may(request.caller.scopes, 'read', { resource: path }) ? presented : identityOf(presented)
   })
@@ -126,35 +126,25 @@ function deleteRoute (scope: FastifyInstance, { mapping, mappings, contextOf }: 
   })
 }
 
-interface Keyed {
-  readonly request: FastifyRequest
-  readonly route: string
-  readonly id?: string
-  readonly ifMatch?: string | undefined
-}
-
-/** Performs a write; one with an Idempotency-Key never at the same time as another one with the same key. */
-async function claimed (
+/**
+ * The right to perform a request with an Idempotency-Key, until the handler ends: never at the same time as another one
+ * with the same key. Undefined for a request without one.
+ * @throws {Failure} IDEMPOTENCY_KEY_REUSED, CONFLICT, BACKEND_UNAVAILABLE
+ */
+async function claimFor (
   keyedRequests: IdempotencyStore,
-  { request, ...what }: Keyed,
-  perform: (claim?: IdempotencyClaim) => Promise<WriteResult>
-): Promise<WriteResult> {
-  const {
-    caller: { tenantId, mode },
-    method,
-    body,
-    raw
-  } = request
+  { caller: { tenantId, mode }, method, body, raw }: FastifyRequest,
+  what: Pick<IdempotentRequest, 'route' | 'id' | 'ifMatch'>
+): Promise<IdempotencyClaim | undefined> {
   const key = readIdempotencyKey(raw.rawHeaders)
-  return key === undefined
-    ? await perform()
-    : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
+  if (key === undefined) return undefined
+  return await keyedRequests.claim({ ...what, tenantId, mode, key, method, body })
 }
 
-function presentWritten (mapping: Mapping, { stored, isReplayed, warnings }: WriteResult, reply: FastifyReply) {
+function presentWritten (mapping: Mapping, { record, isReplayed, warnings }: WriteResult, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
-  reply.request.warnings = [...warnings, ...warningsOf(mapping, stored)]
-  return present(mapping, stored, reply)
+  reply.request.warnings = [...warnings, ...warningsOf(mapping, record)]
+  return present(mapping, record, reply)
 }
 
 /** What a key that only writes sees of a record that it changed, which holds more than it sent. */

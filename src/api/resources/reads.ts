@@ -1,0 +1,72 @@
+import type { StoredResource } from '../../mappings/fhir.js'
+import type { CreateContext } from '../../mappings/core/element.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { splitUnescaped } from '../../fhir/search-escaping.js'
+import { urlOf } from '../../record-input/references.js'
+import type { TenantStore } from '../../tenant-guard/guard.js'
+import type { RecordChecks, SearchParameter } from '../../tenant-guard/interaction.js'
+import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
+import { escapedParts, isMet } from './filter-value.js'
+import type { Query } from './query.js'
+
+/** The context of every interaction: the resource group, and the datastore as its caller may see it. */
+export interface Context {
+  readonly mapping: Mapping
+  readonly store: TenantStore
+  readonly createContext: CreateContext
+}
+
+/** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
+export function read ({ mapping, store }: Context, id: string): Promise<StoredResource> {
+  return store.read({ kind: 'read', type: mapping.type, id })
+}
+
+/** One page of a search. */
+export async function search ({ mapping, store }: Context, query: Query) {
+  const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
+  const checks = query.conditions.length > 0 || query.cursor !== undefined ? { checks: checksOf(mapping) } : {}
+  const { path: route, type } = mapping
+  try {
+    return await store.search({ kind: 'search', type, route, ...query, parameters, ...checks })
+  } catch (error) {
+    throw error instanceof UnsupportedParameter ? namedAsSent(mapping, query, error) : error
+  }
+}
+
+/** The refusal of a FHIR search parameter, with the filter or the sorting that the client sent. */
+function namedAsSent ({ filters }: Mapping, query: Query, { parameter }: UnsupportedParameter): UnsupportedParameter {
+  const filter = Object.keys(filters).find(name => filters[name]!.param === parameter)
+  const isSent = query.parameters.some(([name]) => name.split(':', 1)[0] === parameter)
+  return new UnsupportedParameter(parameter, isSent ? filter : 'sort')
+}
+
+/** How records are checked by the filters that R4 has no search parameter for. */
+function checksOf ({ filters }: Mapping): RecordChecks {
+  return {
+    elementsOf: conditions =>
+      conditions.flatMap(([name]) => filters[name]!.paths!.map(path => path.split('.', 1)[0]!)),
+    isMet: (record, conditions) => conditions.every(([name, value]) => isMet(filters[name]!, value, record))
+  }
+}
+
+/** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */
+async function resolveCanonicalFilters (
+  mapping: Mapping,
+  store: TenantStore,
+  parameters: readonly SearchParameter[]
+): Promise<readonly SearchParameter[]> {
+  const canonicals = new Map(Object.values(mapping.filters).map(({ param, canonicalOf }) => [param, canonicalOf]))
+  return await Promise.all(
+    parameters.map(async ([param, value]) => {
+      const type = canonicals.get(param)
+      if (type === undefined) return [param, value] as const
+      const urls = await Promise.all(
+        splitUnescaped(value, ',').map(async part => {
+          const url = await urlOf(store, type, part)
+          return url === undefined ? part : escapedParts(url)
+        })
+      )
+      return [param, urls.join(',')] as const
+    })
+  )
+}
