@@ -14,12 +14,12 @@ type Fields = Readonly<Record<string, unknown>>
  * stays unchanged, and is refused with the other references.
  */
 export async function resolveCanonicals (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
-  const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
-    const { canonicalOf } = mapping.fields[name]?.options ?? {}
-    if (typeof value !== 'string' || canonicalOf === undefined) return [name, value] as const
-    return [name, await urlOf(store, canonicalOf, value) ?? value] as const
+  const found = await Promise.all(Object.entries(fields).flatMap(([name, value]) => {
+    const canonicalOf = mapping.fields[name]?.options.canonicalOf
+    if (typeof value !== 'string' || canonicalOf === undefined) return []
+    return [urlOf(store, canonicalOf, value).then(url => [name, url ?? value] as const)]
   }))
-  return Object.fromEntries(found)
+  return found.length === 0 ? fields : { ...fields, ...Object.fromEntries(found) }
 }
 
 /** The fields with ids in the place of URLs of definitions, and of names, replaced by what they lead to. */

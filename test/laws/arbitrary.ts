@@ -248,14 +248,17 @@ const uri = fc.oneof(
   fc.constantFrom('urn:oid:2.16.840.1.113883.4.1', 'http://loinc.org', 'http://hl7.org/fhir/sid/us-npi')
 )
 
+const words = fc
+  .array(
+    printing.filter(text => !/\s/.test(text)),
+    { minLength: 1, maxLength: 3 }
+  )
+  .map(words => words.join(' '))
+
 const texts: Readonly<Record<Format, Arbitrary<string>>> = {
   text: fc.oneof(printing, fc.constantFrom('two\nlines', 'a  b', '<b>&amp;', 'Ünïcode 李 🙂')),
-  words: fc
-    .array(
-      printing.filter(text => !/\s/.test(text)),
-      { minLength: 1, maxLength: 3 }
-    )
-    .map(words => words.join(' ')),
+  words,
+  code: words,
   date,
   'fhir-dateTime': fc.oneof(date, instant),
   'fhir-instant': instant,

@@ -16,10 +16,12 @@ import { isElement, itemsAt, withAt } from '../../src/mappings/core/path.js'
 import { contradictions } from '../../src/mappings/core/shortcuts.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
+import { checkStructure } from '../../src/mappings/r4/structure.js'
 import { changedFields, changeRecord, echoWarnings } from '../../src/record-input/changed-record.js'
 import { throwIfIssues } from '../../src/record-input/new-record.js'
 import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
 import { faultsOf, searchParametersOf } from './definitions.js'
+import { replacements, withReplacements } from './hostile-values.js'
 import { r4Resource } from './r4-arbitrary.js'
 import { listPatch, marksOf, steps, withMarks } from './list-patches.js'
 import { differences, pathsOfAdditions, pathsOfValues, withoutNamed, withPart } from './lossless.js'
@@ -504,6 +506,17 @@ for (const mapping of mappings) {
         fc.pre(checkRules(mapping, resource).length === 0)
         refuse(faultsOf(resource))
       }), fewer)
+    })
+
+    t.test('5: what is accepted at the edge of a field has the structure of R4, so that a refusal names the field', async () => {
+      const whole = (simple: Simple): Simple => mapping.withDefaults(simple, createContext)
+      const isAccepted = (simple: Simple): boolean => checkCreate(mapping, whole(simple)).length === 0
+      fc.assert(fc.property(simple, replacements, (simple, replacements) => {
+        const resource = mapping.toFhir(whole(withReplacements(simple, replacements, isAccepted)))
+        fc.pre(checkRules(mapping, resource).length === 0)
+        const { faults, hasLongExtras } = checkStructure(resource)
+        refuse([...faults.map(({ diagnostics }) => diagnostics), ...hasLongExtras ? ['lists of unlike length'] : []])
+      }), parameters)
     })
 
     t.test('5: a valid resource stays valid R4 under every accepted change', async () => {

@@ -437,7 +437,8 @@ t.test('what another system stored may be sent back beside what is new', async t
 t.test('texts have the forms of R4', async t => {
   const forms: Record<keyof typeof formats, { good: readonly string[]; bad: readonly string[] }> = {
     text: { good: ['a', 'a b', 'a\nb', '李'], bad: ['', ' ', ' a', 'a\n', 'a\u0000b', 'a\u007f'] },
-    words: { good: ['a', 'a b'], bad: ['', 'a  b', 'a\nb', ' a', 'a '] },
+    words: { good: ['a', 'a b', 'Jean\u00a0Luc'], bad: ['', 'a  b', 'a\nb', ' a', 'a '] },
+    code: { good: ['a', 'a b', '李'], bad: ['', 'a  b', 'a\nb', ' a', 'a ', 'a\u00a0b', 'a\u2007b', 'a\u007f'] },
     date: {
       good: ['1990', '1990-03', '1990-03-14', '2024-02-29'],
       bad: ['90', '1990-3', '1990-13', '1990-02-30', '2023-02-29', '0000', '1990-03-14T00:00:00Z']

@@ -94,7 +94,7 @@ export function findable (change: ChangeLeaf): ChangeLeaf {
       typeof leaf === 'string' &&
       schema.enum === undefined &&
       schema.pattern === undefined &&
-      ['text', 'words'].includes(schema.format ?? '')
+      ['text', 'words', 'code'].includes(schema.format ?? '')
     return isFree ? `Word${++count}`.slice(0, schema.maxLength) : changed
   }
 }

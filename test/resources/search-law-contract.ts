@@ -178,7 +178,7 @@ function withWords (change: ReturnType<typeof referringTo>): ReturnType<typeof r
     // HAPI finds a canonical only by an http URL, and none that has a dollar sign.
     if (isCanonical(schema)) return 'https://example.org/definition/2'
     const isFree = changed === leaf && typeof leaf === 'string' && schema.enum === undefined &&
-      schema.pattern === undefined && ['text', 'words'].includes(schema.format ?? '')
+      schema.pattern === undefined && ['text', 'words', 'code'].includes(schema.format ?? '')
     if (!isFree) return changed
     const next = `${words[count++ % words.length]} ${count}`
     return next.length > (schema.maxLength ?? Infinity) ? `Word ${count}` : next

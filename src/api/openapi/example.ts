@@ -138,7 +138,7 @@ const isWritable = ({ options }: Element): boolean => options.readOnly !== true 
 const isPlain = ({ type, examples, 'x-references': types }: Schema): boolean =>
   examples !== undefined || (types === undefined && (type === 'string' || type === 'boolean' || type === 'integer'))
 
-const samples: Readonly<Record<Exclude<Format, 'text' | 'words'>, string>> = {
+const samples: Readonly<Record<Exclude<Format, 'text' | 'words' | 'code'>, string>> = {
   date: '2026-03-14',
   'fhir-dateTime': '2026-03-14T09:30:00Z',
   'fhir-instant': '2026-03-14T09:30:00Z',
@@ -196,7 +196,7 @@ function valueOf (
 function scalarOf (name: string, { type, format, minimum = 1, maxLength }: Schema): unknown {
   if (type === 'boolean') return true
   if (type === 'number' || type === 'integer') return Math.max(1, minimum)
-  if (format !== undefined && format !== 'text' && format !== 'words') return samples[format]
+  if (format !== undefined && format !== 'text' && format !== 'words' && format !== 'code') return samples[format]
   return (texts[name] ?? text(name)).slice(0, maxLength)
 }
 

@@ -28,6 +28,7 @@ const spaceOrControl = '\\s\\x00-\\x1F\\x7F'
 const control = new RegExp(`[${controls}]`)
 // A no-break space is part of a word.
 const plainTextForm = /^[^ \t\r\n\v\f]+(?: [^ \t\r\n\v\f]+)*$/
+const codeForm = new RegExp(`^[^${spaceOrControl}]+(?: [^${spaceOrControl}]+)*$`)
 const uriForm = new RegExp(`^[^"<>\\\\^\`{|}${spaceOrControl}]+$`)
 
 const absoluteUriForm = new RegExp(`^[A-Za-z][A-Za-z0-9+.-]*:${uriForm.source.slice(1)}`)
@@ -35,6 +36,7 @@ const absoluteUriForm = new RegExp(`^[A-Za-z][A-Za-z0-9+.-]*:${uriForm.source.sl
 export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
   words: text => plainTextForm.test(text) && text === text.trim() && !control.test(text),
+  code: text => codeForm.test(text),
   date: text => dateForm.test(text) && onCalendar(text),
   'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),
@@ -63,7 +65,8 @@ export const formatDescriptions = {
  */
 export const patterns: Readonly<Record<Format, string>> = {
   text: `^[^${spaceOrControl}](?:[^${controls}]*[^${spaceOrControl}])?$`,
-  words: `^[^${spaceOrControl}]+(?: [^${spaceOrControl}]+)*$`,
+  words: codeForm.source,
+  code: codeForm.source,
   date: dateForm.source,
   'fhir-dateTime': dateTimeForm.source,
   'fhir-instant': instantForm.source,

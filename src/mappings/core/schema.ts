@@ -52,7 +52,7 @@ export interface Schema {
 /** Text forms that a pattern cannot say or that a reader should know by name; `formats.ts` checks them. */
 export type Format =
   | 'text' | 'date' | 'fhir-dateTime' | 'fhir-instant' | 'fhir-time' | 'uri' | 'uri-reference' | 'base64' | 'npi'
-  | 'words' | 'instant-or-day' | 'time-of-day'
+  | 'words' | 'code' | 'instant-or-day' | 'time-of-day'
 
 /** The kinds of search parameter: http://hl7.org/fhir/R4/search.html#ptypes, and the two ends of a range of dates. */
 export type FilterKind =

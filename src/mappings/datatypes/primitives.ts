@@ -23,7 +23,7 @@ export const text = textUpTo()
 export const nonBlankText = formatted('words', 'words separated by single spaces', 'string', { maxLength: 1000 })
 
 /** An element of type `code` that takes any code. */
-export const openCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', {
+export const openCode = formatted('code', 'a code, without leading, trailing or double spaces', 'token', {
   maxLength: 1000
 })
 
