@@ -45,6 +45,19 @@ export const suites: readonly string[] = [
   'passthrough/transactions',
   'passthrough/refusals',
   'passthrough/structure',
+  'passthrough/lossless',
+  'passthrough/stored-bundles',
+  'passthrough/bundle-references',
+  'passthrough/compartments',
+  'passthrough/joins',
+  'passthrough/long-pages',
+  'passthrough/reads-as-requested',
+  'passthrough/binary',
+  'passthrough/calls',
+  'resources/contradicting-fields',
+  'resources/idempotency',
+  'resources/erasure',
+  'isolation/limited-keys',
   'jobs/export',
   'jobs/import',
   'audit-log/audit-events'
@@ -63,12 +76,17 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
       {
         server: 'It fails with 500 on a search by more than about a thousand values.',
         gateway: '502; `clinigate doctor` reports `many-values`.',
-        explains: [{ file: attacks, title: / > A3 very long: POST /, shows: /answered 502 in place of 200/ }]
+        explains: [
+          { file: attacks, title: / > A3 very long: POST /, shows: /answered 502 in place of 200/ },
+          { file: raw('joins'), title: / > 999 are not too many$/, shows: /-200\n *\+502$/m }
+        ]
       },
       {
         server: 'It rounds decimals: 1.10 comes back as 1.1.',
         gateway: 'It returns the number that is stored; `doctor` reports `numbers`.',
         explains: [
+          // The worst of what was lost comes first in the list.
+          { file: raw('lossless'), title: / > \d+ of \d+$/, shows: /^(?![^]*"(?:more than numbers|status)")[^]*"only numbers"/ },
           { file: attacks, title: / > A4 JSON: POST \/Observation/, shows: /lacks 1\.10:/ },
           { file: resources, title: / > the text of a number is kept /, shows: /"value\\":(?:1\.1|0\.5)\b/ },
           { file: suite('tenant-guard/guard'), title: /its numbers to the letter > /, shows: /-1\.10\n *\+1\.1$/m },
@@ -84,6 +102,7 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         explains: [
           { file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ },
           { file: raw('writes'), title: / > a record that others refer to is not deleted > /, shows: /./ },
+          { file: suite('resources/erasure'), title: /the 409 lists them|lists the same as issues|refer to each other|a list is bounded/, shows: /./ },
           { file: raw('transactions'), title: / > a transaction that deletes what another record refers to does nothing > /, shows: /./ }
         ]
       },
@@ -92,7 +111,8 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         gateway: '400, by name if the server lists the type; `doctor` lists the missing filters and includes.',
         explains: [
           { file: attacks, title: / > A3 search: GET \/Questionnaire\?url=/, shows: /answered 400 in place of/ },
-          { file: audited, title: / > (?:entity-name:exact|altid)=/, shows: /- +200,\n(?:.*\n)*? *\+ +400,/ }
+          { file: audited, title: / > (?:entity-name:exact|altid)=/, shows: /- +200,\n(?:.*\n)*? *\+ +400,/ },
+          { file: raw('reads-as-requested'), title: /composite search parameter|within it > (?:\/Observation\?code-value-date=|in a c)/, shows: /./ }
         ]
       },
       {
@@ -109,6 +129,26 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
           { file: raw('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
           { file: raw('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
         ]
+      },
+      {
+        server: 'It stores a record for each of several conditional creates that arrive at the same moment.',
+        gateway: 'One gateway sends a create with an `Idempotency-Key` once; several need `REDIS_URL`. `doctor` reports `conditional-create-at-once`.',
+        explains: [{ file: suite('resources/idempotency'), title: /get one create at the same moment /, shows: /./ }]
+      },
+      {
+        server: 'It takes no Bundle as a record of a transaction.',
+        gateway: '422, nothing is done; such a Bundle is created by itself.',
+        explains: [{ file: raw('stored-bundles'), title: / > \{"resourceType":"OperationOutcome".*Nothing was done: the datastore rejected /, shows: /-200\n *\+422$/m }]
+      },
+      {
+        server: 'Its `_summary=text` leaves out elements that are mandatory.',
+        gateway: 'The response has `text` alone.',
+        explains: [{ file: raw('reads-as-requested'), title: /_summary=text has the mandatory elements/, shows: /^ *- +"[a-zA-Z]+",$/m }]
+      },
+      {
+        server: 'It includes more than a thousand records in a page.',
+        gateway: 'It returns them all.',
+        explains: [{ file: raw('long-pages'), title: / > should be equal$/, shows: /-1000\n *\+1010$/m }]
       },
       {
         server: 'It ignores `_count` of `$everything`.',

@@ -156,20 +156,43 @@ export const writeChecks: readonly Check[] = [
     gateway: 'A create with an Idempotency-Key may be stored twice if its response was lost.',
     remedy: 'Turn on conditional creates for all types.',
     examine: async trial => {
-      const value = trial.newId()
-      const condition = {
-        'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}`
-      }
-      const resource = { ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft
-      const responses = [await trial.post(resource, condition), await trial.post(resource, condition)]
-      const found = await trial.search('Patient', [['identifier', `urn:clinigate:doctor|${value}`]])
+      const { create, countStored } = conditionalCreate(trial)
+      const responses = [await create(), await create()]
+      const stored = await countStored()
       return observed(
-        responses[0]!.status === 201 && responses[1]!.status === 200 && found?.matches.length === 1,
-        `sent twice, it was answered with ${responses.map(statusOf).join(' and ')}, and the number of stored records is ${found?.matches.length ?? 'unknown'}`
+        responses[0]!.status === 201 && responses[1]!.status === 200 && stored === 1,
+        `sent twice, it was answered with ${responses.map(statusOf).join(' and ')}, and the number of stored records is ${stored ?? 'unknown'}`
       )
+    }
+  },
+  {
+    name: 'conditional-create-at-once',
+    title: 'Conditional creates that arrive at the same moment store only one record',
+    otherwise: 'degraded',
+    gateway: 'A create with an Idempotency-Key that reaches two gateways at the same moment may be stored twice; one gateway alone sends it once.',
+    remedy: 'Set REDIS_URL where several gateways share this server: they do such a create once then.',
+    examine: async trial => {
+      const { create, countStored } = conditionalCreate(trial)
+      await Promise.all(Array.from({ length: 5 }, create))
+      const stored = await countStored()
+      return observed(stored === 1, `of five at once, the number of stored records is ${stored ?? 'unknown'}`)
     }
   }
 ]
+
+/** A create of one person under the condition that there is none, to be sent as often as one likes. */
+function conditionalCreate (trial: TestTenant) {
+  const value = trial.newId()
+  const headers = {
+    'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}`
+  }
+  const resource = { ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft
+  return {
+    create: () => trial.post(resource, headers),
+    countStored: async () =>
+      (await trial.search('Patient', [['identifier', `urn:clinigate:doctor|${value}`]]))?.matches.length
+  }
+}
 
 const otherTag = { system: 'urn:clinigate:doctor:other', code: 'x' }
 
