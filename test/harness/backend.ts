@@ -6,6 +6,8 @@ interface RealBackend {
   readonly name: string
   /** `hapi`, or a server of test/servers. */
   readonly server: 'hapi' | 'sekmet' | 'helios'
+  /** Types of which it takes no record from a client. */
+  readonly refusedTypes: readonly string[]
 }
 
 /**
@@ -15,9 +17,11 @@ interface RealBackend {
 export function realBackend (): RealBackend {
   const url = process.env.TEST_FHIR_URL
   if (!url) throw new Error('no FHIR server: run npm test, or set TEST_FHIR_URL to a running one (npm run hapi)')
+  const server = (process.env.TEST_FHIR_SERVER ?? 'hapi') as RealBackend['server']
   return {
     url,
     name: process.env.TEST_FHIR_NAME ?? 'given by TEST_FHIR_URL',
-    server: (process.env.TEST_FHIR_SERVER ?? 'hapi') as RealBackend['server']
+    server,
+    refusedTypes: server === 'helios' ? ['AuditEvent'] : []
   }
 }

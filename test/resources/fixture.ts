@@ -13,9 +13,16 @@ interface StoredWorld extends World { readonly records: readonly string[] }
 /** Types for references that may lead anywhere. */
 const anyTypes = ['Substance', 'Patient']
 
-/** Stores the records straight on the FHIR server, since many of their types have no group. */
-export async function makeWorld (server: FhirServer, tenantId: string): Promise<StoredWorld> {
-  const types = [...resourceTypes].filter(isTenantType)
+/**
+ * Stores the records straight on the FHIR server, since many of their types have no group.
+ * @param refusedTypes types of which the server takes no record
+ */
+export async function makeWorld (
+  server: FhirServer,
+  tenantId: string,
+  refusedTypes: readonly string[] = []
+): Promise<StoredWorld> {
+  const types = [...resourceTypes].filter(type => isTenantType(type) && !refusedTypes.includes(type))
   const ids = await server.storeAll(
     tenantId,
     [...types, ...types].map(resourceType => ({

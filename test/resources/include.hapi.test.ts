@@ -2,5 +2,6 @@ import t from 'tap'
 import { realBackend } from '../harness/backend.js'
 import { includeContract } from './include-contract.js'
 
-await includeContract(t, realBackend().url)
+const { url, refusedTypes } = realBackend()
+await includeContract(t, url, refusedTypes)
 t.end()

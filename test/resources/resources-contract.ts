@@ -21,13 +21,15 @@ interface Extent {
   readonly groups?: readonly string[] | undefined
   /** Whether the server need have only the search parameters that it states. */
   readonly lacksParameters?: boolean
+  /** Types of which the server takes no record. */
+  readonly refusedTypes?: readonly string[]
 }
 
 /** What the resources must do through the whole gateway, whichever FHIR server is behind it. */
 export async function resourcesContract (
   t: Test,
   fhirUrl: string,
-  { groups, lacksParameters = false }: Extent = {}
+  { groups, lacksParameters = false, refusedTypes }: Extent = {}
 ): Promise<void> {
   t.setTimeout(limitMs)
   t.jobs = parallel
@@ -36,7 +38,7 @@ export async function resourcesContract (
   const client = await clientOf(gateway)
   if (!lacksParameters) t.test('searches', t => pagingContract(t, gateway))
   t.test('changes', t => changeContract(t, gateway, server))
-  const world = await makeWorld(server, client.tenantId)
+  const world = await makeWorld(server, client.tenantId, refusedTypes)
   const place = { client, server, world, ...lacksParameters && { hasParameter: await statedParameters(server) } }
   for (const mapping of mappings.filter(({ path }) => groups?.includes(path) ?? true)) {
     t.test(mapping.path, t => mappingContract(t, mapping, place))

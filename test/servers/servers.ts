@@ -68,19 +68,77 @@ const resources = suite('resources/resources')
 const audited = suite('audit-log/audit-events')
 const raw = (name: string): string => suite(`passthrough/${name}`)
 
+// What more than one of them does.
+
+const manyValues: Difference = {
+  server: 'It fails with 500 on a search by more than about a thousand values.',
+  gateway: '502; `clinigate doctor` reports `many-values`.',
+  explains: [
+    { file: attacks, title: / > A3 very long: POST /, shows: /answered 502 in place of 200/ },
+    { file: attacks, title: / > A3 very long: POST \/Observation/, shows: /answered 502 in place of/ },
+    { file: raw('joins'), title: / > 999 are not too many$/, shows: /-200\n *\+502$/m },
+    { file: raw('searches'), title: / > page by page, longer than any URL$/, shows: /\+Array \[\]/ }
+  ]
+}
+
+const deletesReferredTo: Difference = {
+  server: 'It deletes records that others refer to.',
+  gateway: 'The delete is performed, 204 in place of 409; `doctor` reports `referred-to-kept`.',
+  explains: [
+    { file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ },
+    { file: raw('writes'), title: / > a record that others refer to is not deleted > /, shows: /./ },
+    { file: suite('resources/erasure'), title: /the 409 lists them|lists the same as issues|refer to each other|a list is bounded/, shows: /./ },
+    { file: raw('transactions'), title: / > a transaction that deletes what another record refers to does nothing > /, shows: /./ }
+  ]
+}
+
+const otherCriteria: Difference = {
+  server: 'It takes a conditional create whose record does not match its own criteria.',
+  gateway: 'The record is stored, 201 in place of 422.',
+  explains: [
+    { file: raw('conditionals'), title: / > a record that does not meet its own criteria$/, shows: /./ },
+    // What was stored is found afterwards.
+    { file: raw('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
+    { file: raw('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
+  ]
+}
+
+const createsAtOnce: Difference = {
+  server: 'It stores a record for each of several conditional creates that arrive at the same moment.',
+  gateway: 'One gateway sends a create with an `Idempotency-Key` once; several need `REDIS_URL`. `doctor` reports `conditional-create-at-once`.',
+  explains: [{ file: suite('resources/idempotency'), title: /get one create at the same moment /, shows: /./ }]
+}
+
+const textAlone: Difference = {
+  server: 'Its `_summary=text` leaves out elements that are mandatory.',
+  gateway: 'The response has `text` alone.',
+  explains: [{ file: raw('reads-as-requested'), title: /_summary=text has the mandatory elements/, shows: /^ *- +"[a-zA-Z]+",$/m }]
+}
+
+const manyIncludes: Difference = {
+  server: 'It includes more than a thousand records in a page.',
+  gateway: 'It returns them all.',
+  explains: [{ file: raw('long-pages'), title: / > should be equal$/, shows: /-1000\n *\+1010$/m }]
+}
+
+const anyReference: Difference = {
+  server: 'It takes references to records that do not exist.',
+  gateway: 'It checks each reference before it writes; `doctor` reports `references-checked`.',
+  explains: []
+}
+
 export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
   sekmet: {
     title: 'SEKMET 0.1.1 (Python, SQLite)',
-    date: '25 November 2026',
+    date: '26 November 2026',
     differences: [
-      {
-        server: 'It fails with 500 on a search by more than about a thousand values.',
-        gateway: '502; `clinigate doctor` reports `many-values`.',
-        explains: [
-          { file: attacks, title: / > A3 very long: POST /, shows: /answered 502 in place of 200/ },
-          { file: raw('joins'), title: / > 999 are not too many$/, shows: /-200\n *\+502$/m }
-        ]
-      },
+      manyValues,
+      deletesReferredTo,
+      otherCriteria,
+      createsAtOnce,
+      textAlone,
+      manyIncludes,
+      anyReference,
       {
         server: 'It rounds decimals: 1.10 comes back as 1.1.',
         gateway: 'It returns the number that is stored; `doctor` reports `numbers`.',
@@ -94,16 +152,6 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
           { file: suite('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ },
           { file: raw('writes'), title: / > numbers keep their text, .* > [a-z]+: (?:1\.10|100\.00|2\.50)$/, shows: /./ },
           { file: raw('transactions'), title: / > numbers keep their text, /, shows: /1\\?\.10/ }
-        ]
-      },
-      {
-        server: 'It deletes records that others refer to.',
-        gateway: 'The delete is performed, 204 in place of 409; `doctor` reports `referred-to-kept`.',
-        explains: [
-          { file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ },
-          { file: raw('writes'), title: / > a record that others refer to is not deleted > /, shows: /./ },
-          { file: suite('resources/erasure'), title: /the 409 lists them|lists the same as issues|refer to each other|a list is bounded/, shows: /./ },
-          { file: raw('transactions'), title: / > a transaction that deletes what another record refers to does nothing > /, shows: /./ }
         ]
       },
       {
@@ -121,34 +169,9 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         explains: [{ file: suite('resources/include'), title: /follow each reference that leads there > /, shows: /\+ +undefined,/ }]
       },
       {
-        server: 'It takes a conditional create whose record does not match its own criteria.',
-        gateway: 'The record is stored, 201 in place of 422.',
-        explains: [
-          { file: raw('conditionals'), title: / > a record that does not meet its own criteria$/, shows: /./ },
-          // What was stored is found afterwards.
-          { file: raw('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
-          { file: raw('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
-        ]
-      },
-      {
-        server: 'It stores a record for each of several conditional creates that arrive at the same moment.',
-        gateway: 'One gateway sends a create with an `Idempotency-Key` once; several need `REDIS_URL`. `doctor` reports `conditional-create-at-once`.',
-        explains: [{ file: suite('resources/idempotency'), title: /get one create at the same moment /, shows: /./ }]
-      },
-      {
         server: 'It takes no Bundle as a record of a transaction.',
         gateway: '422, nothing is done; such a Bundle is created by itself.',
         explains: [{ file: raw('stored-bundles'), title: / > \{"resourceType":"OperationOutcome".*Nothing was done: the datastore rejected /, shows: /-200\n *\+422$/m }]
-      },
-      {
-        server: 'Its `_summary=text` leaves out elements that are mandatory.',
-        gateway: 'The response has `text` alone.',
-        explains: [{ file: raw('reads-as-requested'), title: /_summary=text has the mandatory elements/, shows: /^ *- +"[a-zA-Z]+",$/m }]
-      },
-      {
-        server: 'It includes more than a thousand records in a page.',
-        gateway: 'It returns them all.',
-        explains: [{ file: raw('long-pages'), title: / > should be equal$/, shows: /-1000\n *\+1010$/m }]
       },
       {
         server: 'It ignores `_count` of `$everything`.',
@@ -181,11 +204,6 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         explains: []
       },
       {
-        server: 'It takes references to records that do not exist.',
-        gateway: 'It checks each reference before it writes; `doctor` reports `references-checked`.',
-        explains: []
-      },
-      {
         server: 'It sends records to Subscriptions, of all tenants.',
         gateway: 'It refuses them; `doctor` reports `no-subscriptions`.',
         explains: []
@@ -194,12 +212,53 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
   },
   helios: {
     title: 'Helios HFS 0.2.7 (Rust, SQLite)',
-    date: 'seen on 25 November 2026, before these suites were run on it as a whole',
+    date: '26 November 2026',
     differences: [
+      manyValues,
+      deletesReferredTo,
+      otherCriteria,
+      createsAtOnce,
+      textAlone,
+      manyIncludes,
+      anyReference,
       {
         server: 'It ignores the URL of a search by form.',
         gateway: 'The tenant\'s tag is in the form too; `doctor` tries it (`tag-search-by-form`).',
         explains: []
+      },
+      {
+        server: 'It takes no AuditEvent from clients.',
+        gateway: '501; `doctor` reports `written-types`. Records of accesses (`auditLog.auditEvents`) cannot be kept there.',
+        explains: [
+          { file: suite('resources/documented-forms'), title: / > audit-events: .*"NOT_IMPLEMENTED"/, shows: /./ },
+          // It begins with a record of each type.
+          { file: suite('resources/erasure'), title: / > test\/resources\/erasure/, shows: /./ },
+          { file: audited, title: /./, shows: /./ }
+        ]
+      },
+      {
+        server: 'It finds no token with an escaped `\\|`.',
+        gateway: 'It is searched for as R4 says, and not found.',
+        explains: [{ file: raw('searches'), title: / > identifier=http:\/\/mrn%7Ca%5C%7C1$/, shows: /./ }]
+      },
+      {
+        server: 'It does not say which entry of a transaction failed.',
+        gateway: '422 for the whole Bundle, in place of 412 or 409 with the entry; nothing is done.',
+        explains: [{
+          file: raw('transactions'),
+          title: / > one entry that may not be done stops all > (?:If-Match on an update|a create that several meet)$/,
+          shows: /\+ +"status": 422|\+undefined$/m
+        }]
+      },
+      {
+        server: 'It finds no period by the billionth of a second in which it ends.',
+        gateway: 'The response is empty.',
+        explains: [{ file: resources, title: / > dateTo finds what it should and sorts > dateTo=[^ ]*\.123456789/, shows: /ids: \[\]/ }]
+      },
+      {
+        server: 'It does not count with `_count=0`.',
+        gateway: 'It asks once more, with `_summary=count`.',
+        explains: [{ file: raw('calls'), title: / > \?_summary=count: 200$/, shows: /\+ +"GET",/ }]
       }
     ]
   }

@@ -141,8 +141,9 @@ async function alone (t: Test, baseUrl: string): Promise<void> {
 }
 
 async function amongOthers (t: Test, baseUrl: string): Promise<void> {
-  const watched = await startWatched(baseUrl.replace(/\/fhir$/, ''))
-  const backend = operatorsBackend(`${watched.url}/fhir`)
+  const { origin, pathname } = new URL(baseUrl)
+  const watched = await startWatched(origin)
+  const backend = operatorsBackend(`${watched.url}${pathname.replace(/\/$/, '')}`)
   t.teardown(async () => { await backend.close(); await watched.close() })
 
   /** Runs an adoption of one record whose write is held up while something else happens. */

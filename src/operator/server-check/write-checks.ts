@@ -172,10 +172,14 @@ export const writeChecks: readonly Check[] = [
     gateway: 'A create with an Idempotency-Key that reaches two gateways at the same moment may be stored twice; one gateway alone sends it once.',
     remedy: 'Set REDIS_URL where several gateways share this server: they do such a create once then.',
     examine: async trial => {
-      const { create, countStored } = conditionalCreate(trial)
-      await Promise.all(Array.from({ length: 5 }, create))
-      const stored = await countStored()
-      return observed(stored === 1, `of five at once, the number of stored records is ${stored ?? 'unknown'}`)
+      // Chance decides whether two of them meet in the server, so it gets several.
+      for (let round = 1; round <= 5; round++) {
+        const { create, countStored } = conditionalCreate(trial)
+        await Promise.all(Array.from({ length: 10 }, create))
+        const stored = await countStored()
+        if (stored !== 1) return fails(`of ten at once, the number of stored records is ${stored ?? 'unknown'}`)
+      }
+      return holds()
     }
   }
 ]
