@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { endOfLastDay } from '../../src/control-plane/dashboard/usage/last-day.js'
+import { endOfLastDay } from '../../src/control-plane/dashboard/form.js'
 import { ControlError } from '../../src/control-plane/store/control-error.js'
 import { openDatabase } from '../../src/control-plane/store/database.js'
 import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'

@@ -1,3 +1,4 @@
+import { isDay } from '../../time/iso-time.js'
 import { ControlError } from '../store/control-error.js'
 
 /** The text that was typed into a field of a form; empty when the form has none or several of that name. */
@@ -14,6 +15,15 @@ export function fieldValues (body: unknown, name: string): readonly string[] {
   const value =
     typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : []
   return [value].flat().filter(each => typeof each === 'string')
+}
+
+/** The end of a day in UTC that was chosen in a form; undefined when none was. @throws {ControlError} */
+export function endOfLastDay (text: string): Date | undefined {
+  if (text === '') return undefined
+  if (!isDay(text)) {
+    throw new ControlError('invalid', 'Write the last day as year, month and day, such as 2030-01-31.', 'expiresAt')
+  }
+  return new Date(Date.parse(text) + 24 * 3_600_000)
 }
 
 /**

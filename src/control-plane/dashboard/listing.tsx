@@ -1,5 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
-import { queryParameter, type OrganizationRequest } from './organization-requests.js'
+import { queryParameter, type PageQuery } from './declared-page.js'
 import { countText } from './format.js'
 import { Empty } from './components.js'
 
@@ -26,7 +26,7 @@ export interface ListOptions<T> {
 export function listingOf<T> (
   all: readonly T[],
   texts: (row: T) => readonly string[],
-  query: OrganizationRequest['Querystring']
+  query: PageQuery
 ): ListOptions<T> {
   const search = (queryParameter(query.search) ?? '').trim()
   const sought = search.toLowerCase()

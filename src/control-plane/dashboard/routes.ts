@@ -1,10 +1,11 @@
 /**
  * The dashboard at `/dashboard`: server-rendered pages and plain forms, which work without a script.
  *
- * - A page ends with `reply.page(title, content, { organization })`; `organization` gives operators its links.
+ * - A page is declared (declared-page.ts): its path, whom it is for, what it is about, what it shows, and what its
+ *   forms do. Its organization gives operators their links. Only the ways in are routes of their own.
  * - A form with text is sent to the page that shows it, so that reloading and signing in again lead back to it. It is
- *   `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, on
- *   success, with `reply.done(path, text)`; `redisplayOnError` shows it again where it is invalid or in conflict.
+ *   `<PostForm csrf={csrf} …>` (forms.tsx), is read with `field(request.body, name)` and leads, on success, to a page
+ *   with a message at its top; where it is refused, it is shown again with the reason.
  * - `request.member` is the requesting member, as stored now; `request.controlService` is the control plane with the
  *   member's permissions. Both exist below `pages`.
  * - Every error becomes a page in errors.tsx: ControlError with its own message.
@@ -26,15 +27,16 @@ import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
 import { signedInMembers, sessions } from './session.js'
 import { signInRoutes } from './sign-in/sign-in.js'
 import { signInRateLimit, type AttemptLimits } from './sign-in/limits.js'
-import { auditRoutes } from './audit/routes.js'
-import { gatewayRoutes } from './gateways/routes.js'
-import { keyRoutes } from './keys/routes.js'
-import { memberRoutes } from './members/routes.js'
-import { organizationRoutes } from './organizations/routes.js'
+import { auditPages } from './audit/pages.js'
+import { addPages } from './declared-page.js'
+import { gatewayPages } from './gateways/pages.js'
+import { keyPages } from './keys/pages.js'
+import { memberPages } from './members/pages.js'
+import { organizationPages } from './organizations/pages.js'
 import { home, organizationPath } from './paths.js'
-import { tokenRoutes } from './tokens/routes.js'
-import { usageRoutes } from './usage/routes.js'
-import { webhookPages } from './webhooks/routes.js'
+import { tokenPages } from './tokens/pages.js'
+import { billRoute, usagePages } from './usage/pages.js'
+import { webhookPages } from './webhooks/pages.js'
 
 /** No form of the dashboard is longer. */
 const bodyBytes = 65_536
@@ -84,19 +86,20 @@ async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promis
   await scope.register(pages, parts)
 }
 
-/** The pages and actions of members. */
+/** The pages and actions of members, each as it is declared. */
 async function pages (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   scope.get('/', async ({ member }, reply) =>
     reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303)
   )
-  for (const routes of [
-    organizationRoutes,
-    keyRoutes,
-    memberRoutes,
-    tokenRoutes,
+  for (const declare of [
+    organizationPages,
+    keyPages,
+    memberPages,
+    tokenPages,
     webhookPages,
-    usageRoutes,
-    auditRoutes,
-    gatewayRoutes
-  ]) { await scope.register(routes, parts) }
+    usagePages,
+    auditPages,
+    gatewayPages
+  ]) addPages(scope, declare(parts))
+  await scope.register(billRoute, parts)
 }

@@ -1,6 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { hashSecret } from '../../../keys/secret.js'
-import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
+import type { ControlStore } from '../../store/store.js'
+import { addPages, page, type DeclaredPage } from '../declared-page.js'
+import { field } from '../form.js'
 import { accountPath } from '../paths.js'
 import type { DashboardContext } from '../options.js'
 import { endSession, signOut } from '../session.js'
@@ -9,57 +11,63 @@ import { AccountPage } from './page.js'
 
 /** The routes of the member's account, its sessions and signing out. */
 export async function accountRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
-  const { control, cookies } = parts
-  scope.get('/account', async ({ member, session }, reply) => {
-    const sessions = await control.sessions.listOf(member.memberId)
-    const organization = member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId)
-    const facts = {
-      member,
-      organization: organization?.name,
-      sessions,
-      own: hashSecret(session.sessionId),
-      csrf: reply.generateCsrf()
-    }
-    return await reply.page('Your account', <AccountPage {...facts} />)
-  })
-  scope.get(
-    '/account/name',
-    async ({ member }, reply) => await reply.page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} />)
-  )
-  scope.post('/account/name', async (request, reply) => await changeName(request, reply, parts))
-  scope.post('/account/sessions/end', async ({ member, body }, reply) => {
-    await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
-    return reply.done(accountPath(), 'Session ended.')
-  })
-  scope.post('/account/sessions/end-others', async ({ member, session }, reply) => {
-    await control.sessions.endOf(member.memberId, { except: session.sessionId })
-    return reply.done(accountPath(), 'All other sessions ended.')
-  })
+  addPages(scope, accountPages(parts))
   scope.post('/sign-out', async (request, reply) => {
-    await signOut(request, reply, cookies)
+    await signOut(request, reply, parts.cookies)
     return endSession(reply)
   })
 }
 
-const nameTitle = 'Change your name'
-
-async function changeName (
-  { member, body }: FastifyRequest,
-  reply: FastifyReply,
-  { control }: DashboardContext
-): Promise<FastifyReply> {
-  const name = field(body, 'name')
-  return await redisplayOnError(
-    async () => {
-      await control.members.changeName(member.memberId, name)
-      return reply.done(accountPath(), 'Name changed.')
+const accountPages = ({ control }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
+  page({
+    path: '/account',
+    title: 'Your account',
+    show: async ({ request: { member, session }, csrf }) => {
+      const { memberId, tenantId } = member
+      const organization = tenantId === undefined ? undefined : await control.organizations.find(tenantId)
+      return (
+        <AccountPage
+          member={member}
+          organization={organization?.name}
+          sessions={await control.sessions.listOf(memberId)}
+          own={hashSecret(session.sessionId)}
+          csrf={csrf}
+        />
+      )
     },
-    async refusal =>
-      await reply
-        .code(statusOf(refusal))
-        .page(
-          nameTitle,
-        <NamePage csrf={reply.generateCsrf()} member={member} name={name} error={toFormError(refusal)} />
-        )
-  )
-}
+    actions: [
+      {
+        at: '/sessions/end',
+        role: 'member',
+        run: async ({ member, body }) => {
+          await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
+          return { to: accountPath(), message: 'Session ended.' }
+        }
+      },
+      {
+        at: '/sessions/end-others',
+        role: 'member',
+        run: async ({ member, session }) => {
+          await control.sessions.endOf(member.memberId, { except: session.sessionId })
+          return { to: accountPath(), message: 'All other sessions ended.' }
+        }
+      }
+    ]
+  }),
+  namePage(control)
+]
+
+const namePage = (control: ControlStore): DeclaredPage<any> => page({
+  path: '/account/name',
+  title: 'Change your name',
+  show: ({ request: { member }, csrf, typed, error }) =>
+    <NamePage csrf={csrf} member={member} name={typed?.('name')} error={error} />,
+  actions: [{
+    role: 'member',
+    again: 'invalid or conflict',
+    run: async ({ member, body }) => {
+      await control.members.changeName(member.memberId, field(body, 'name'))
+      return { to: accountPath(), message: 'Name changed.' }
+    }
+  }]
+})

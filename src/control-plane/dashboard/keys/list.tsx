@@ -2,7 +2,7 @@ import type { Key } from '../../store/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime } from '../components.js'
 import { conditionBadges, conditionOf, isActive, scopesText, type KeyStatus } from './state.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
-import type { OrganizationRequest } from '../organization-requests.js'
+import type { PageQuery } from '../declared-page.js'
 import { keyPath, organizationPath } from '../paths.js'
 
 /** A key, and how it is at the moment. */
@@ -20,7 +20,7 @@ interface KeyList {
 export function keyListing (
   keys: readonly Key[],
   now: Date,
-  query: OrganizationRequest['Querystring']
+  query: PageQuery
 ): ListOptions<JudgedKey> {
   const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
   return listingOf(

@@ -3,7 +3,7 @@ import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, ErrorNotic
 import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
-import type { OrganizationRequest } from '../organization-requests.js'
+import type { PageQuery } from '../declared-page.js'
 import { tokenPath, tokensPath } from '../paths.js'
 import { ActorName } from '../audit/person.js'
 
@@ -27,7 +27,7 @@ interface TokenList {
 export function tokenListing (
   tokens: readonly Token[],
   now: Date,
-  query: OrganizationRequest['Querystring']
+  query: PageQuery
 ): ListOptions<Token> {
   return listingOf(
     activeFirst(tokens, token => !hasEnded(token, now)),

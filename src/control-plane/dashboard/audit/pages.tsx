@@ -1,38 +1,31 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ControlService } from '../../store/desk.js'
 import { lastAuditLine } from '../../store/change-log.js'
+import { ofEither, page, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
 import { AuditPage } from './trail.js'
-import { operatorsOnly, queryParameter } from '../organization-requests.js'
-import type { PageFacts } from '../page.js'
 
 /** Lines of one page. */
 const pageLength = 50
 
-/** A request about the trail of the organization in the path, or of everything when it names none. */
-interface AuditRequest {
-  Params: { readonly tenantId?: string }
-  Querystring: Readonly<Record<string, string | string[] | undefined>>
-}
+/** The pages of the audit trail: of an organization, and of everything. */
+export const auditPages = (): ReadonlyArray<DeclaredPage<any>> => [
+  trailPage({ path: '/organizations/:tenantId/audit' }),
+  trailPage({ path: '/audit', role: 'operator' })
+]
 
-/** The pages of the audit trail. */
-export async function auditRoutes (scope: FastifyInstance): Promise<void> {
-  scope.get<AuditRequest>('/organizations/:tenantId/audit', async (request, reply) => await show(request, reply))
-  scope.get<AuditRequest>('/audit', { onRequest: operatorsOnly }, async (request, reply) => await show(request, reply))
-}
+const trailPage = (declared: Pick<DeclaredPage<any>, 'path' | 'role'>): DeclaredPage<any> => page({
+  ...ofEither(() => undefined),
+  ...declared,
+  title: 'Audit trail',
+  show: ({ subject: organization, request }) => show(request, organization?.tenantId)
+})
 
-async function show (
-  { controlService, query, params: { tenantId } }: FastifyRequest<AuditRequest>,
-  reply: FastifyReply
-): Promise<FastifyReply> {
-  const facts: PageFacts =
-    tenantId === undefined ? {} : { organization: await controlService.findOrganization(tenantId) }
+async function show ({ controlService, query }: PageRequest, tenantId: string | undefined) {
   const entity = queryParameter(query.entity)
   const before = numberOf(queryParameter(query.before))
   const found = await controlService.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
   const entries = found.slice(0, pageLength)
   const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
-  return await reply.page(
-    'Audit trail',
+  return (
     <AuditPage
       tenantId={tenantId}
       entity={entity}
@@ -40,8 +33,7 @@ async function show (
       names={await namesFor(controlService, tenantId)}
       before={older}
       isFirst={before === undefined}
-    />,
-    facts
+    />
   )
 }
 

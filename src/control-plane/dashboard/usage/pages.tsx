@@ -1,27 +1,31 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { billCsv } from '../../store/bill.js'
 import { startOfMonth, monthOf } from '../../../limits/month.js'
 import { modes, type Mode } from '../../../config/mode.js'
-import { organizationOf, queryParameter, type OrganizationRequest } from '../organization-requests.js'
+import { ofOrganization, page, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
 import type { DashboardContext } from '../options.js'
 import { monthIn } from './month.js'
 import { UsagePage } from './page.js'
 
 /** The page of an organization's usage. */
-export async function usageRoutes (scope: FastifyInstance, { now }: DashboardContext): Promise<void> {
-  scope.get<OrganizationRequest>(
-    '/organizations/:tenantId/usage',
-    async (request, reply) => await show(request, reply, now())
-  )
-  scope.get<OrganizationRequest>(
-    '/organizations/:tenantId/bill',
-    async (request, reply) => await download(request, reply, now())
-  )
+export const usagePages = ({ now }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
+  page({
+    ...ofOrganization,
+    path: '/organizations/:tenantId/usage',
+    title: 'Usage',
+    show: async ({ subject: { tenantId }, request }) => await show(request, tenantId, now())
+  })
+]
+
+/** The bill of an organization, which is a file and no page. */
+export async function billRoute (scope: FastifyInstance, { now }: DashboardContext): Promise<void> {
+  scope.get('/organizations/:tenantId/bill', async (request, reply) =>
+    await download(request as PageRequest, reply, now()))
 }
 
 /** The bill of a month as a file: for a spreadsheet, or as JSON. */
 async function download (
-  { controlService, params, query }: FastifyRequest<OrganizationRequest>,
+  { controlService, params, query }: PageRequest,
   reply: FastifyReply,
   now: Date
 ): Promise<FastifyReply> {
@@ -36,14 +40,8 @@ async function download (
     .send(text)
 }
 
-async function show (
-  request: FastifyRequest<OrganizationRequest>,
-  reply: FastifyReply,
-  now: Date
-): Promise<FastifyReply> {
-  const organization = await organizationOf(request)
+async function show (request: PageRequest, tenantId: string, now: Date) {
   const { controlService, query } = request
-  const { tenantId } = organization
   const month = monthIn(queryParameter(query.month), now)
   const time = { tenantId, from: startOfMonth(month), to: startOfMonth(month, 1) }
   const mode = await modeOf(request, time)
@@ -53,23 +51,23 @@ async function show (
     controlService.usage({ ...time, mode, per: 'resource' }),
     controlService.listKeys(tenantId)
   ])
-  const usage = {
-    tenantId,
-    month,
-    thisMonth: monthOf(now.toISOString()),
-    mode,
-    days: days.totals,
-    keys: keys.totals,
-    resources: resources.totals
-  }
-  return await reply.page('Usage', <UsagePage {...usage} known={new Map(named.map(key => [key.keyId, key]))} />, {
-    organization
-  })
+  return (
+    <UsagePage
+      tenantId={tenantId}
+      month={month}
+      thisMonth={monthOf(now.toISOString())}
+      mode={mode}
+      days={days.totals}
+      keys={keys.totals}
+      resources={resources.totals}
+      known={new Map(named.map(key => [key.keyId, key]))}
+    />
+  )
 }
 
 /** The selected mode; without a selection the live one, unless only test keys were used. */
 async function modeOf (
-  { controlService, query }: FastifyRequest<OrganizationRequest>,
+  { controlService, query }: PageRequest,
   time: { readonly tenantId: string; readonly from: Date; readonly to: Date }
 ): Promise<Mode> {
   const requested = modes.find(mode => mode === query.mode)

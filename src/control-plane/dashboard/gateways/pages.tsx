@@ -1,10 +1,23 @@
 import type { Gateway } from '../../store/gateway-store.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../components.js'
+import { page, type DeclaredPage } from '../declared-page.js'
 import { countOf } from '../format.js'
+import type { DashboardContext } from '../options.js'
 import { tokensPath } from '../paths.js'
 
+/** The page of the gateways. */
+export const gatewayPages = ({ url }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
+  page({
+    path: '/gateways',
+    role: 'operator',
+    title: 'Gateways',
+    show: async ({ request: { controlService } }) =>
+      <GatewaysPage gateways={await controlService.listGateways()} controlUrl={url} />
+  })
+]
+
 /** The gateways that follow this control plane, for operators. */
-export function GatewaysPage ({
+function GatewaysPage ({
   gateways,
   controlUrl
 }: {

@@ -1,0 +1,95 @@
+import type { TokenRole, Token } from '../../store/token-store.js'
+import { Heading, Time } from '../components.js'
+import { factsOf, ofEither, page, type DeclaredPage } from '../declared-page.js'
+import { endOfLastDay, field } from '../form.js'
+import { PostForm, SubmitButton } from '../forms.js'
+import type { DashboardContext } from '../options.js'
+import { tokensPath, tokenPath } from '../paths.js'
+import { tokenListing, TokensPage } from './list.js'
+import { TokenSecretPage } from './secret.js'
+
+/** The pages of tokens. */
+export const tokenPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
+  tokensPage({ path: '/organizations/:tenantId/tokens' }, parts),
+  tokensPage({ path: '/tokens', role: 'operator' }, parts),
+  page({
+    path: '/tokens/:tokenId/revoke',
+    role: 'admin',
+    load: ({ controlService, params }) => controlService.findToken(params.tokenId),
+    facts: ({ tenantId }, request) => factsOf(tokensPath(tenantId), tenantId, request),
+    title: 'Revoke token',
+    show: ({ csrf, subject }) => <RevokeTokenPage csrf={csrf} token={subject} />,
+    actions: [{
+      run: async ({ controlService }, { tokenId }) => {
+        const { tenantId, name } = await controlService.revokeToken(tokenId)
+        return { to: tokensPath(tenantId), message: `Token “${name}” revoked.` }
+      }
+    }]
+  })
+]
+
+/** The tokens of an organization, or those of operators and gateways. */
+function tokensPage (
+  declared: Pick<DeclaredPage<any>, 'path' | 'role'>, { now, url }: DashboardContext
+): DeclaredPage<any> {
+  const either = ofEither(tokensPath)
+  return page({
+    ...either,
+    ...declared,
+    title: 'Tokens',
+    show: async ({ subject: organization, request, csrf, once, mayChange, typed, error }) => {
+      const { controlService, query } = request
+      const tenantId = organization?.tenantId
+      const tokens = await controlService.listTokens(tenantId)
+      return (
+        <TokensPage
+          csrf={csrf}
+          once={once}
+          tenantId={tenantId}
+          listing={tokenListing(tokens.reverse(), now(), query)}
+          now={now()}
+          mayChange={mayChange}
+          name={typed?.('name')}
+          role={typed?.('role') || undefined}
+          lastDay={typed?.('lastDay')}
+          error={error}
+        />
+      )
+    },
+    actions: [{
+      again: 'invalid',
+      run: async ({ controlService, body }, organization) => {
+        const { secret, ...token } = await controlService.createToken({
+          tenantId: organization?.tenantId,
+          name: field(body, 'name'),
+          role: field(body, 'role') as TokenRole,
+          expiresAt: endOfLastDay(field(body, 'lastDay')),
+          once: field(body, 'once')
+        })
+        const content = <TokenSecretPage token={token} secret={secret} controlUrl={url} />
+        return { title: 'Token created', content, facts: either.facts(organization) }
+      }
+    }]
+  })
+}
+
+/** The confirmation page for revoking a token. */
+function RevokeTokenPage ({ csrf, token }: { readonly csrf: string, readonly token: Token }) {
+  return (
+    <>
+      <Heading title={`Revoke the token “${token.name}”?`} />
+      <p>
+        Secret <code safe>{`…${token.hint}`}</code>, created <Time at={token.createdAt} />.
+      </p>
+      <p>
+        {token.role === 'gateway'
+          ? 'The gateway that uses it keeps working with the keys that it knows, but no longer learns about changes.'
+          : 'The program that uses it is refused from its next request on.'}{' '}
+        This cannot be undone.
+      </p>
+      <PostForm action={tokenPath(token.tokenId, 'revoke')} csrf={csrf}>
+        <SubmitButton label='Revoke token' cancel={tokensPath(token.tenantId)} isDangerous />
+      </PostForm>
+    </>
+  )
+}

@@ -1,0 +1,159 @@
+import { modes, type Mode } from '../../../config/mode.js'
+import type { NewWebhook } from '../../../events/webhooks/webhook.js'
+import { isDay } from '../../../time/iso-time.js'
+import { ControlError } from '../../store/control-error.js'
+import type { OwnedWebhook } from '../../store/desk.js'
+import {
+  factsOf, ofOrganization, page, queryParameter, type DeclaredPage, type PageRequest, type PageView
+} from '../declared-page.js'
+import { field, fieldValues } from '../form.js'
+import type { DashboardContext } from '../options.js'
+import type { PageFacts } from '../page.js'
+import { organizationPath, webhookPath } from '../paths.js'
+import { DeleteWebhookPage, RollWebhookPage, WebhookSecretPage } from './confirm.js'
+import { WebhooksPage, type WebhookFields } from './list.js'
+import { WebhookPage } from './page.js'
+
+const deliveriesShown = 20
+
+/** The pages of webhooks. */
+export const webhookPages = ({ now }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
+  page({
+    ...ofOrganization,
+    path: '/organizations/:tenantId/webhooks',
+    title: 'Webhooks',
+    show: async ({ subject: { tenantId }, request: { controlService, body }, csrf, mayChange, typed, error }) => (
+      <WebhooksPage
+        csrf={csrf}
+        tenantId={tenantId}
+        webhooks={await controlService.listWebhooks(tenantId)}
+        mayChange={mayChange}
+        typed={typed === undefined
+          ? { url: '', types: '*', description: '' }
+          : { ...typedIn(body), mode: typed('mode') || undefined }}
+        error={error}
+      />
+    ),
+    actions: [{
+      again: 'invalid or conflict',
+      run: async (request, { tenantId }) => {
+        const mode = field(request.body, 'mode') as Mode
+        if (!modes.includes(mode)) throw new ControlError('invalid', 'Choose test or live.', 'mode')
+        const { url, types, description } = typedIn(request.body)
+        const draft = { tenantId, mode, url, types: listOf(types), description }
+        return await secretOf(await request.controlService.createWebhook(draft), request)
+      }
+    }]
+  }),
+  page({
+    ...ofWebhook,
+    path: '/webhooks/:webhookId',
+    title: 'Webhook',
+    show: view => showOne(view, now()),
+    actions: [
+      { again: 'invalid or conflict', run: submit },
+      { at: '/test', again: 'invalid or conflict', run: test },
+      { at: '/switch', again: 'invalid or conflict', run: change }
+    ]
+  }),
+  ...webhookChanges
+]
+
+/** What a page about a webhook has in common with the others. */
+const ofWebhook = {
+  load: ({ controlService, params }: PageRequest): Promise<OwnedWebhook> =>
+    controlService.findWebhook(params.webhookId),
+  facts: ({ tenantId }: OwnedWebhook, request: PageRequest): Promise<PageFacts> =>
+    factsOf(organizationPath(tenantId, 'webhooks'), tenantId, request)
+}
+
+const webhookChanges: ReadonlyArray<DeclaredPage<any>> = [
+  page({
+    ...ofWebhook,
+    path: '/webhooks/:webhookId/roll',
+    role: 'admin',
+    title: 'Roll secret',
+    show: ({ csrf, subject }) => <RollWebhookPage csrf={csrf} webhook={subject} />,
+    actions: [{
+      run: async (request, { id }) => await secretOf(await request.controlService.rollWebhook(id), request)
+    }]
+  }),
+  page({
+    ...ofWebhook,
+    path: '/webhooks/:webhookId/remove',
+    role: 'admin',
+    title: 'Delete webhook',
+    show: ({ csrf, subject }) => <DeleteWebhookPage csrf={csrf} webhook={subject} />,
+    actions: [{
+      run: async ({ controlService }, { id, tenantId }) => {
+        await controlService.deleteWebhook(id)
+        return { to: organizationPath(tenantId, 'webhooks'), message: 'Webhook deleted.' }
+      }
+    }]
+  })
+]
+
+async function secretOf ({ secret, ...webhook }: OwnedWebhook & NewWebhook, request: PageRequest) {
+  const content = <WebhookSecretPage webhook={webhook} secret={secret} />
+  return { title: 'Secret of the webhook', content, facts: await ofWebhook.facts(webhook, request) }
+}
+
+async function showOne (
+  { subject: webhook, request: { controlService, query, body }, csrf, mayChange, error }: PageView<OwnedWebhook>,
+  now: Date
+) {
+  const before = queryParameter(query.before)
+  const deliveries = await controlService.listDeliveries(webhook.id, {
+    count: deliveriesShown, ...before !== undefined && { before }
+  })
+  const isOfSettings = error?.field !== undefined && error.field !== 'since'
+  return (
+    <WebhookPage
+      csrf={csrf}
+      webhook={webhook}
+      deliveries={deliveries}
+      mayChange={mayChange}
+      typed={isOfSettings
+        ? typedIn(body)
+        : { url: webhook.url, types: webhook.types.join(', '), description: webhook.description ?? '' }}
+      since={(webhook.disabledAt ?? now.toISOString()).slice(0, 10)}
+      error={error}
+    />
+  )
+}
+
+/** Both forms that take text are sent to the page on which they stand, so that a refused one can be reloaded. */
+async function submit (request: PageRequest, webhook: OwnedWebhook) {
+  const isResend = fieldValues(request.body, 'since').length > 0
+  return isResend ? await resend(request, webhook) : await save(request, webhook)
+}
+
+async function save ({ controlService, body }: PageRequest, { id }: OwnedWebhook) {
+  const { url, types, description } = typedIn(body)
+  await controlService.changeWebhook(id, { url, types: listOf(types), description })
+  return { to: webhookPath(id), message: 'Saved.' }
+}
+
+async function test ({ controlService }: PageRequest, { id }: OwnedWebhook) {
+  await controlService.testWebhook(id)
+  return { to: webhookPath(id), message: 'The test event is being sent. Reload this page to see what came of it.' }
+}
+
+async function change ({ controlService, body }: PageRequest, { id }: OwnedWebhook) {
+  const { enabled } = await controlService.changeWebhook(id, { enabled: field(body, 'enabled') === 'on' })
+  return { to: webhookPath(id), message: enabled ? 'The webhook is on.' : 'The webhook is off. Its events wait.' }
+}
+
+async function resend ({ controlService, body }: PageRequest, { id }: OwnedWebhook) {
+  const day = field(body, 'since')
+  if (!isDay(day)) throw new ControlError('invalid', 'Enter a date.', 'since')
+  const { events } = await controlService.resendWebhook(id, `${day}T00:00:00Z`)
+  return { to: webhookPath(id), message: `Sending again what happened since ${day}: ${events} events.` }
+}
+
+function typedIn (body: unknown): WebhookFields {
+  return { url: field(body, 'url').trim(), types: field(body, 'types'), description: field(body, 'description') }
+}
+
+/** The types of events between commas or spaces. */
+const listOf = (text: string): string[] => text.split(/[\s,]+/).filter(type => type !== '')
