@@ -98,7 +98,8 @@ function linkedStore (store: ControlStore): LinkedStore {
       latest: () => store.events.latest()
     },
     jobs: store.jobs,
-    webhooks: store.webhooks
+    webhooks: store.webhooks,
+    subscriptions: store.subscriptions
   }
 }
 

@@ -37,6 +37,7 @@ import { openUsage } from './usage.js'
 import { openEvents } from './events.js'
 import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openedFile } from './startup-errors.js'
+import { subscriptionRoutes } from '../api/passthrough/subscriptions/routes.js'
 import { webhookRoutes } from '../api/webhooks/routes.js'
 
 /** The parts that serve `/v1`: the dependencies of the pipeline, and those of the rest of a start. */
@@ -123,7 +124,7 @@ interface Opened {
   readonly audit: OpenAuditLog | undefined
   readonly bulk: ReturnType<typeof openBulk>
   readonly checks: GatewayOptions['checks']
-  readonly link: Pick<ControlPlaneClient, 'webhooks' | 'events'>
+  readonly link: Pick<ControlPlaneClient, 'webhooks' | 'subscriptions' | 'events'>
 }
 
 function toGatewayOptions (
@@ -167,6 +168,8 @@ function gatewayRoutes (
     fhir: async scope => {
       await passthrough(scope, fhirOptions)
       for (const routes of bulk.fhirRoutes) await scope.register(routes)
+      const subscriptions = config.events.enabled ? link.subscriptions : undefined
+      await scope.register(subscriptionRoutes, { subscriptions, url, now })
     },
     fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
     routes: [
@@ -197,7 +200,8 @@ function documents (
     version,
     url: ownUrl(config),
     date: now(),
-    fetchesImports: config.bulk.importHosts.length > 0
+    fetchesImports: config.bulk.importHosts.length > 0,
+    hasEvents: config.events.enabled
   })
   return {
     capabilityStatement: full,

@@ -166,7 +166,7 @@ export const events = Type.Object(
   {
     enabled: Type.Boolean({
       description:
-        'Write down each change of a record as an event, before its response, for `GET /v1/events` and webhooks. Writes are refused with 503 while the event log cannot be written',
+        'Write down each change of a record as an event, before its response, for `GET /v1/events`, webhooks and FHIR subscriptions. Writes are refused with 503 while the event log cannot be written',
       default: false,
       examples: [true]
     }),

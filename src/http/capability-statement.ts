@@ -2,6 +2,7 @@ import type { Mapping } from '../mappings/core/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
+import { subscriptionCapability, subscriptionServer } from '../api/passthrough/subscriptions/capability.js'
 import { capabilityRest, importOperation, keySecurity, omitEmpty } from '../api/passthrough/capability-rest.js'
 
 /** The facts in the statement besides the resources. */
@@ -12,6 +13,8 @@ interface StatementFacts {
   readonly date: Date
   /** Whether there is any host from which imports may fetch files. */
   readonly fetchesImports: boolean
+  /** Whether there are events, to which clients subscribe. */
+  readonly hasEvents: boolean
 }
 
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
@@ -33,7 +36,10 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
   })
   const fhirBase = `${facts.url}/v1/fhir`
   const raw = (offered: Offered) =>
-    capabilityRest(offered, facts.fetchesImports ? [importOperation(fhirBase)] : [])
+    capabilityRest(offered, {
+      operations: facts.fetchesImports ? [importOperation(fhirBase)] : [],
+      resources: facts.hasEvents ? [subscriptionCapability(fhirBase, offered)] : []
+    })
   const about = 'Clinical records of the organization that owns the key'
   return {
     full: offered => ({
@@ -48,6 +54,7 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
     }),
     fhir: offered => ({
       ...headOf(facts),
+      ...facts.hasEvents && { instantiates: [subscriptionServer] },
       implementation: { description: about, url: fhirBase },
       // Of the operations $export.
       implementationGuide: ['http://hl7.org/fhir/uv/bulkdata/ImplementationGuide/hl7.fhir.uv.bulkdata|3.0.0'],

@@ -9,6 +9,7 @@ import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { Bodies, referringTo, type Body } from '../resources/bodies.js'
 import { probedJobRoutes } from './foreign-jobs.js'
+import { probedSubscriptionRoutes } from './foreign-subscriptions.js'
 import { probedWebhookRoutes } from './foreign-webhooks.js'
 import { makeWorld, type World } from '../resources/fixture.js'
 
@@ -78,7 +79,7 @@ export async function probeForeignIds (t: Test, { testUrl, liveUrl }: Servers): 
   await t.test('every route is probed, or has no record behind it', async t =>
     t.strictSame(
       unprobedRoutes(gateway.app),
-      [...openRoutes, ...rawRoutes, ...probedJobRoutes, ...probedWebhookRoutes].sort()
+      [...openRoutes, ...rawRoutes, ...probedJobRoutes, ...probedWebhookRoutes, ...probedSubscriptionRoutes].sort()
     )
   )
   const owners: Array<[FhirServer, string]> = [[test, client.tenantId], [test, other.tenantId], [live, client.tenantId]]

@@ -57,7 +57,7 @@ t.test('all groups that refer to a record can come along at once', async t => {
 t.test('every include that the capability statement promises is understood', async t => {
   const {
     rest: [{ resource }]
-  } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false }).full(
+  } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false, hasEvents: false }).full(
     offersAll
   ) as { rest: [{ resource: Array<{ type: string; searchInclude?: string[]; searchRevInclude?: string[] }> }] }
   for (const [at, { type, searchInclude = [], searchRevInclude = [] }] of resource.entries()) {

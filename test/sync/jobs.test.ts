@@ -25,6 +25,7 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
     report: async () => {},
     applyUsage: async () => ({ number: 0, batchId: '' }),
     webhooks: undefined as never,
+    subscriptions: undefined as never,
     applyEvents: undefined as never,
     events: undefined as never
   }

@@ -24,6 +24,7 @@ const nothing = {
   applyUsage: async () => ({ number: 0, batchId: '' }),
   jobs: {} as never,
   webhooks: {} as never,
+  subscriptions: {} as never,
   applyEvents: async () => ({ number: 0, batchId: '' }),
   events: {} as never
 }

@@ -2,7 +2,8 @@ import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { linkRoutes } from '../../src/control-plane/sync/routes.js'
 import { remoteLink } from '../../src/control-plane/sync/remote.js'
-import { webhookCalls } from '../../src/control-plane/sync/webhook-messages.js'
+import { receiverCalls } from '../../src/control-plane/sync/receiver-messages.js'
+import type { SubscriptionDraft, Subscriptions } from '../../src/events/subscriptions/subscription.js'
 import type { Webhooks } from '../../src/events/webhooks/webhook.js'
 import { inFile } from '../control-store/databases.js'
 import { webhookScene } from '../control-store/webhooks-contract.js'
@@ -11,7 +12,7 @@ import { startControlPlane } from './control-plane.js'
 const url = 'https://files.example.org/hook'
 
 /** The webhooks of a control store, as a gateway in another process has them. */
-async function overLink (t: Test, webhooks: Webhooks): Promise<Webhooks> {
+async function overLink (t: Test, receivers: { readonly webhooks: Webhooks, readonly subscriptions: Subscriptions }) {
   const app = fastify()
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',
@@ -20,19 +21,20 @@ async function overLink (t: Test, webhooks: Webhooks): Promise<Webhooks> {
       jobs: undefined as never,
       report: async () => {},
       applyUsage: async () => ({ number: 0, batchId: '' }),
-      webhooks
+      webhooks: receivers.webhooks,
+      subscriptions: receivers.subscriptions
     },
     gatewayWith: async () => 'one'
   } as never)
   t.teardown(() => app.close())
   const link = remoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token: 'cg_gateway_x' })
   t.teardown(() => link.close())
-  return link.webhooks
+  return link
 }
 
 t.test('over the link, every call does what it does in the control store', async t => {
   const { store, owner, append } = await webhookScene(t, inFile)
-  const webhooks = await overLink(t, store.webhooks)
+  const { webhooks } = await overLink(t, store)
   // A caller of the gateway is more than a scope.
   const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }
   const { secret, ...made } = await webhooks.create({ url, types: ['patients.*'], description: 'x' }, caller)
@@ -51,7 +53,7 @@ t.test('over the link, every call does what it does in the control store', async
 
 t.test('a refusal of the control plane arrives as it is, and what is worse as a failure that clients may see', async t => {
   const { store, owner, otherTenant } = await webhookScene(t, inFile)
-  const webhooks = await overLink(t, store.webhooks)
+  const { webhooks } = await overLink(t, store)
   const { id } = await store.webhooks.create({ url }, { ...owner, tenantId: otherTenant })
   await t.rejects(webhooks.find(id, owner), { name: 'ControlError', reason: 'missing' } as object as Error)
   await t.rejects(webhooks.create({ url: 'http://a.example' }, owner), { reason: 'invalid', field: 'url' } as object as Error)
@@ -61,16 +63,16 @@ t.test('a refusal of the control plane arrives as it is, and what is worse as a 
 
 t.test('webhooks are for good tokens of gateways alone, and what is no call is refused', async t => {
   const { app, token } = await startControlPlane(t)
-  const ask = async (name: string, payload: unknown, secret = token) =>
+  const ask = async (name: string, payload: unknown, { secret = token, path = 'webhooks' } = {}) =>
     (await app.inject({
       method: 'POST',
-      url: `/control/v1/link/webhooks/${name}`,
+      url: `/control/v1/link/${path}/${name}`,
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       payload: JSON.stringify(payload)
     })).statusCode
-  for (const name of webhookCalls) {
-    t.equal(await ask(name, [], 'cg_gateway_wrong'), 401, name)
-    t.equal(await ask(name, []), 400, name)
+  for (const [path, name] of receiverCalls) {
+    t.equal(await ask(name, [], { path, secret: 'cg_gateway_wrong' }), 401, name)
+    t.equal(await ask(name, [], { path }), 400, name)
   }
   const scope = { tenantId: 'org-a', mode: 'test' }
   const owner = { ...scope, by: 'key:a' }
@@ -84,4 +86,31 @@ t.test('webhooks are for good tokens of gateways alone, and what is no call is r
     ['resend', ['whk_a', owner, 'yesterday']],
     ['change', ['whk_a', owner, {}]]
   ] as const) t.equal(await ask(name, payload), 400, `${name} ${JSON.stringify(payload)}`)
+})
+
+t.test('over the link, every call of subscriptions does what it does in the control store', async t => {
+  const { store, owner, append } = await webhookScene(t, inFile)
+  const { subscriptions } = await overLink(t, store)
+  const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }
+  const draft: SubscriptionDraft = {
+    type: 'Patient',
+    fhirBase: 'https://gateway.example.org/v1/fhir',
+    endpoint: url,
+    content: 'id-only',
+    headers: ['Authorization: Bearer sesame'],
+    heartbeatSeconds: 60,
+    reason: 'a test',
+    end: '2031-01-01T00:00:00Z',
+    contact: '[{"system":"email","value":"a@example.org"}]',
+    status: 'requested'
+  }
+  const made = await subscriptions.create(draft, caller)
+  t.strictSame(await subscriptions.list(caller), [made])
+  t.strictSame(await subscriptions.find(made.id, caller), await store.subscriptions.find(made.id, owner))
+  t.match(await subscriptions.replace(made.id, caller, { ...draft, status: 'off' }, 1), { status: 'off', version: 2 })
+  await append({})
+  t.match(await subscriptions.events(made.id, caller, { since: 1 }), [{ number: 1, event: { resourceId: 'p1' } }])
+  await t.rejects(subscriptions.create({ ...draft, endpoint: 'http://a.example' }, caller), { field: 'channel.endpoint' } as object as Error)
+  await subscriptions.remove(made.id, caller)
+  await t.rejects(subscriptions.find(made.id, caller), { reason: 'missing' } as object as Error)
 })

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import type { AddressRules } from '../../src/net/checked-connection.js'
 import type { Delivery } from '../../src/events/webhooks/webhook.js'
 import { WebhookDeliverer } from '../../src/events/webhooks/deliverer.js'
-import { inFile } from '../control-store/databases.js'
+import { inFile, type MakeDatabase } from '../control-store/databases.js'
 import { webhookScene } from '../control-store/webhooks-contract.js'
 import { until } from '../harness/until.js'
 
@@ -52,8 +52,8 @@ export async function startReceiver (t: Test, handle: Handle = (_, response) => 
 export const trial = { ca: receiverCa, loopback: true, resolve: async (): Promise<readonly string[]> => ['127.0.0.1'] }
 
 /** A control store, and a deliverer over it. The clock is that of the machine unless the test turns it. */
-export async function startDelivery (t: Test, rules: AddressRules = { trial }) {
-  const scene = await webhookScene(t, inFile)
+export async function startDelivery (t: Test, rules: AddressRules = { trial }, makeDatabase: MakeDatabase = inFile) {
+  const scene = await webhookScene(t, makeDatabase)
   scene.clock.ms = Date.now()
   const { store, owner } = scene
   const begin = () => new WebhookDeliverer({

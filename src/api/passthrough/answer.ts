@@ -11,7 +11,7 @@ import { sendContent, type Content } from './binary.js'
 import { parsePrefer } from './preferences.js'
 
 interface ResponseOptions {
-  readonly interaction: FhirInteraction
+  readonly interaction: Pick<FhirInteraction, 'kind' | 'type'>
   readonly fhirBase: string
   /** In place of the resource. */
   readonly content?: Content | undefined

@@ -123,17 +123,25 @@ export const keySecurity = { description: 'A secret key in the x-api-key header,
 /**
  * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. An operation that
  * datastores perform is stated where they have it.
- * @param more operations on the system that this gateway is configured for
+ * @param own operations on the system, and resources, that this gateway is configured for
  */
-export function capabilityRest (offered: Offered, more: readonly StatedOperation[]): unknown {
+export function capabilityRest (
+  offered: Offered,
+  { operations: more, resources }: {
+    readonly operations: readonly StatedOperation[], readonly resources: readonly unknown[]
+  }
+): unknown {
   return {
     mode: 'server',
     documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
     security: keySecurity,
-    resource: [...resourceTypes]
-      .filter(offered.hasType)
-      .map(type => resourceOf(type, offered))
-      .filter(resource => resource !== undefined),
+    resource: [
+      ...[...resourceTypes]
+        .filter(offered.hasType)
+        .map(type => resourceOf(type, offered))
+        .filter(resource => resource !== undefined),
+      ...resources
+    ],
     ...omitEmpty({
       interaction: offeredAmong(onSystem).map(code => ({ code })),
       operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more]

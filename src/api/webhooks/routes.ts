@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
-import { ControlError, type RefusalReason } from '../../control-plane/store/control-error.js'
+import { asFailures } from '../../control-plane/store/control-error.js'
 import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
-import { Failure, fieldIssue, type FailureCode } from '../../envelope/failures.js'
+import { Failure } from '../../envelope/failures.js'
 import { parseCount, rawQuery } from '../../envelope/query.js'
 import { requireWebhookScope } from '../../keys/scopes.js'
 import type { Caller } from '../../keys/caller.js'
@@ -54,12 +54,12 @@ function collection (scope: FastifyInstance, webhooks: Webhooks): void {
   const draft = bodyOf(webhookDraftSchema)
   scope.get(path, { config }, async request => {
     refuseQuery(request)
-    const data = await refused(webhooks.list(request.caller))
+    const data = await asFailures(webhooks.list(request.caller))
     return { data, total: data.length, hasMore: false }
   })
   scope.post(path, { config }, async (request, reply) => {
     refuseQuery(request)
-    const made = await refused(webhooks.create(draft(request.body), ownerOf(request.caller)))
+    const made = await asFailures(webhooks.create(draft(request.body), ownerOf(request.caller)))
     reply.code(201).header('location', `/v1/webhooks/${made.id}`)
     return made
   })
@@ -69,23 +69,23 @@ function single (scope: FastifyInstance, webhooks: Webhooks): void {
   const changes = bodyOf(webhookChangesSchema)
   scope.get(one, { config }, async (request: WithId) => {
     refuseQuery(request)
-    return await refused(webhooks.find(idOf(request), request.caller))
+    return await asFailures(webhooks.find(idOf(request), request.caller))
   })
   scope.patch(one, { config }, async (request: WithId) => {
     refuseQuery(request)
     const changed = changes(request.body)
-    return await refused(webhooks.change(idOf(request), ownerOf(request.caller), changed))
+    return await asFailures(webhooks.change(idOf(request), ownerOf(request.caller), changed))
   })
   scope.delete(one, { config }, async (request: WithId) => {
     refuseQuery(request)
     const id = idOf(request)
-    await refused(webhooks.remove(id, ownerOf(request.caller)))
+    await asFailures(webhooks.remove(id, ownerOf(request.caller)))
     return { id, deleted: true }
   })
   scope.post(`${one}/roll`, { config }, async (request: WithId, reply) => {
     refuseQuery(request)
     requireEmpty(request.body)
-    const rolled = await refused(webhooks.roll(idOf(request), ownerOf(request.caller)))
+    const rolled = await asFailures(webhooks.roll(idOf(request), ownerOf(request.caller)))
     reply.code(201)
     return rolled
   })
@@ -97,14 +97,14 @@ function deliveries (scope: FastifyInstance, webhooks: Webhooks): void {
   scope.post(`${one}/test`, { config }, async (request: WithId, reply) => {
     refuseQuery(request)
     requireEmpty(request.body)
-    const sent = await refused(webhooks.test(idOf(request), ownerOf(request.caller)))
+    const sent = await asFailures(webhooks.test(idOf(request), ownerOf(request.caller)))
     reply.code(202)
     return sent
   })
   scope.post(`${one}/resend`, { config }, async (request: WithId, reply) => {
     refuseQuery(request)
     const { since: from } = since(request.body)
-    const result = await refused(webhooks.resend(idOf(request), ownerOf(request.caller), from))
+    const result = await asFailures(webhooks.resend(idOf(request), ownerOf(request.caller), from))
     reply.code(202)
     return result
   })
@@ -113,7 +113,7 @@ function deliveries (scope: FastifyInstance, webhooks: Webhooks): void {
     const { count, warnings } = parseCount(text)
     request.warnings = warnings
     if (before !== undefined && !deliveryId.test(before)) throw new Failure('INVALID_CURSOR')
-    const page = await refused(
+    const page = await asFailures(
       webhooks.deliveries(idOf(request), request.caller, { count, ...before !== undefined && { before } })
     )
     const cursor = page.hasMore ? page.deliveries.at(-1)!.id : undefined
@@ -141,25 +141,4 @@ const requireEmpty = bodyCheck(undefined)
 
 function refuseQuery ({ raw }: FastifyRequest): void {
   if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
-}
-
-const codes: Readonly<Record<RefusalReason, FailureCode>> = {
-  missing: 'NOT_FOUND',
-  invalid: 'VALIDATION_ERROR',
-  conflict: 'CONFLICT',
-  forbidden: 'INSUFFICIENT_SCOPE'
-}
-
-/** @throws {Failure} for a refusal of the control plane */
-async function refused<T> (asked: Promise<T>): Promise<T> {
-  try {
-    return await asked
-  } catch (error) {
-    if (!(error instanceof ControlError)) throw error
-    const { reason, message, field } = error
-    // A missing webhook and one of another organization have the text of every missing thing.
-    if (reason === 'missing') throw new Failure('NOT_FOUND')
-    const text = field === undefined ? message : message.replace(`${field}: `, '')
-    throw new Failure(codes[reason], { message, ...field !== undefined && { issues: [fieldIssue(field, text)] } })
-  }
 }

@@ -1,3 +1,5 @@
+import { Failure, fieldIssue, type FailureCode } from '../../envelope/failures.js'
+
 /**
  * Why a request is refused: the entity that it names does not exist, it is invalid, it conflicts with the present
  * state, or the actor's role does not allow it.
@@ -13,5 +15,32 @@ export class ControlError extends Error {
   constructor (readonly reason: RefusalReason, message: string, readonly field?: string) {
     super(message)
     this.name = 'ControlError'
+  }
+}
+
+const codes: Readonly<Record<RefusalReason, FailureCode>> = {
+  missing: 'NOT_FOUND',
+  invalid: 'VALIDATION_ERROR',
+  conflict: 'CONFLICT',
+  forbidden: 'INSUFFICIENT_SCOPE'
+}
+
+/**
+ * The result of a call, for a client of the gateway.
+ * @param type the resource type with which paths begin in raw FHIR
+ * @throws {Failure} for a refusal of the control plane
+ */
+export async function asFailures<T> (asked: Promise<T>, type?: string): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error
+    const { reason, message, field } = error
+    // What is missing and what is another organization's have the text of every missing thing.
+    if (reason === 'missing') throw new Failure('NOT_FOUND')
+    if (field === undefined) throw new Failure(codes[reason], { message })
+    const text = message.replace(`${field}: `, '')
+    const issues = [fieldIssue(type === undefined ? field : `${type}.${field}`, text)]
+    throw new Failure(codes[reason], type === undefined ? { message, issues } : { issues })
   }
 }

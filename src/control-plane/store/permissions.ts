@@ -7,7 +7,8 @@ const missing = {
   member: 'There is no member with this id.',
   invitation: 'There is no invitation with this id.',
   token: 'There is no token with this id.',
-  webhook: 'There is no webhook with this id.'
+  webhook: 'There is no webhook with this id.',
+  subscription: 'There is no subscription with this id.'
 } as const
 
 /** The kinds of entities that may be missing. */

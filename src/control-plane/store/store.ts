@@ -14,6 +14,7 @@ import type { KnownPlans } from './organizations.js'
 import { auditTrail, listChangesSince, type AuditEntry, type AuditQuery } from './change-log.js'
 import { SessionStore } from './session-store.js'
 import { TokenStore } from './token-store.js'
+import { SubscriptionStore } from './subscription-store.js'
 import type { Tables } from './tables.js'
 import { UsageStore } from './usage.js'
 import { WebhookQueue } from './webhook-queue.js'
@@ -53,6 +54,7 @@ export class ControlStore {
   readonly events: EventStore
   readonly webhooks: WebhookStore
   readonly webhookQueue: WebhookQueue
+  readonly subscriptions: SubscriptionStore
 
   /** Use {@link openControlStore}. */
   constructor (
@@ -75,6 +77,7 @@ export class ControlStore {
     this.events = new EventStore(context)
     const sealer = secretSealer(webhookKey)
     this.webhooks = new WebhookStore(context, sealer)
+    this.subscriptions = new SubscriptionStore(context, sealer)
     this.webhookQueue = new WebhookQueue(context, sealer)
   }
 

@@ -1,5 +1,4 @@
 import { sql, type ExpressionBuilder, type Selectable, type Transaction } from 'kysely'
-import { presentEvent } from '../../events/event.js'
 import { base32, randomString } from '../../keys/random-text.js'
 import {
   maxRetried,
@@ -10,8 +9,12 @@ import {
   type TurnResult
 } from '../../events/webhooks/delivery-queue.js'
 import { maxPauseMs, pauseAfter } from '../../events/webhooks/retry-schedule.js'
+import { heartbeatBounds } from '../../events/subscriptions/subscription.js'
 import type { ControlContext } from './context.js'
+import { channelOf, dueEvent, handshakeType, heartbeat, testEvent } from './due-events.js'
 import type { EventRow } from './event-tables.js'
+import { countEventsAfter } from './subscription-events.js'
+import { endSubscriptions, settleHandshake } from './subscription-turns.js'
 import type { Tables } from './tables.js'
 import { isReceived } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'
@@ -22,10 +25,7 @@ const eventsPerTurn = 100
 /** The candidates of one look: another process may take some of them meanwhile. */
 const candidatesAtOnce = 16
 
-/** The type of the event that a test sends. */
-const testType = 'webhook.test'
-
-/** Deliveries of webhooks. All times are by the clock of the process that runs the query. */
+/** Deliveries of webhooks and subscriptions. All times are by the clock of the process that runs the query. */
 export class WebhookQueue implements DeliveryQueue {
   readonly #context: ControlContext
   readonly #sealer: SecretSealer
@@ -38,6 +38,7 @@ export class WebhookQueue implements DeliveryQueue {
   async claim (leaseMs: number): Promise<ClaimedWebhook | undefined> {
     const { db } = this.#context
     await this.#heedClock(leaseMs)
+    await endSubscriptions(db, this.#at())
     const now = this.#at()
     const candidates = await db.selectFrom('webhooks').select(['id', 'leaseNumber']).where(isFree(now))
       .where(hasWork(now)).orderBy('claimedAt').limit(candidatesAtOnce).execute()
@@ -51,13 +52,17 @@ export class WebhookQueue implements DeliveryQueue {
     return undefined
   }
 
-  async record ({ lease }: ClaimedWebhook, result: TurnResult): Promise<void> {
+  async record (claimed: ClaimedWebhook, result: TurnResult): Promise<void> {
+    const { lease, fresh, channel: { heartbeatSeconds } = {} } = claimed
     const { attempts, position, restMs } = result
+    const eventNumber = fresh.findLast(({ sequence }) => sequence <= position)?.number
     await this.#context.db.transaction().execute(async trx => {
       // It starts with a write, so that SQLite acquires the write lock immediately.
       const { numUpdatedRows } = await trx.updateTable('webhooks').set({
         position,
         leasedUntil: null,
+        ...eventNumber !== undefined && { eventNumber },
+        ...heartbeatSeconds !== undefined && attempts.length > 0 && { heartbeatAt: this.#at(heartbeatSeconds * 1_000) },
         ...restMs !== undefined && { restUntil: this.#at(Math.min(restMs, maxPauseMs)) }
       }).where('id', '=', lease.webhookId).where('leaseNumber', '=', lease.number).executeTakeFirstOrThrow()
       const isHeld = numUpdatedRows > 0n
@@ -71,8 +76,8 @@ export class WebhookQueue implements DeliveryQueue {
         rows.push(deliveryRow(lease.webhookId, attempt, nextAttemptAt))
       }
       if (rows.length > 0) await trx.insertInto('webhookDeliveries').values(rows).execute()
-      const hasRecovered = attempts.some(({ outcome, event }) =>
-        outcome === 'delivered' && event.attempt > 1 && event.sequence > 0)
+      const hasRecovered = attempts.some(({ outcome, event }) => outcome === 'delivered' &&
+        ((event.attempt > 1 && event.sequence > 0) || event.type === handshakeType))
       if (isHeld && hasRecovered) await this.#restartRetries(trx, lease.webhookId)
     })
   }
@@ -91,20 +96,30 @@ export class WebhookQueue implements DeliveryQueue {
   }
 
   async #claimed (row: Selectable<WebhookRow>): Promise<ClaimedWebhook> {
-    const { id, tenantId, mode, url, leaseNumber } = row
+    const { id, tenantId, mode, url, leaseNumber, heartbeatAt } = row
     const position = Number(row.position)
     const isResting = row.enabled === 0 || (row.restUntil !== null && row.restUntil > this.#at())
-    const retries = await this.#dueRetries(id, isResting)
+    const retries = await this.#dueRetries(row, isResting)
     const maxFailures = isResting ? 0 : maxRetried - await this.#countRetries(id)
     const events = maxFailures <= 0 ? [] : await this.#eventsAfter(row)
+    const fresh = events.filter(({ type }) => isReceived(row.types, type)).map((event, at) =>
+      dueEvent(row, event, { attempt: 1, number: numberIn(row, Number(row.eventNumber) + at + 1) }))
+    const isDue = heartbeatAt !== null && heartbeatAt <= this.#at()
+    if (isDue && !isResting && retries.length + fresh.length === 0) {
+      retries.push(heartbeat(row, { at: this.#at(), eventCount: await this.#countEvents(row) }))
+    }
+    const secrets = this.#secretsOf(row)
     return {
       tenantId,
       mode,
       url,
       lease: { webhookId: id, number: leaseNumber },
-      secrets: this.#secretsOf(row),
+      secrets,
+      ...row.kind === 'subscription' && secrets !== undefined && {
+        channel: channelOf(row, JSON.parse(secrets[0]!) as string[])
+      },
       retries,
-      fresh: events.filter(({ type }) => isReceived(row.types, type)).map(event => dueEvent(event, 1)),
+      fresh,
       position,
       through: events.at(-1)?.sequence ?? position,
       maxFailures
@@ -118,10 +133,11 @@ export class WebhookQueue implements DeliveryQueue {
   }
 
   /** The events that are due again; of a webhook that rests, only tests. */
-  async #dueRetries (webhookId: string, isResting: boolean): Promise<DueEvent[]> {
+  async #dueRetries (webhook: Selectable<WebhookRow>, isResting: boolean): Promise<DueEvent[]> {
     const { db } = this.#context
+    const { id: webhookId } = webhook
     const rows = await db.selectFrom('webhookRetries').leftJoin('events', 'events.id', 'webhookRetries.eventId')
-      .selectAll('events').select(['eventId', 'attempts', 'eventCreatedAt', 'webhookRetries.sequence as retried'])
+      .selectAll('events').select(['eventId', 'attempts', 'eventCreatedAt', 'webhookRetries.sequence as retried', 'eventNumber'])
       .where('webhookId', '=', webhookId).where('nextAttemptAt', '<=', this.#at())
       .$if(isResting, query => query.where('webhookRetries.sequence', '=', 0))
       .orderBy('webhookRetries.sequence').execute()
@@ -131,11 +147,19 @@ export class WebhookQueue implements DeliveryQueue {
       await db.deleteFrom('webhookRetries').where('webhookId', '=', webhookId)
         .where('eventId', 'in', expired.map(({ eventId }) => eventId)).execute()
     }
+    const eventCount = rows.length === 0 ? 0 : await this.#countEvents(webhook)
     return rows.filter(row => !expired.includes(row)).map(row =>
       Number(row.retried) === 0
-        ? testEvent(row.eventId, row.eventCreatedAt)
-        : dueEvent({ ...row as EventRow, sequence: Number(row.retried) }, row.attempts + 1)
+        ? testEvent(webhook, { id: row.eventId, createdAt: row.eventCreatedAt, eventCount })
+        : dueEvent(webhook, { ...row as EventRow, sequence: Number(row.retried) }, {
+          attempt: row.attempts + 1, number: numberIn(webhook, Number(row.eventNumber))
+        })
     )
+  }
+
+  /** The events of a subscription's topic since it was created. */
+  async #countEvents (row: Selectable<WebhookRow>): Promise<number> {
+    return row.kind === 'webhook' ? 0 : Number(row.eventNumber) + await countEventsAfter(this.#context.db, row)
   }
 
   async #countRetries (webhookId: string): Promise<number> {
@@ -149,6 +173,7 @@ export class WebhookQueue implements DeliveryQueue {
     const { event, outcome, responseStatus } = attempt
     const isTest = event.sequence === 0
     if (outcome === 'delivered' || isTest) {
+      if (event.type === handshakeType) await settleHandshake(trx, webhookId, { attempt, at: this.#at() })
       if (event.attempt > 1 || isTest) {
         await trx.deleteFrom('webhookRetries').where('webhookId', '=', webhookId).where('eventId', '=', event.id).execute()
       }
@@ -158,7 +183,12 @@ export class WebhookQueue implements DeliveryQueue {
     const nextAttemptAt = this.#at(pauseMs)
     const state = { attempts: pauseMs === undefined ? 0 : event.attempt, nextAttemptAt }
     await trx.insertInto('webhookRetries').values({
-      webhookId, eventId: event.id, sequence: event.sequence, eventCreatedAt: event.createdAt, ...state
+      webhookId,
+      eventId: event.id,
+      sequence: event.sequence,
+      eventCreatedAt: event.createdAt,
+      eventNumber: event.number ?? null,
+      ...state
     }).onConflict(conflict => conflict.columns(['webhookId', 'eventId']).doUpdateSet(state)).execute()
     if (pauseMs !== undefined) return nextAttemptAt
     await trx.updateTable('webhooks').set({
@@ -181,9 +211,12 @@ export class WebhookQueue implements DeliveryQueue {
   async #heedClock (leaseMs: number): Promise<void> {
     const { db } = this.#context
     const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(maxPauseMs)]
-    const isFar = await db.selectFrom('webhooks').select('id').where(eb =>
-      eb.or([eb('leasedUntil', '>', lastLease), eb('restUntil', '>', lastPause)])).limit(1).executeTakeFirst()
+    const lastHeartbeat = this.#at(heartbeatBounds.maximum * 1_000)
+    const isFar = await db.selectFrom('webhooks').select('id').where(eb => eb.or([
+      eb('leasedUntil', '>', lastLease), eb('restUntil', '>', lastPause), eb('heartbeatAt', '>', lastHeartbeat)
+    ])).limit(1).executeTakeFirst()
     if (isFar !== undefined) {
+      await db.updateTable('webhooks').set({ heartbeatAt: this.#at() }).where('heartbeatAt', '>', lastHeartbeat).execute()
       await db.updateTable('webhooks').set({ leasedUntil: lastLease }).where('leasedUntil', '>', lastLease).execute()
       await db.updateTable('webhooks').set({ restUntil: null }).where('restUntil', '>', lastPause).execute()
     }
@@ -213,7 +246,7 @@ export class WebhookQueue implements DeliveryQueue {
 const isFree = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) =>
   eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', now)])
 
-/** Whether a webhook has something to send now: a test, an event that is due again, or a new event. */
+/** Whether a webhook has something to send now: a test, an event that is due again, a heartbeat, or a new event. */
 const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => {
   const retries = eb.selectFrom('webhookRetries').whereRef('webhookId', '=', 'webhooks.id')
   const isAwake = eb.and([
@@ -222,22 +255,17 @@ const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => 
   ])
   const isDue = eb.exists(retries.select('eventId').where('nextAttemptAt', '<=', now)
     .where(retry => retry.or([retry('sequence', '=', 0), isAwake])))
+  const isQuiet = eb.and([isAwake, eb('heartbeatAt', '<=', now)])
   const hasNews = eb.exists(eb.selectFrom('events').select('events.id')
     .whereRef('events.organizationId', '=', 'webhooks.tenantId').whereRef('events.mode', '=', 'webhooks.mode')
     .whereRef('events.sequence', '>', 'webhooks.position'))
   const hasRoom = eb(retries.select(sql<number>`count(*)`.as('count')).where('sequence', '>', 0), '<', maxRetried)
-  return eb.or([isDue, eb.and([isAwake, hasNews, hasRoom])])
+  return eb.or([isDue, isQuiet, eb.and([isAwake, hasNews, hasRoom])])
 }
 
-function dueEvent (event: EventRow, attempt: number): DueEvent {
-  const { id, type, createdAt, sequence } = event
-  return { id, type, createdAt, sequence, attempt, body: JSON.stringify(presentEvent(event)) }
-}
-
-function testEvent (id: string, createdAt: string): DueEvent {
-  const type = testType
-  return { id, type, createdAt, sequence: 0, attempt: 1, body: JSON.stringify({ id, type, createdAt, data: {} }) }
-}
+/** The number of an event if its receiver is a subscription; null for a webhook. */
+const numberIn = ({ kind }: Selectable<WebhookRow>, number: number): number | null =>
+  kind === 'subscription' ? number : null
 
 function deliveryRow (webhookId: string, attempt: Attempt, nextAttemptAt: string | undefined): WebhookDeliveryRow {
   const { event, outcome, at, durationMs, responseStatus = null, responseText, error = null } = attempt

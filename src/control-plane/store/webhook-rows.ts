@@ -54,8 +54,9 @@ export function webhookColumns ({ url, types, description, enabled }: Partial<We
   }
 }
 
-function parseUrl (text: string): string {
-  const refuse = (message: string) => new ControlError('invalid', `url: ${message}`, 'url')
+/** @throws {ControlError} invalid, with the name of the field, for a URL that nothing may be sent to */
+export function parseUrl (text: string, field = 'url'): string {
+  const refuse = (message: string) => new ControlError('invalid', `${field}: ${message}`, field)
   if (text.length > 2_048 || !URL.canParse(text)) throw refuse('expected a valid URL of at most 2048 characters')
   const url = new URL(text)
   if (url.protocol !== 'https:') throw refuse('expected a URL that begins with https://')

@@ -51,6 +51,7 @@ export class WebhookStore implements Webhooks {
       const id = newId('whk')
       const row: WebhookRow = {
         id,
+        kind: 'webhook',
         tenantId,
         mode,
         ...columns,
@@ -65,7 +66,12 @@ export class WebhookStore implements Webhooks {
         leaseNumber: 0,
         leasedUntil: null,
         claimedAt: this.#at(),
-        restUntil: null
+        restUntil: null,
+        settings: null,
+        awaitsHandshake: 0,
+        heartbeatAt: null,
+        endsAt: null,
+        eventNumber: 0
       }
       await trx.insertInto('webhooks').values(row).execute()
       await this.#record(trx, owner, { id, action: 'webhook created', detail: { mode, types, enabled } })
@@ -74,15 +80,15 @@ export class WebhookStore implements Webhooks {
   }
 
   async list ({ tenantId, mode }: WebhookScope): Promise<Webhook[]> {
-    const rows = await this.#context.db.selectFrom('webhooks').selectAll().where('tenantId', '=', tenantId)
-      .where('mode', '=', mode).orderBy('createdAt').orderBy('id').execute()
+    const rows = await this.#context.db.selectFrom('webhooks').selectAll().where('kind', '=', 'webhook')
+      .where('tenantId', '=', tenantId).where('mode', '=', mode).orderBy('createdAt').orderBy('id').execute()
     return rows.map(row => toWebhook(row, this.#context.now()))
   }
 
   /** Whose webhook has this id. */
   async locate (id: string): Promise<WebhookScope | undefined> {
     return await this.#context.db.selectFrom('webhooks').select(['tenantId', 'mode']).where('id', '=', id)
-      .executeTakeFirst()
+      .where('kind', '=', 'webhook').executeTakeFirst()
   }
 
   async find (id: string, scope: WebhookScope): Promise<Webhook> {
@@ -150,7 +156,8 @@ export class WebhookStore implements Webhooks {
         sequence: 0,
         eventCreatedAt: this.#at(),
         attempts: 0,
-        nextAttemptAt: this.#at()
+        nextAttemptAt: this.#at(),
+        eventNumber: null
       }).execute()
       return { eventId }
     })
@@ -199,8 +206,8 @@ export class WebhookStore implements Webhooks {
   }
 
   async #rowOf (db: ControlContext['db'], id: string, { tenantId, mode }: WebhookScope): Promise<WebhookRow> {
-    const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).where('tenantId', '=', tenantId)
-      .where('mode', '=', mode).executeTakeFirst()
+    const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).where('kind', '=', 'webhook')
+      .where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirst()
     if (row === undefined) throw notFound('webhook')
     return row
   }
@@ -221,12 +228,13 @@ export class WebhookStore implements Webhooks {
 
 async function requireFewer (trx: Transaction<Tables>, { tenantId, mode }: WebhookScope): Promise<void> {
   const { count } = await trx.selectFrom('webhooks').select(({ fn }) => fn.countAll().as('count'))
-    .where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirstOrThrow()
+    .where('kind', '=', 'webhook').where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirstOrThrow()
   if (Number(count) < maxWebhooks) return
   throw new ControlError('conflict', `There are ${maxWebhooks} webhooks, the most. Delete one that is not needed.`)
 }
 
-async function latestSequence (trx: Transaction<Tables>): Promise<number> {
+/** The sequence number of the latest event. */
+export async function latestSequence (trx: Transaction<Tables>): Promise<number> {
   const { sequence } = await trx.selectFrom('eventCounter').select('sequence').executeTakeFirstOrThrow()
   return Number(sequence)
 }

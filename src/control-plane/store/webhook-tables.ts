@@ -1,9 +1,13 @@
 import type { Mode } from '../../config/mode.js'
 import type { Delivery } from '../../events/webhooks/webhook.js'
 
-/** A webhook. `secret` and `previousSecret` are sealed; `types` is separated by commas. */
+/**
+ * A receiver of events: a webhook or a subscription. `types` is separated by commas. `secret` and `previousSecret` are
+ * sealed; that of a subscription has its headers.
+ */
 export interface WebhookRow {
   id: string
+  kind: 'webhook' | 'subscription'
   tenantId: string
   mode: Mode
   url: string
@@ -25,6 +29,16 @@ export interface WebhookRow {
   claimedAt: string
   /** Nothing but tests is sent before then, since the receiver requested it. */
   restUntil: string | null
+  /** Of a subscription: the rest of it, as JSON. */
+  settings: string | null
+  /** Whether a handshake is under way. Until it has succeeded, a subscription is not enabled. */
+  awaitsHandshake: number
+  /** When the next heartbeat is due. */
+  heartbeatAt: string | null
+  /** When the subscription ends. */
+  endsAt: string | null
+  /** The number of the event at `position`, which counts those of its topic. */
+  eventNumber: number
 }
 
 /** An event that waits for its next attempt, or a test event, whose sequence number is 0. */
@@ -36,6 +50,8 @@ export interface WebhookRetryRow {
   /** How many attempts were made. */
   attempts: number
   nextAttemptAt: string
+  /** Its number in a subscription. */
+  eventNumber: number | null
 }
 
 /** One attempt to deliver an event. */

@@ -1,5 +1,6 @@
 import type { GatewayReport } from '../store/gateway-store.js'
 import type { Jobs } from '../../jobs/model/job.js'
+import type { Subscriptions } from '../../events/subscriptions/subscription.js'
 import type { Webhooks } from '../../events/webhooks/webhook.js'
 import type { ChangeFeed } from '../../keys/change-feed.js'
 import type { EventBatch, EventFeed, SendEvents } from '../../events/event.js'
@@ -22,8 +23,9 @@ export interface ControlPlaneClient {
   readonly events: EventFeed
   /** If the control plane can't be reached, calls throw a Failure that a client of the gateway may see. */
   readonly jobs: Jobs
-  /** The same holds of webhooks; what the control plane refuses is a ControlError. */
+  /** The same holds of webhooks and subscriptions; what the control plane refuses is a ControlError. */
   readonly webhooks: Webhooks
+  readonly subscriptions: Subscriptions
   readonly close: () => Promise<void>
 }
 
@@ -38,4 +40,5 @@ export interface LinkedStore {
   readonly events: EventFeed
   readonly jobs: Jobs
   readonly webhooks: Webhooks
+  readonly subscriptions: Subscriptions
 }

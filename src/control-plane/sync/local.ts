@@ -2,7 +2,7 @@ import type { ControlPlaneClient, LinkedStore } from './link.js'
 
 /** The link from the gateway with this name to the control store in the same process. */
 export function localLink (
-  { feed, report, applyUsage, applyEvents, events, jobs, webhooks }: LinkedStore,
+  { feed, report, applyUsage, applyEvents, events, jobs, webhooks, subscriptions }: LinkedStore,
   name: string
 ): ControlPlaneClient {
   return {
@@ -13,6 +13,7 @@ export function localLink (
     events,
     jobs,
     webhooks,
+    subscriptions,
     close: async () => {}
   }
 }

@@ -1,6 +1,5 @@
 import { Pool, type Dispatcher } from 'undici'
 import type { Jobs } from '../../jobs/model/job.js'
-import type { Webhooks } from '../../events/webhooks/webhook.js'
 import type { Batch, ChangeFeed, Position } from '../../keys/change-feed.js'
 import { printBatch } from '../outbox/batch.js'
 import { parseEventStream } from './event-stream.js'
@@ -8,7 +7,8 @@ import { ControlPlaneError } from './failed.js'
 import type { ControlPlaneClient } from './link.js'
 import { readBatch, readEvents, readLatest, readReceipt } from './messages.js'
 import { remoteJobs } from './remote-jobs.js'
-import { remoteWebhooks } from './remote-webhooks.js'
+import type { Receivers } from './receiver-messages.js'
+import { remoteReceivers } from './remote-receivers.js'
 
 /** The address of the control plane, and timeouts. */
 export interface RemoteLinkOptions {
@@ -69,7 +69,11 @@ class RemoteLink implements ControlPlaneClient {
 
   readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
 
-  readonly webhooks: Webhooks = remoteWebhooks((path, content) => this.#post(path, content))
+  readonly #receivers = remoteReceivers((path, content) => this.#post(path, content, { max: maxReceivers }))
+
+  readonly webhooks: Receivers['webhooks'] = this.#receivers.webhooks
+
+  readonly subscriptions: Receivers['subscriptions'] = this.#receivers.subscriptions
 
   readonly close = (): Promise<void> => this.#pool.destroy()
 
@@ -139,6 +143,9 @@ const maxResponseBytes = 1_000_000
 
 /** The largest response about jobs: a page of a hundred, each with its errors and files. */
 const maxJobs = 16_777_216
+
+/** A hundred subscriptions, each as long as it may be, have about 1 MB. */
+const maxReceivers = 4_194_304
 
 const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
 

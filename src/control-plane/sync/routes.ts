@@ -12,7 +12,7 @@ import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
 import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
 import { compileCheck, feedQuery, reportBody } from './messages.js'
-import { webhookLinkRoutes } from './webhook-routes.js'
+import { receiverRoutes } from './receiver-routes.js'
 
 /** The control store that remote gateways use, and how to authenticate them. */
 interface LinkOptions {
@@ -30,8 +30,8 @@ const usageBytes = 2_097_152
 const logLevel = 'warn'
 
 /**
- * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, bulk jobs and
- * webhooks.
+ * The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, bulk jobs,
+ * webhooks and subscriptions.
  */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
@@ -56,7 +56,7 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
   )
   eventRoutes(scope, options.store)
   jobRoutes(scope, options.store.jobs)
-  webhookLinkRoutes(scope, options.store.webhooks)
+  receiverRoutes(scope, options.store)
 }
 
 function eventRoutes (scope: FastifyInstance, { applyEvents, events }: LinkedStore): void {

@@ -96,15 +96,15 @@ export class WebhookDeliverer {
 
   async #take (claimed: ClaimedWebhook): Promise<void> {
     const { queue, log, version, now } = this.#parts
-    const { secrets, url, lease: { webhookId: webhook } } = claimed
+    const { secrets, url, channel, lease: { webhookId: webhook } } = claimed
     if (secrets === undefined) {
       log.error(
         { webhook },
-        'the secret of a webhook cannot be decrypted; set webhooks.keyFile to the same key in all control planes'
+        'the secret of a webhook or subscription cannot be decrypted; set webhooks.keyFile to the same key in all control planes'
       )
       return await queue.record(claimed, { attempts: [], position: claimed.position, restMs: unreadableMs })
     }
-    const destination = { url, secrets, version, now }
+    const destination = { url, secrets, version, now, ...channel && { channel } }
     const turn = new Turn(claimed, async event => {
       const attempt = await sendEvent(this.#agent, { event, destination }, this.#stopping.signal)
       if (attempt !== undefined) this.#parts.onAttempt?.(attempt.outcome)

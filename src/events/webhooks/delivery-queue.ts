@@ -10,21 +10,34 @@ export interface DueEvent {
   /** The request's body, the same in each attempt. */
   readonly body: string
   readonly createdAt: string
-  /** Its position in the event log; 0 for a test event. */
+  /** Its position in the event log; 0 for a test event, a handshake and a heartbeat. */
   readonly sequence: number
+  /** Its number in a subscription. */
+  readonly number?: number
   readonly attempt: number
 }
 
 /** The right to deliver to a webhook, until another process takes it over. */
 interface DeliveryLease { readonly webhookId: string, readonly number: number }
 
-/** A webhook whose events this process delivers. */
+/** How a topic-based subscription is sent to, which is not signed. */
+export interface SubscriptionChannel {
+  readonly headers: Readonly<Record<string, string>>
+  /** How long its receiver may take for a response, if it is less than that of all. */
+  readonly timeoutMs?: number
+  /** How long after its last notification it gets a heartbeat; absent: it gets none. */
+  readonly heartbeatSeconds?: number
+}
+
+/** A webhook or subscription whose events this process delivers. */
 export interface ClaimedWebhook extends WebhookScope {
   readonly lease: DeliveryLease
   readonly url: string
   /** The secrets that sign, the present one first; undefined if this process can't decrypt them. */
   readonly secrets: readonly string[] | undefined
-  /** Events that are due again, and tests. */
+  /** Of a subscription alone. */
+  readonly channel?: SubscriptionChannel
+  /** Events that are due again, tests, handshakes and heartbeats. */
   readonly retries: readonly DueEvent[]
   /** New events in their order. */
   readonly fresh: readonly DueEvent[]

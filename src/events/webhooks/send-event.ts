@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici'
 import { AddressRefused, checkedConnector, type AddressRules } from '../../net/checked-connection.js'
-import type { Attempt, DueEvent } from './delivery-queue.js'
+import type { Attempt, DueEvent, SubscriptionChannel } from './delivery-queue.js'
 import { signatureHeaders } from './signature.js'
 import { maxResponseBytes } from './webhook.js'
 
@@ -14,6 +14,8 @@ const bodyMs = 1_000
 interface Destination {
   readonly url: string
   readonly secrets: readonly string[]
+  /** Of a subscription, which gets a FHIR resource without signatures. */
+  readonly channel?: SubscriptionChannel
   /** Of the product, for `user-agent`. */
   readonly version: string
   readonly now: () => Date
@@ -44,17 +46,18 @@ export async function sendEvent (
   const begun = performance.now()
   const ended = (rest: Omit<Attempt, 'event' | 'at' | 'durationMs'>): Attempt =>
     ({ event, at: at.toISOString(), durationMs: Math.round(performance.now() - begun), ...rest })
-  const timeout = AbortSignal.timeout(responseMs)
+  const timeoutMs = Math.min(destination.channel?.timeoutMs ?? responseMs, responseMs)
+  const timeout = AbortSignal.timeout(timeoutMs)
   try {
     const response = await post(agent, { event, destination, at, signal: AbortSignal.any([stopping, timeout]) })
     return ended(response)
   } catch (error) {
     if (stopping.aborted) return undefined
-    return ended({ outcome: 'failed', error: timeout.aborted ? tooSlow : reasonOf(error) })
+    return ended({ outcome: 'failed', error: timeout.aborted ? tooSlow(timeoutMs) : reasonOf(error) })
   }
 }
 
-const tooSlow = `no response within ${responseMs / 1_000} seconds`
+const tooSlow = (timeoutMs: number): string => `no response within ${timeoutMs / 1_000} seconds`
 
 interface Posted {
   readonly event: DueEvent
@@ -66,16 +69,17 @@ interface Posted {
 async function post (
   agent: Dispatcher, { event: { id, body }, destination, at, signal }: Posted
 ): Promise<Omit<Attempt, 'event' | 'at' | 'durationMs'>> {
-  const { url, secrets, version } = destination
+  const { url, secrets, channel, version } = destination
   const { origin, pathname, search } = new URL(url)
   const response = await agent.request({
     origin,
     path: pathname + search,
     method: 'POST',
     headers: {
-      'content-type': 'application/json',
-      'user-agent': `clinigate/${version}`,
-      ...signatureHeaders({ id, at, body }, secrets)
+      ...channel === undefined
+        ? { 'content-type': 'application/json', ...signatureHeaders({ id, at, body }, secrets) }
+        : { ...channel.headers, 'content-type': 'application/fhir+json' },
+      'user-agent': `clinigate/${version}`
     },
     body,
     signal
@@ -135,8 +139,8 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNRESET: 'the receiver closed the connection',
   UND_ERR_SOCKET: 'the receiver closed the connection',
   UND_ERR_CONNECT_TIMEOUT: 'the receiver could not be reached in time',
-  UND_ERR_HEADERS_TIMEOUT: tooSlow,
-  UND_ERR_BODY_TIMEOUT: tooSlow,
+  UND_ERR_HEADERS_TIMEOUT: tooSlow(responseMs),
+  UND_ERR_BODY_TIMEOUT: tooSlow(responseMs),
   ENOTFOUND: 'the host name does not exist',
   EAI_AGAIN: 'the host name could not be resolved'
 }

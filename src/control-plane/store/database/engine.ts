@@ -8,6 +8,7 @@ import * as jobs from '../migrations/004-jobs.js'
 import * as statesThatGatewaysTake from '../migrations/005-states-that-gateways-take.js'
 import * as events from '../migrations/006-events.js'
 import * as webhooks from '../migrations/007-webhooks.js'
+import * as subscriptions from '../migrations/008-subscriptions.js'
 
 /** All migrations of the control database in the order of their names. A released migration never changes. */
 const migrations: MigrationProvider = {
@@ -18,7 +19,8 @@ const migrations: MigrationProvider = {
     '004-jobs': jobs,
     '005-states-that-gateways-take': statesThatGatewaysTake,
     '006-events': events,
-    '007-webhooks': webhooks
+    '007-webhooks': webhooks,
+    '008-subscriptions': subscriptions
   })
 }
 

@@ -1,6 +1,15 @@
 import { Type, type TSchema } from 'typebox'
 import { modes } from '../../config/mode.js'
 import {
+  eventRangeSchema,
+  maxListedEvents,
+  maxSubscriptions,
+  numberedEventSchema,
+  subscriptionDraftSchema,
+  subscriptionSchema,
+  type Subscriptions
+} from '../../events/subscriptions/subscription.js'
+import {
   deliveryPageSchema,
   maxDeliveries,
   newWebhookSchema,
@@ -43,8 +52,10 @@ const argumentsOf = (...things: readonly TSchema[]): TSchema =>
 const formats = (schema: TSchema): TSchema =>
   JSON.parse(JSON.stringify(schema).replaceAll('"date-time"', '"iso-time"')) as TSchema
 
-/** Every call that gateways make to {@link Webhooks}, by name: the arguments in their order, and the response. */
-const calls: Readonly<Record<keyof Webhooks, readonly [request: TSchema, response: TSchema]>> = {
+/** The arguments of a call in their order, and its response. */
+type Call = readonly [request: TSchema, response: TSchema]
+
+const webhooks: Readonly<Record<keyof Webhooks, Call>> = {
   create: [argumentsOf(webhookDraftSchema, owner), newWebhookSchema],
   list: [argumentsOf(scope), Type.Array(webhookSchema, { maxItems: 1_000 })],
   find: [argumentsOf(id, scope), webhookSchema],
@@ -56,11 +67,29 @@ const calls: Readonly<Record<keyof Webhooks, readonly [request: TSchema, respons
   resend: [argumentsOf(id, owner, Type.String({ format: 'iso-time' })), resentSchema]
 }
 
-/** The names of all calls. */
-export const webhookCalls = Object.keys(calls) as ReadonlyArray<keyof Webhooks>
+const subscriptions: Readonly<Record<keyof Subscriptions, Call>> = {
+  create: [argumentsOf(subscriptionDraftSchema, owner), subscriptionSchema],
+  list: [argumentsOf(scope), Type.Array(subscriptionSchema, { maxItems: maxSubscriptions })],
+  find: [argumentsOf(id, scope), subscriptionSchema],
+  replace: [argumentsOf(id, owner, subscriptionDraftSchema, Type.Integer({ minimum: 0 })), subscriptionSchema],
+  remove: [argumentsOf(id, owner), Type.Null()],
+  events: [argumentsOf(id, scope, eventRangeSchema), Type.Array(numberedEventSchema, { maxItems: maxListedEvents })]
+}
+
+/** What gateways call of the receivers of events, by the path below that of the link. */
+export interface Receivers {
+  readonly webhooks: Webhooks
+  readonly subscriptions: Subscriptions
+}
+
+const calls: Readonly<Record<keyof Receivers, Readonly<Record<string, Call>>>> = { webhooks, subscriptions }
+
+/** The path and name of every call. */
+export const receiverCalls = Object.entries(calls).flatMap(([path, named]) =>
+  Object.keys(named).map(name => [path as keyof Receivers, name] as const))
 
 /** The schema of the arguments of a call. */
-export const webhookRequest = (name: keyof Webhooks): TSchema => formats(calls[name][0])
+export const callRequest = (path: keyof Receivers, name: string): TSchema => formats(calls[path][name]![0])
 
 const refused = Type.Object({
   refused: Type.Object({
@@ -71,12 +100,16 @@ const refused = Type.Object({
 }, strictObject)
 
 /** A checked response of the control plane: of a call, or why it was refused. */
-export type WebhookResponse =
+export type CallResponse =
   { readonly response: unknown } |
   { readonly refused: { readonly reason: RefusalReason, readonly message: string, readonly field?: string } }
 
-/** The check of the response to each call. */
-export const isWebhookResponse = Object.fromEntries(webhookCalls.map(name => [
-  name,
-  lazyCheck(Type.Union([Type.Object({ response: formats(calls[name][1]) }, strictObject), refused]))
-])) as unknown as Readonly<Record<keyof Webhooks, (value: unknown) => value is WebhookResponse>>
+const checks = new Map(receiverCalls.map(([path, name]) => [
+  `${path}/${name}`,
+  lazyCheck(Type.Union([Type.Object({ response: formats(calls[path][name]![1]) }, strictObject), refused]))
+]))
+
+/** Whether this is a response to a call. */
+export function isCallResponse (path: keyof Receivers, name: string, value: unknown): value is CallResponse {
+  return checks.get(`${path}/${name}`)!(value)
+}

@@ -1,0 +1,28 @@
+import { definitionUrl, operationUrl, topicUrl } from '../../../events/subscriptions/notification.js'
+import { isTenantType, resourceTypes } from '../../../fhir/resource-types.js'
+import type { Offered } from '../../../tenant-guard/capabilities.js'
+import { subscriptionParameters } from './query.js'
+import { subscriptionProfile } from './resource.js'
+
+/** What the guide requires of a server, which this gateway implements. */
+export const subscriptionServer =
+  'http://hl7.org/fhir/uv/subscriptions-backport/CapabilityStatement/backport-subscription-server-r4'
+
+/** What a CapabilityStatement says of subscriptions, with a topic for each type that datastores have. */
+export function subscriptionCapability (fhirBase: string, { hasType }: Offered): unknown {
+  return {
+    extension: [...resourceTypes].filter(type => isTenantType(type) && hasType(type)).map(type => ({
+      url: definitionUrl('capabilitystatement-subscriptiontopic-canonical'), valueCanonical: topicUrl(fhirBase, type)
+    })),
+    type: 'Subscription',
+    supportedProfile: [subscriptionProfile],
+    documentation:
+      'Topic-based subscriptions with the channel rest-hook and the content id-only or empty, for keys with the scope webhooks that may read the type of the topic. Filters are not supported.',
+    interaction: ['read', 'update', 'delete', 'create', 'search-type'].map(code => ({ code })),
+    versioning: 'versioned',
+    readHistory: false,
+    updateCreate: false,
+    searchParam: Object.entries(subscriptionParameters).map(([name, type]) => ({ name, type })),
+    operation: ['status', 'events'].map(name => ({ name, definition: operationUrl(name) }))
+  }
+}

@@ -1,0 +1,5 @@
+import t from 'tap'
+import { inFile } from './databases.js'
+import { testSubscriptions } from './subscriptions-contract.js'
+
+t.test('on SQLite', t => testSubscriptions(t, inFile))
