@@ -11,6 +11,7 @@ import {
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   rmSync,
   writeFileSync
@@ -40,6 +41,8 @@ export interface PostgresServer {
   readonly askIn: (database: string, statement: string) => Promise<pg.QueryResultRow[]>
   /** Ends the server and all of its connections. */
   readonly stop: () => Promise<void>
+  /** Kills it, as a crash would: nothing is ended or written. */
+  readonly kill: () => Promise<void>
   /** Starts it again, on the same port. */
   readonly start: () => Promise<void>
 }
@@ -57,6 +60,11 @@ export async function startPostgres (t: Test, certificate?: Certificate): Promis
   const stop = async () => {
     if (server !== undefined && server.exitCode === null) await ended(server)
   }
+  const kill = async () => {
+    const closed = once(server!, 'close')
+    process.kill(Number(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n', 1)[0]), 'SIGKILL')
+    await closed
+  }
   t.teardown(async () => {
     await stop()
     rmSync(directory, { recursive: true, force: true })
@@ -73,7 +81,7 @@ export async function startPostgres (t: Test, certificate?: Certificate): Promis
     await ask(`CREATE DATABASE ${name}`)
     return urlOf(name)
   }
-  return { urlOf, createDatabase, ask, askIn, stop, start }
+  return { urlOf, createDatabase, ask, askIn, stop, kill, start }
 }
 
 interface Owner { readonly uid?: number, readonly gid?: number }
