@@ -20,7 +20,7 @@ const subscription = (fhirBase: string, rest: object = {}) => ({
 })
 
 /** The routes of subscriptions, as they are probed here. */
-export const probedSubscriptionRoutes = ['/v1/fhir/Subscription', '/v1/fhir/Subscription/*']
+export const probedSubscriptionRoutes = ['/v1/fhir/Subscription', '/v1/fhir/Subscription*']
 
 /** Every path below which a subscription is named, as a request of it. */
 const requestsOf = (fhirBase: string): ReadonlyArray<readonly [method: string, path: string, body?: unknown]> => [
