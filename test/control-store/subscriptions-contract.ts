@@ -115,7 +115,8 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     const kept: SubscriptionDraft = { ...draft, headers: ['Authorization: *****'], status: 'active', reason: 'another' }
     t.match(await store.subscriptions.replace(id, owner, kept, 0), { status: 'active', reason: 'another', version: 2 })
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
-    for (const change of [{ endpoint: 'https://other.example.org/' }, { headers: ['Authorization: Bearer other'] }]) {
+    const elsewhere = { endpoint: 'https://other.example.org/' }
+    for (const change of [{ ...elsewhere, headers: draft.headers }, { headers: ['Authorization: Bearer other'] }]) {
       t.match(await store.subscriptions.replace(id, owner, { ...kept, ...change }, 0), { status: 'requested' })
       const claimed = (await store.webhookQueue.claim(leaseMs))!
       t.match(claimed.retries, [{ type: 'subscription.handshake' }])
@@ -127,6 +128,10 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     await t.rejects(store.subscriptions.replace(id, owner, { ...kept, type: 'Observation' }, 0), { field: 'criteria' } as object as Error)
     await t.rejects(
       store.subscriptions.replace(id, owner, { ...kept, headers: ['X-Other: *****'] }, 0), { field: 'channel.header[0]' } as object as Error
+    )
+    await t.rejects(
+      store.subscriptions.replace(id, owner, { ...kept, ...elsewhere }, 0), { field: 'channel.header[0]' } as object as Error,
+      'a hidden header is not handed to another server'
     )
   })
 

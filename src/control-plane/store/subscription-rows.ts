@@ -77,7 +77,7 @@ export function mergeHeaders (requested: readonly string[], stored: readonly str
     if (header.slice(nameOf(header).length + 1).trim() !== hiddenValue) return header
     const kept = stored?.find(each => nameOf(each).toLowerCase() === nameOf(header).toLowerCase())
     if (kept !== undefined) return kept
-    throw new ControlError('invalid', `expected the value of the header, since ${hiddenValue} hides one that is not stored`,
+    throw new ControlError('invalid', `expected the value of the header, since ${hiddenValue} hides one that is not stored for this server`,
       `channel.header[${at}]`)
   })
 }

@@ -96,7 +96,7 @@ export class SubscriptionStore implements Subscriptions {
         )
       }
       const known = this.#headersOf(before)
-      const headers = mergeHeaders(draft.headers, known)
+      const headers = mergeHeaders(draft.headers, isSameOrigin(draft.endpoint, before.url) ? known : undefined)
       const columns = this.#columnsOf(draft, { id, headers, version: stored + 1 })
       const isKept = draft.status === 'active' && statusOf(before) === 'active' && before.url === columns.url &&
         JSON.stringify(known) === JSON.stringify(headers)
@@ -214,6 +214,10 @@ export class SubscriptionStore implements Subscriptions {
     return new Date(this.#context.now().getTime() + inMs).toISOString()
   }
 }
+
+/** Hidden values stay with the receiver that they were meant for: an update elsewhere would hand them over. */
+const isSameOrigin = (endpoint: string, stored: string): boolean =>
+  new URL(parseUrl(endpoint, 'channel.endpoint')).origin === new URL(stored).origin
 
 async function requireFewer (trx: Transaction<Tables>, { tenantId, mode }: WebhookScope): Promise<void> {
   const { count } = await trx.selectFrom('webhooks').select(({ fn }) => fn.countAll().as('count'))
