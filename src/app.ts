@@ -76,8 +76,8 @@ const separate = ['/control', '/dashboard']
 /** THE PIPELINE: every step of a request, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
   const { app, paths } = await commonHooks(options)
-  await app.register(publicRoutes, options)
   await app.register(documentation, options)
+  await app.register(publicRoutes, options)
   for (const scope of options.control ?? []) await app.register(scope)
   await app.register(preflights, { ...options, prefix: `${closed}/fhir` })
   await app.register(authenticatedRoutes, { ...options, paths, prefix: closed })

@@ -207,8 +207,8 @@ function documents (
     capabilityStatement: full,
     fhirStatement: fhir,
     offered: offeredByAll(shared, now),
-    document: offered => openApiDocument(offeredAmong(mappings, offered), {
-      version, url: config.publicUrl ?? '/', hasEvents: config.events.enabled
+    document: (offered, described) => openApiDocument(offeredAmong(mappings, offered), {
+      version, url: config.publicUrl ?? '/', described
     })
   }
 }

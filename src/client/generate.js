@@ -8,10 +8,12 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mappings } from '../../dist/mappings/registry.js'
 import { openApiDocument } from '../../dist/api/openapi/document.js'
+import { describeRoutes } from '../../dist/bootstrap/describe-routes.js'
 import { displayName } from '../../dist/api/openapi/resource-schemas.js'
 
 const beside = name => new URL(name, import.meta.url)
-const document = slimmed(openApiDocument(mappings, { version: '', url: '/', hasEvents: true }))
+const described = await describeRoutes({ hasEvents: true })
+const document = slimmed(openApiDocument(mappings, { version: '', url: '/', described }))
 const digest = createHash('sha256')
   .update(JSON.stringify(document))
   .update(readFileSync(import.meta.filename))

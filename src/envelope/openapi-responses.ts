@@ -1,3 +1,4 @@
+import { printJson } from '../json/json.js'
 import { catalog, Failure, fieldIssue, type FailureCode } from './failures.js'
 
 /** An object of JSON Schema or OpenAPI 3.1. */
@@ -5,6 +6,44 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 /** A reference to a schema of the document. */
 export const referTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
+
+/** A route as the OpenAPI document describes it. */
+interface RouteDescription {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  /** Empty for a route that takes no key; absent for all others. */
+  readonly security?: readonly []
+  /** The schemas of the parameters in the path, in the query and among the headers, by name. */
+  readonly path?: JsonSchema
+  readonly query?: JsonSchema
+  readonly headers?: JsonSchema
+  /** The schema of the body by its media type. */
+  readonly body?: JsonSchema
+  readonly responses: JsonSchema
+}
+
+/**
+ * The options of a route that describe it, which `@fastify/swagger` collects. They describe and nothing else: what is
+ * sent is checked by the handler, with messages that say what to do, and no member of a response is left out for lack
+ * of a schema.
+ */
+export function describeRoute ({ path, query, headers, body, responses, ...operation }: RouteDescription) {
+  return {
+    schema: {
+      ...operation,
+      ...path && { params: { type: 'object', properties: path, required: Object.keys(path) } },
+      // Several values of one parameter are joined by commas.
+      ...query && { querystring: { type: 'object', properties: query, explode: false } },
+      ...headers && { headers: { type: 'object', properties: headers } },
+      ...body && { body: { content: body } },
+      response: responses
+    },
+    validatorCompiler: () => () => true,
+    serializerCompiler: () => printJson
+  }
+}
 
 /** The failures of any request, with or without a key. */
 export const publicFailures: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'INTERNAL_ERROR']
@@ -186,6 +225,9 @@ export const headerComponents: Readonly<Record<string, JsonSchema>> = {
 
 /** A reference to one of {@link headerComponents}. */
 export const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
+
+/** A reference to one of the parameters of the document. */
+export const parameter = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` })
 
 /** The same content for several media types. */
 export const inTypes = (types: readonly string[], content: JsonSchema): JsonSchema =>

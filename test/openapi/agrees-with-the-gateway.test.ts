@@ -1,9 +1,11 @@
 import t from 'tap'
 import { openApiDocument } from '../../src/api/openapi/document.js'
+import { describeRoutes } from '../../src/bootstrap/describe-routes.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { startGateway } from '../harness/gateway.js'
 import { schemaChecker } from './schema-checker.js'
 
+const described = await describeRoutes()
 const wrong = /\b(?:a (?=[AEIO][a-z])|an (?=[B-DF-HJ-NP-Z][a-z]))[A-Za-z]+/
 
 // "the id of a Encounter alone" stood in refusals and, for a hundred fields, in the documentation.
@@ -29,12 +31,12 @@ t.test('the name of a type has the right article in messages', async t => {
 })
 
 t.test('and in the documentation', t => {
-  const texts = JSON.stringify(openApiDocument(mappings, { version: '1', url: 'http://localhost' }))
+  const texts = JSON.stringify(openApiDocument(mappings, { version: '1', url: 'http://localhost', described }))
   t.equal(wrong.exec(texts)?.[0], undefined)
   t.end()
 })
 
-const check = schemaChecker(openApiDocument(mappings, { version: '1.0.0', url: '/' }))
+const check = schemaChecker(openApiDocument(mappings, { version: '1.0.0', url: '/', described }))
 const allows = (name: string, value: unknown): boolean => check(`/components/schemas/${name}`, value).length === 0
 
 // The document said less of texts, operations and filters than the gateway demands of them.
@@ -84,7 +86,7 @@ t.test('the document parts the codes of a filter at commas, as the gateway does'
 
 // The document named one media type of a record, and as a JSON Patch arrays alone, where clients in the field send
 // objects.
-const document = openApiDocument(mappings, { version: '1.0.0', url: '/' }) as any
+const document = openApiDocument(mappings, { version: '1.0.0', url: '/', described }) as any
 const checkDocument = schemaChecker(document)
 const plain = ['application/json', 'application/fhir+json']
 const ofChanges = [...plain, 'application/merge-patch+json', 'application/json-patch+json']

@@ -7,6 +7,7 @@ import { parseStored, plainNumbers, printJson } from '../../src/json/json.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { openApiDocument } from '../../src/api/openapi/document.js'
+import { describeRoutes } from '../../src/bootstrap/describe-routes.js'
 import { displayName } from '../../src/api/openapi/resource-schemas.js'
 import { startGateway } from '../harness/gateway.js'
 import { lintDocument } from './lint.js'
@@ -14,7 +15,8 @@ import { changesOf, simpleOf } from '../laws/arbitrary.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
 import { schemaChecker } from './schema-checker.js'
 
-const document = openApiDocument(mappings, { version: '1.2.3', url: 'https://api.example.org' })
+const described = await describeRoutes()
+const document = openApiDocument(mappings, { version: '1.2.3', url: 'https://api.example.org', described })
 const check = schemaChecker(document)
 const checkClosed = schemaChecker(closed(document))
 const parameters = {

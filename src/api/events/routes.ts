@@ -1,6 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import { changes, presentEvent, type EventFeed, type PresentedEvent, type StoredEvent } from '../../events/event.js'
+import { commonFailures, describeRoute, enveloped, failuresOf } from '../../envelope/openapi-responses.js'
+import {
+  changes,
+  presentEvent,
+  typeFilterPattern,
+  type EventFeed,
+  type PresentedEvent,
+  type StoredEvent
+} from '../../events/event.js'
 import { eventType } from '../../events/to-events.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import type { Scope } from '../../keys/caller.js'
@@ -30,6 +38,69 @@ interface Found {
   readonly hasMore: boolean
 }
 
+const event = {
+  type: 'object',
+  properties: {
+    id: { type: 'string', description: 'The same in each repetition: ignore an event whose id you know.' },
+    type: { type: 'string', examples: ['patients.created', 'observations.updated', 'fhir.Basic.deleted'] },
+    createdAt: { type: 'string', format: 'date-time' },
+    data: {
+      type: 'object',
+      properties: {
+        resourceType: { type: 'string', description: 'The FHIR type.' },
+        id: { type: 'string', description: 'The id of the record.' },
+        versionId: { type: 'string', description: 'Absent where the datastore reports none.' }
+      },
+      required: ['resourceType', 'id']
+    },
+    requestId: { type: 'string', description: 'The request that made the change.' }
+  },
+  required: ['id', 'type', 'createdAt', 'data', 'requestId']
+}
+
+const page = {
+  type: 'object',
+  properties: {
+    data: { type: 'array', items: event },
+    cursor: { type: 'string', description: 'Where to continue, also if there are no events yet.' },
+    hasMore: { type: 'boolean' }
+  },
+  required: ['data', 'cursor', 'hasMore']
+}
+
+const listEventsRoute = {
+  config: { ...pollRouteOptions.config, target: 'any' },
+  ...describeRoute({
+    operationId: 'listEvents',
+    tags: ['service'],
+    summary: 'List the changes of records',
+    description:
+      'Each change of a record that a client was told of, by whatever request, is an event; oldest first. An event names the record and has nothing of its content. The list has the events of the organization and mode of the key.',
+    query: {
+      count: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Maximum events.' },
+      cursor: { type: 'string', description: 'The cursor of an earlier response.' },
+      types: {
+        type: 'array',
+        items: { type: 'string', pattern: typeFilterPattern },
+        description: 'Only these types.',
+        examples: [['patients.*', 'observations.created']]
+      },
+      since: { type: 'string', format: 'date-time', description: 'Only events since this time.' },
+      wait: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 30,
+        default: 0,
+        description: 'If there are no events, wait for one, at most so many seconds.'
+      }
+    },
+    responses: {
+      200: { description: 'The events.', content: { 'application/json': { schema: enveloped(page) } } },
+      ...failuresOf([...commonFailures, 'BAD_REQUEST', 'INVALID_CURSOR', 'BACKEND_UNAVAILABLE'])
+    }
+  })
+} as const
+
 /**
  * `GET /v1/events`: the changes of the records of the caller's organization and mode, oldest first. With `wait`, a
  * request for which there are none is held until there are.
@@ -39,7 +110,7 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
   const closing = new AbortController()
   // Before the server waits for requests in progress to end.
   scope.addHook('preClose', async () => closing.abort())
-  scope.get('/events', { config: { ...pollRouteOptions.config, target: 'any' } }, async (request, reply): Promise<EventPage> => {
+  scope.get('/events', listEventsRoute, async (request, reply): Promise<EventPage> => {
     const query = readEventQuery(request.raw.url)
     request.warnings = query.warnings
     const binding = bindingOf(request)

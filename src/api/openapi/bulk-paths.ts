@@ -6,6 +6,7 @@ import {
   header,
   inTypes,
   pageOf,
+  parameter,
   referTo,
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
@@ -13,7 +14,6 @@ import { catalog } from '../../envelope/failures.js'
 import { exportFormats, jobIdForm, jobKinds, jobStatuses } from '../../jobs/model/job.js'
 import { mappings } from '../../mappings/registry.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
-import { parameter } from './parameters.js'
 
 /** The tag of bulk jobs. */
 export const bulkTag = {

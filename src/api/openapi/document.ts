@@ -8,7 +8,7 @@ import { catalog, type FailureCode } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
-import { eventPaths } from './event-paths.js'
+import type { DescribedRoutes } from './described-routes.js'
 import { importPaths, importSchemas } from './import-paths.js'
 import { Components } from './components.js'
 import { exampleFhir, exampleOf } from './example.js'
@@ -16,14 +16,13 @@ import { resourcePaths } from './operations.js'
 import { filterSchemas, sharedParameters } from './parameters.js'
 import { addResourceSchemas } from './resource-schemas.js'
 import { servicePaths, serviceTag } from './service-paths.js'
-import { webhookPaths, webhookSchemas, webhookTag } from './webhook-paths.js'
 
 /** The facts about the server that the document states. */
 interface DocumentFacts {
   readonly version: string
   readonly url: string
-  /** Whether the server has `/v1/events`. */
-  readonly hasEvents?: boolean
+  /** The routes besides those of the resources. */
+  readonly described: DescribedRoutes
 }
 
 /**
@@ -32,7 +31,7 @@ interface DocumentFacts {
  */
 export function openApiDocument (
   mappings: readonly Mapping[],
-  { version, url, hasEvents = false }: DocumentFacts
+  { version, url, described }: DocumentFacts
 ): JsonSchema {
   const parameters = sharedParameters(mappings)
   return {
@@ -46,9 +45,8 @@ export function openApiDocument (
       ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })),
       bulkPaths,
       importPaths,
-      webhookPaths,
-      hasEvents ? eventPaths : {},
-      servicePaths
+      servicePaths,
+      described.paths
     ),
     components: {
       securitySchemes: {
@@ -58,9 +56,15 @@ export function openApiDocument (
       headers: headerComponents,
       parameters,
       responses: sharedResponses(documented),
-      schemas: schemasOf(mappings)
+      schemas: schemasOf(mappings, described)
     }
   }
+}
+
+const webhookTag = {
+  name: 'webhooks',
+  description:
+    'Events of your organization, sent to your URLs as they happen and signed as the [Standard Webhooks](https://www.standardwebhooks.com) specification says. The key needs the scope webhooks; it manages the webhooks of its mode, whatever records it may read. These requests do not support `Idempotency-Key`.'
 }
 
 const description = `Clinical records as simple JSON, stored as FHIR R4.
@@ -76,14 +80,14 @@ The machine-readable version of this page is [openapi.json](/openapi.json).`
 /** A path that is not in the document fails differently from those that are. */
 const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED'))
 
-function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
+function schemasOf (mappings: readonly Mapping[], described: DescribedRoutes): Record<string, JsonSchema> {
   const components = new Components()
   for (const [name, schema] of Object.entries({
     ...envelopeSchemas,
     ...filterSchemas,
     ...bulkSchemas,
     ...importSchemas,
-    ...webhookSchemas,
+    ...described.schemas,
     PatchOperation: patchOperation,
     Patch: patch,
     Bundle: bundle

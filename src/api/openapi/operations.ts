@@ -10,12 +10,13 @@ import {
   header,
   inTypes,
   pageOf,
+  parameter,
   referTo,
   withBody,
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
 import { examplePatch, exampleSearch } from './example.js'
-import { includeParameter, parameter, searchParameters } from './parameters.js'
+import { includeParameter, searchParameters } from './parameters.js'
 import { displayName } from './resource-schemas.js'
 
 /** The parts that the operations of one resource share with those of others. */

@@ -4,7 +4,7 @@ import { conflictingFilters, noParameter, singleValueKinds, valueForms, type Fil
 import { searchDate } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { incompleteLists } from '../../mappings/relations.js'
-import { referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
+import { parameter, referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
 
 const { canonical, number, quantity } = valueForms
 const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idPattern}")$` }
@@ -88,9 +88,6 @@ const common: Readonly<Record<string, JsonSchema>> = {
     schema: entityTags
   }
 }
-
-/** A reference to one of the {@link sharedParameters}. */
-export const parameter = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` })
 
 /**
  * The parameters to which operations refer: those of every resource, and by its name the filter that most resources

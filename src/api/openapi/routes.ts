@@ -1,34 +1,35 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import type { JsonSchema } from '../../envelope/openapi-responses.js'
 import { Failure } from '../../envelope/failures.js'
 import { ServedDocument } from '../../envelope/served-document.js'
 import type { Offered } from '../../tenant-guard/capabilities.js'
+import { describedRoutes, type DescribedRoutes } from './described-routes.js'
 import { pageScript, pageStyle, securityPolicy } from './page.js'
 
 export interface DocumentationOptions {
   /** Requested when a client reads the documentation, and again when the datastores offer something else. */
-  readonly document: (offered: Offered) => JsonSchema
+  readonly document: (offered: Offered, described: DescribedRoutes) => JsonSchema
   /** What all shared datastores offer at present: the same object until it changes. */
   readonly offered: () => Promise<Offered>
 }
 
 /**
  * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page sends a
- * request to another host.
+ * request to another host. It collects the descriptions of the routes that are registered after it, so it has no scope
+ * of its own.
  */
-export async function documentation (
-  scope: FastifyInstance,
-  { document, offered }: DocumentationOptions
-): Promise<void> {
-  const served = new ServedDocument(document, offered)
-  scope.get('/openapi.json', async (request, reply) => await served.send(request, reply))
-  // The pages need the plugin that would describe routes; this document comes from the declarations.
+export const documentation = fp<DocumentationOptions>(async (scope, { document, offered }) => {
   await scope.register(swagger, {
-    mode: 'static',
-    specification: { document: { openapi: '3.1.1', info: { title: 'clinigate', version: '' }, paths: {} } }
+    openapi: { openapi: '3.1.1', info: { title: 'clinigate', version: '' } },
+    hideUntagged: true,
+    convertConstToEnum: false,
+    refResolver: { buildLocalReference: ({ $id }) => String($id) }
   })
+  const served = new ServedDocument<Offered>(offered => document(offered, describedRoutes(scope)), offered)
+  scope.get('/openapi.json', async (request, reply) => await served.send(request, reply))
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: securityPolicy,
@@ -49,7 +50,7 @@ export async function documentation (
     },
     uiHooks: { onRequest: async (request, reply) => await sendInstead(request, reply, served) }
   })
-}
+}, { name: 'documentation', fastify: '5.x' })
 
 /**
  * The pages' own routes for the document: one is sent like everywhere else; the other would convert it to YAML at every

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { open } from 'node:fs/promises'
 import { openApiDocument } from '../../../api/openapi/document.js'
+import { describeRoutes } from '../../../bootstrap/describe-routes.js'
 import { version } from '../../../bootstrap/version.js'
 import { mappings } from '../../../mappings/registry.js'
 import { ExitWithFindings, type CliContext } from '../context.js'
@@ -29,7 +30,8 @@ export function addCompare (program: Command, { out, err }: CliContext): void {
     .addHelpText('after', help)
   command.action(async (file: string, { json = false }: { readonly json?: boolean }) => {
     const theirs = await documentIn(file)
-    const ours = new OpenApiDocument(openApiDocument(mappings, { version, url: 'http://localhost' }))
+    const described = await describeRoutes()
+    const ours = new OpenApiDocument(openApiDocument(mappings, { version, url: 'http://localhost', described }))
     const differences = compareDocuments(theirs, ours)
     for (const difference of differences) {
       out(`${printable(json ? JSON.stringify(difference) : describe(difference))}\n`)
