@@ -4,6 +4,14 @@ import { describedRoutes, type DescribedRoutes } from '../api/openapi/described-
 import { documentation } from '../api/openapi/routes.js'
 import { eventRoutes } from '../api/events/routes.js'
 import { webhookRoutes } from '../api/webhooks/routes.js'
+import { health } from '../http/health.js'
+import { metadata } from '../http/metadata.js'
+import { downloads } from '../jobs/downloads.js'
+import { exportRoute } from '../jobs/export/routes.js'
+import { writeResults } from '../jobs/import/results.js'
+import { importRoute } from '../jobs/import/routes.js'
+import { jobRoutes } from '../jobs/job-routes.js'
+import { usageRoute } from '../limits/usage-route.js'
 
 /** What the handlers of routes need, which are not called here. */
 const unused = new Proxy({}, {
@@ -20,7 +28,15 @@ export async function describeRoutes (
   const app = fastify()
   await app.register(accepts)
   await app.register(documentation, { document: unused, offered: unused })
+  await app.register(health, { readiness: unused, version: '', checks: {}, now: () => new Date(0) })
+  await app.register(metadata, { capabilityStatement: unused, fhirStatement: unused, offered: unused })
   await app.register(async scope => {
+    await scope.register(usageRoute, { plans: unused, months: unused })
+    await scope.register(jobRoutes, { jobs: unused, url: '', now: unused })
+    await scope.register(downloads, { jobs: unused, spool: unused })
+    await scope.register(exportRoute, { jobs: unused, spool: unused, mappings: [], url: '' })
+    await scope.register(importRoute, { jobs: unused, spool: unused, rules: unused, url: '', bodyBytes: 1 })
+    await scope.register(writeResults, { jobs: unused, spool: unused })
     if (hasEvents) await scope.register(eventRoutes, { feed: unused, cursors: unused })
     await scope.register(webhookRoutes, { webhooks: unused })
   }, { prefix: '/v1' })

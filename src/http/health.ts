@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../envelope/failures.js'
+import { describeRoute, enveloped, failuresOf, publicFailures, responsesOf } from '../envelope/openapi-responses.js'
 import { sendFailure, sendWithStatus } from '../envelope/reply.js'
-import type { Health } from '../envelope/health-states.js'
+import { healthStates, type Health } from '../envelope/health-states.js'
 import type { Readiness } from './readiness.js'
 
 /** One thing that the gateway needs, and its state. */
@@ -25,7 +26,57 @@ export interface HealthOptions {
 const lifetimeMs = 5_000
 const timeoutMs = 1_000
 
-const probe = { config: { isProbe: true } }
+const probe = { isProbe: true }
+
+const healthStatus = {
+  type: 'string',
+  enum: healthStates,
+  description: 'degraded means that some requests will fail or use outdated data.'
+}
+const check = { type: 'object', properties: { status: { type: 'string', enum: healthStates } }, required: ['status'] }
+const healthReport = {
+  type: 'object',
+  properties: {
+    status: healthStatus,
+    version: { type: 'string' },
+    uptimeSeconds: { type: 'integer', minimum: 0 },
+    checks: { type: 'object', description: "The gateway's dependencies, by name.", additionalProperties: check }
+  },
+  required: ['status', 'version', 'uptimeSeconds', 'checks']
+}
+const ready = { type: 'object', properties: { status: { type: 'string', const: 'ready' } }, required: ['status'] }
+
+const healthRoute = {
+  config: probe,
+  ...describeRoute({
+    operationId: 'readHealth',
+    tags: ['service'],
+    security: [],
+    summary: 'Check whether the gateway works',
+    responses: {
+      200: {
+        description: 'The state of the gateway.',
+        content: { 'application/json': { schema: enveloped(healthReport, { status: healthStatus }) } }
+      },
+      ...failuresOf(publicFailures)
+    }
+  })
+}
+
+const readinessRoute = {
+  config: probe,
+  ...describeRoute({
+    operationId: 'readReadiness',
+    tags: ['service'],
+    security: [],
+    summary: 'Check whether this process should receive requests',
+    description: 'For load balancers.',
+    responses: responsesOf({ status: 200, description: 'The process is ready.', data: ready }, [
+      ...publicFailures,
+      'BACKEND_UNAVAILABLE'
+    ])
+  })
+}
 
 /**
  * The routes `/health`, which is 200 as long as the process can respond, since only otherwise a restart would help, and
@@ -38,7 +89,7 @@ export async function health (
 ): Promise<void> {
   const startedAt = now().getTime()
   const requested = cached(checks, now)
-  scope.get('/health', probe, async (_, reply) => {
+  scope.get('/health', healthRoute, async (_, reply) => {
     const results = await resultsOf(requested)
     const isOk = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
@@ -49,7 +100,7 @@ export async function health (
       checks: results
     })
   })
-  scope.get('/health/ready', probe, async (_, reply) => {
+  scope.get('/health/ready', readinessRoute, async (_, reply) => {
     reply.header('cache-control', 'no-store')
     // Not thrown, since a load balancer sends a request every second, and each failure would be logged.
     return readiness.isReady ? { status: 'ready' } : sendFailure(reply, notReady())

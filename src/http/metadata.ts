@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { preferredType } from '../envelope/accept.js'
 import { fhirErrorHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
+import { describeRoute, enveloped, failuresOf, publicFailures } from '../envelope/openapi-responses.js'
 import { fhirType } from '../envelope/operation-outcome.js'
 import { parseQuery, rawQuery, invalidParameter } from '../envelope/query.js'
 import { sendText } from '../envelope/reply.js'
@@ -19,6 +20,28 @@ export interface MetadataOptions {
   readonly offered: () => Promise<Offered>
 }
 
+const statement = {
+  type: 'object',
+  description: 'A CapabilityStatement: http://hl7.org/fhir/R4/capabilitystatement.html',
+  properties: { resourceType: { type: 'string', const: 'CapabilityStatement' } },
+  required: ['resourceType']
+}
+
+const metadataRoute = describeRoute({
+  operationId: 'readMetadata',
+  tags: ['service'],
+  security: [],
+  summary: 'Read the FHIR CapabilityStatement',
+  responses: {
+    200: {
+      description:
+        'The CapabilityStatement, in the envelope, or without it if the client prefers FHIR by `Accept` or `_format`.',
+      content: { 'application/json': { schema: enveloped(statement) }, 'application/fhir+json': { schema: statement } }
+    },
+    ...failuresOf([...publicFailures, 'NOT_ACCEPTABLE'])
+  }
+})
+
 /**
  * `/v1/metadata`, in the envelope or bare for a client that prefers FHIR by `Accept` or FHIR's own `_format`, and
  * `/v1/fhir/metadata`.
@@ -29,7 +52,7 @@ export async function metadata (
 ): Promise<void> {
   const full = new ServedDocument(capabilityStatement, offered)
   const vary = 'accept, accept-encoding'
-  scope.get('/v1/metadata', async (request, reply) => {
+  scope.get('/v1/metadata', metadataRoute, async (request, reply) => {
     const query = parseQuery(rawQuery(request.raw.url))
     const isRequestedAsFhir = withoutFormat(query).length < query.length
     if (isRequestedAsFhir || preferredType(request) === 'application/fhir+json') {

@@ -6,14 +6,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { etagMatches } from '../envelope/preconditions.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
+import { commonFailures, failuresOf, header, parameter } from '../envelope/openapi-responses.js'
 import { requireNoQuery } from '../envelope/query.js'
 import type { Job, JobFile, Jobs } from './model/job.js'
 import type { Spool } from './storage/files.js'
+import { describeJobRoute, ndjsonContent, ndjsonTypes, ofOneJob } from './describe-jobs.js'
 import { jobOf } from './job-routes.js'
 import { filesOf } from './present-job.js'
-
-/** Media types of newline-delimited JSON: FHIR's (http://hl7.org/fhir/uv/bulkdata/), and those for other content. */
-export const ndjsonTypes = ['application/fhir+ndjson', 'application/x-ndjson', 'application/ndjson'] as const
 
 /** The parts that downloads need. */
 export interface DownloadsOptions {
@@ -23,6 +22,32 @@ export interface DownloadsOptions {
 
 type WithName = FastifyRequest<{ Params: { id: string, name: string } }>
 
+const downloadRoute = describeJobRoute({
+  operationId: 'downloadBulkFile',
+  summary: 'Download a file of a completed export',
+  description:
+    'Newline-delimited JSON, compressed if the client accepts gzip. To resume an interrupted download, send `Range` and `If-Range`; the rest is uncompressed.',
+  path: {
+    ...ofOneJob.path,
+    name: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
+      description: 'The name of the file, as in the URL that the job lists.'
+    }
+  },
+  headers: {
+    'If-None-Match': parameter('IfNoneMatch'),
+    Range: { type: 'string', description: 'One part of the file, such as `bytes=1000-`.' },
+    'If-Range': { type: 'string', description: 'The ETag of the file to resume.' }
+  },
+  responses: {
+    200: { description: 'The whole file.', headers: { ETag: header('ETag') }, content: ndjsonContent },
+    206: { description: 'The requested part.', headers: { ETag: header('ETag') }, content: ndjsonContent },
+    304: { $ref: '#/components/responses/NotModified' },
+    ...failuresOf([...commonFailures, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
+  }
+})
+
 /** `/v1/bulk/jobs/<id>/files/<name>`: serves a completed job's files to its owner. */
 export async function downloads (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
@@ -31,6 +56,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     // A HEAD derived from the GET would read the full file.
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, isQuotaExempt: true, target: 'any' },
+    ...downloadRoute,
     handler: async (request: WithName, reply) => {
       requireNoQuery(request)
       const job = await jobOf(jobs, request)

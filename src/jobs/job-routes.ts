@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
+import { commonFailures, pageOf, parameter, referTo, responsesOf } from '../envelope/openapi-responses.js'
 import { parseCount, parseQuery, safeName, rawQuery, requireNoQuery, invalidParameter, type PageSize } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from './model/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
 import { findOpenJob, listOpenJobs } from './open-jobs.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import { pollRouteOptions } from '../limits/rate-limit.js'
-import { presentJob } from './present-job.js'
+import { describeJobRoute, ofOneJob } from './describe-jobs.js'
+import { presentJob, presentedJobSchema } from './present-job.js'
 
 /** The options of the routes. */
 interface JobRoutesOptions {
@@ -23,10 +25,46 @@ const defaultCount = 20
 /** The scope needed to end a job: the same as to start it. */
 const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
 
+const job = referTo('BulkJob')
+
+const described = {
+  list: describeJobRoute({
+    operationId: 'searchBulkJobs',
+    summary: 'List bulk jobs',
+    description: "The jobs of the key's organization and mode that have not expired, newest first.",
+    query: { count: parameter('Count'), cursor: parameter('Cursor') },
+    responses: responsesOf({ status: 200, description: 'A page.', data: pageOf(job) }, [
+      ...commonFailures,
+      'INVALID_CURSOR'
+    ])
+  }),
+  read: describeJobRoute({
+    ...ofOneJob,
+    operationId: 'readBulkJob',
+    summary: 'Read the status of a bulk job',
+    responses: responsesOf({ status: 200, description: 'The current state of the job.', data: job }, [
+      ...commonFailures,
+      'NOT_FOUND'
+    ])
+  }),
+  cancel: describeJobRoute({
+    ...ofOneJob,
+    operationId: 'cancelBulkJob',
+    summary: 'Cancel a bulk job',
+    description:
+      'A job that has ended does not change. Records that an import has written are kept; its results list them.',
+    responses: responsesOf({ status: 200, description: 'The job after the request.', data: job }, [
+      ...commonFailures,
+      'NOT_FOUND'
+    ])
+  })
+}
+
 /** `/v1/bulk/jobs`: the jobs of the caller's organization and mode. Other jobs are reported as missing. */
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
+  scope.addSchema({ ...presentedJobSchema, $id: 'BulkJob' })
   const present = (job: Job) => presentJob(job, { url, now: now() })
-  scope.get('/bulk/jobs', { config: { ...quotaExempt.config, target: 'any' } }, async request => {
+  scope.get('/bulk/jobs', { config: { ...quotaExempt.config, target: 'any' }, ...described.list }, async request => {
     const { count, before, warnings } = readPart(request)
     request.warnings = warnings
     const { jobs: found, total } = await listOpenJobs(jobs, request.caller, {
@@ -37,13 +75,17 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     const hasMore = found.length > count
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
   })
-  scope.get('/bulk/jobs/:id', { config: { ...pollRouteOptions.config, target: 'any' } }, async (request: WithId) => {
-    requireNoQuery(request)
-    return present(await jobOf(jobs, request))
-  })
+  scope.get(
+    '/bulk/jobs/:id',
+    { config: { ...pollRouteOptions.config, target: 'any' }, ...described.read },
+    async (request: WithId) => {
+      requireNoQuery(request)
+      return present(await jobOf(jobs, request))
+    }
+  )
   scope.delete(
     '/bulk/jobs/:id',
-    { config: { ...cancelRouteOptions.config, effect: 'of the record' } },
+    { config: { ...cancelRouteOptions.config, effect: 'of the record' }, ...described.cancel },
     async (request: WithId) => {
       requireNoQuery(request)
       const job = await jobOf(jobs, request)

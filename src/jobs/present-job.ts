@@ -1,32 +1,50 @@
-import type { Job, JobFile, LineError } from './model/job.js'
+import { Type, type Static } from 'typebox'
+import type { DeepReadonly } from '../config/schema.js'
+import { catalog } from '../envelope/failures.js'
+import { jobKinds, jobStatuses, type Job, type JobFile } from './model/job.js'
 
-/** A job as the client receives it; times are ISO 8601. */
-interface PresentedJob {
-  readonly id: string
-  readonly type: Job['request']['kind']
-  readonly status: Job['status']
-  /** Absent until it is known. */
-  readonly totalRecords?: number
-  readonly processedRecords: number
-  readonly failedRecords: number
-  /** The average since the job was started; absent until a record is done. */
-  readonly recordsPerSecond?: number
-  /** Estimated from that rate; absent when unknown. */
-  readonly secondsLeft?: number
-  /** The results of an import; the file of an export that has only one. */
-  readonly downloadUrl?: string
-  readonly files: ReadonlyArray<Pick<JobFile, 'resourceType' | 'count'> & { readonly url: string }>
-  readonly errors: readonly LineError[]
-  /** The types that an export of everything lacks, because the key may not read them. */
-  readonly leftOutTypes?: readonly string[]
-  /** Why the job failed. */
-  readonly failure?: Job['failure']
-  readonly createdAt: string
-  readonly startedAt?: string
-  readonly completedAt?: string
-  /** When job and files are deleted. */
-  readonly expiresAt: string
+const time = (description: string) => Type.String({ format: 'date-time', description })
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+const failure = {
+  code: Type.Unsafe<string>({ type: 'string', enum: Object.keys(catalog) }),
+  message: Type.String()
 }
+
+/** The schema of a job as the client receives it. */
+export const presentedJobSchema = Type.Object({
+  id: Type.String(),
+  type: Type.Enum(jobKinds, { type: 'string' }),
+  status: Type.Enum(jobStatuses, { type: 'string' }),
+  totalRecords: Type.Optional(count('Absent until it is known.')),
+  processedRecords: count('Records processed so far, including failed ones.'),
+  failedRecords: count('Of these, the records that failed.'),
+  recordsPerSecond: Type.Optional(
+    Type.Number({ minimum: 0, description: 'Average since the job started; absent until a record is processed.' })
+  ),
+  secondsLeft: Type.Optional(count('Estimated at that rate; absent if unknown.')),
+  downloadUrl: Type.Optional(
+    Type.String({ description: 'The results of an import, or the file of an export that has only one.' })
+  ),
+  files: Type.Array(
+    Type.Object({ resourceType: Type.String(), count: count('Lines.'), url: Type.String() }),
+    { description: 'The files of a completed export.' }
+  ),
+  errors: Type.Array(
+    Type.Object({ line: count('Line number, from 1.'), ...failure }),
+    { maxItems: 100, description: 'The first failed lines of an import.' }
+  ),
+  leftOutTypes: Type.Optional(Type.Array(Type.String(), {
+    description:
+      'The R4 types that an export without named types lacks, because the scopes of the key do not include them.'
+  })),
+  failure: Type.Optional(Type.Object(failure, { description: 'Why the job as a whole failed.' })),
+  createdAt: time('When the job was requested.'),
+  startedAt: Type.Optional(time('When the job started to run.')),
+  completedAt: Type.Optional(time('When the job ended, with any status.')),
+  expiresAt: time('When the job and its files are deleted.')
+})
+
+type PresentedJob = DeepReadonly<Static<typeof presentedJobSchema>>
 
 /** Builds the API's form of a job, with an estimate of its speed; `url` is the gateway's own, before `/v1`. */
 export function presentJob (job: Job, { url, now }: { readonly url: string, readonly now: Date }): PresentedJob {

@@ -7,15 +7,12 @@ import {
 import { catalog, type FailureCode } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
 import type { DescribedRoutes } from './described-routes.js'
-import { importPaths, importSchemas } from './import-paths.js'
 import { Components } from './components.js'
 import { exampleFhir, exampleOf } from './example.js'
 import { resourcePaths } from './operations.js'
 import { filterSchemas, sharedParameters } from './parameters.js'
 import { addResourceSchemas } from './resource-schemas.js'
-import { servicePaths, serviceTag } from './service-paths.js'
 
 /** The facts about the server that the document states. */
 interface DocumentFacts {
@@ -39,13 +36,10 @@ export function openApiDocument (
     info: { title: 'clinigate', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
     servers: [{ url }],
     security: [{ key: [] }, { bearer: [] }],
-    tags: [...mappings.map(tagOf), bulkTag, webhookTag, serviceTag],
+    tags: [...mappings.map(tagOf), ...routeTags],
     paths: Object.assign(
       {},
       ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })),
-      bulkPaths,
-      importPaths,
-      servicePaths,
       described.paths
     ),
     components: {
@@ -61,11 +55,20 @@ export function openApiDocument (
   }
 }
 
-const webhookTag = {
-  name: 'webhooks',
-  description:
-    'Events of your organization, sent to your URLs as they happen and signed as the [Standard Webhooks](https://www.standardwebhooks.com) specification says. The key needs the scope webhooks; it manages the webhooks of its mode, whatever records it may read. These requests do not support `Idempotency-Key`.'
-}
+/** The groups of the routes that are described where they stand, by their tags. */
+const routeTags = [
+  {
+    name: 'bulk',
+    description:
+      'Exports and imports of any size, as jobs that a client polls. Requests for the state of a job have a limit per minute of their own. These requests do not support `Idempotency-Key`.'
+  },
+  {
+    name: 'webhooks',
+    description:
+      'Events of your organization, sent to your URLs as they happen and signed as the [Standard Webhooks](https://www.standardwebhooks.com) specification says. The key needs the scope webhooks; it manages the webhooks of its mode, whatever records it may read. These requests do not support `Idempotency-Key`.'
+  },
+  { name: 'service', description: 'Health, capabilities and usage.' }
+]
 
 const description = `Clinical records as simple JSON, stored as FHIR R4.
 
@@ -85,8 +88,6 @@ function schemasOf (mappings: readonly Mapping[], described: DescribedRoutes): R
   for (const [name, schema] of Object.entries({
     ...envelopeSchemas,
     ...filterSchemas,
-    ...bulkSchemas,
-    ...importSchemas,
     ...described.schemas,
     PatchOperation: patchOperation,
     Patch: patch,

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { JsonSchema } from '../../envelope/openapi-responses.js'
+import { describeRoute, failuresOf, publicFailures, type JsonSchema } from '../../envelope/openapi-responses.js'
 import { Failure } from '../../envelope/failures.js'
 import { ServedDocument } from '../../envelope/served-document.js'
 import type { Offered } from '../../tenant-guard/capabilities.js'
@@ -15,6 +15,24 @@ export interface DocumentationOptions {
   /** What all shared datastores offer at present: the same object until it changes. */
   readonly offered: () => Promise<Offered>
 }
+
+const documentRoute = describeRoute({
+  operationId: 'readOpenApi',
+  tags: ['service'],
+  security: [],
+  summary: 'Get this document',
+  responses: {
+    200: {
+      description: 'The OpenAPI document.',
+      content: {
+        'application/json': {
+          schema: { type: 'object', properties: { openapi: { type: 'string' } }, required: ['openapi'] }
+        }
+      }
+    },
+    ...failuresOf(publicFailures)
+  }
+})
 
 /**
  * `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page sends a
@@ -29,7 +47,7 @@ export const documentation = fp<DocumentationOptions>(async (scope, { document, 
     refResolver: { buildLocalReference: ({ $id }) => String($id) }
   })
   const served = new ServedDocument<Offered>(offered => document(offered, describedRoutes(scope)), offered)
-  scope.get('/openapi.json', async (request, reply) => await served.send(request, reply))
+  scope.get('/openapi.json', documentRoute, async (request, reply) => await served.send(request, reply))
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: securityPolicy,

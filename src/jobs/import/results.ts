@@ -6,9 +6,11 @@ import Database from 'better-sqlite3'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '@fastify/accepts'
 import { Failure } from '../../envelope/failures.js'
+import { commonFailures, failuresOf } from '../../envelope/openapi-responses.js'
 import { requireNoQuery } from '../../envelope/query.js'
 import type { Job } from '../model/job.js'
-import { fileFor, ndjsonTypes, requireLocalFile, type DownloadsOptions } from '../downloads.js'
+import { describeJobRoute, ndjsonContent, ndjsonTypes, ofOneJob } from '../describe-jobs.js'
+import { fileFor, requireLocalFile, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
 import { indexFile } from './import-job.js'
 import { checkpointOf } from './checkpoint.js'
@@ -27,6 +29,18 @@ const together = 200
 const maxTries = 200
 const retryMs = 25
 
+const resultsRoute = describeJobRoute({
+  ...ofOneJob,
+  operationId: 'readBulkResults',
+  summary: 'Read the results of an import',
+  description:
+    "One result for each input line that is not blank, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record's `id` or `code`, `message` and `field`. A line that was accepted with warnings has `warnings`, as `meta.warnings` of a single write, at most the first five. Lines that are still pending when the job has ended were not imported.",
+  responses: {
+    200: { description: 'The results so far.', content: ndjsonContent },
+    ...failuresOf([...commonFailures, 'NOT_FOUND'])
+  }
+})
+
 /** `/v1/bulk/jobs/<id>/results`: the result of each line of an import, in order, also while the import is running. */
 export async function writeResults (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
@@ -35,6 +49,7 @@ export async function writeResults (scope: FastifyInstance, { jobs, spool }: Dow
     // A HEAD derived from the GET would read all of them.
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, isQuotaExempt: true, target: 'any' },
+    ...resultsRoute,
     handler: async (request: WithId, reply) => {
       requireNoQuery(request)
       const job = await jobOf(jobs, request)

@@ -2,11 +2,15 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import { parseQuery, safeName, rawQuery, invalidParameter } from '../../envelope/query.js'
+import { inTypes, referTo } from '../../envelope/openapi-responses.js'
 import { plainTypes, refuseEncoded, requireUtf8 } from '../../envelope/body.js'
-import { ndjsonTypes } from '../downloads.js'
+import {
+  bulkResource, bulkResourceFor, describeJobRoute, ndjsonContent, ndjsonTypes, responsesOfStart
+} from '../describe-jobs.js'
 import { decompress } from './decompress.js'
 import {
   invalid,
+  maxSources,
   sourcesIn,
   startImport,
   typeNamed,
@@ -21,8 +25,58 @@ interface ImportRouteOptions extends StartOptions {
   readonly bodyBytes: number
 }
 
+const resourceType = {
+  ...bulkResourceFor('The resource of lines without `resourceType`.'),
+  examples: ['patients']
+}
+const dryRun = { type: 'boolean', default: false, description: 'Check everything without writing.' }
+
+const importBody = {
+  $id: 'BulkImport',
+  type: 'object',
+  properties: {
+    resourceType,
+    data: { type: 'string', minLength: 1, description: 'Newline-delimited JSON, one record per line.' },
+    sources: {
+      type: 'array',
+      minItems: 1,
+      maxItems: maxSources,
+      description: "Instead of `data`: URLs to fetch the lines from, on hosts that the gateway's operator allows.",
+      items: {
+        type: 'object',
+        properties: { resourceType, url: { type: 'string', description: 'Must begin with `https://`.' } },
+        required: ['url'],
+        additionalProperties: false
+      }
+    },
+    dryRun
+  },
+  oneOf: [{ required: ['data'] }, { required: ['sources'] }],
+  additionalProperties: false
+}
+
+const importDescription = `Imports any number of records as newline-delimited JSON, compressed with gzip if \`Content-Encoding\` says so. A line with \`resourceType\` is FHIR, one without is the simple form. Every line is checked like a single request.
+
+- A line whose \`id\` is that of a record of the key's organization and mode updates this record: FHIR replaces it, the simple form changes the given fields. Any other \`id\` is a name with which lines refer to each other, in any order and in cycles. The record gets a new id, the same one each time the import is sent.
+- A line without \`id\` that was already imported is left unchanged.
+- Each line, even an empty one, has a result at \`/v1/bulk/jobs/{id}/results\`. A failing line does not stop the others. If two lines have the same \`id\`, the second one fails.
+- Each record counts as one request. Beyond the monthly quota a record is not written, and its result is \`MONTHLY_QUOTA_EXCEEDED\` or \`SANDBOX_QUOTA_EXCEEDED\`. Records of a dry run do not count.`
+
+const described = describeJobRoute({
+  operationId: 'beginBulkImport',
+  summary: 'Import records',
+  description: importDescription,
+  query: {
+    resourceType: bulkResourceFor('As in the JSON body, which takes precedence.'),
+    dryRun: { ...dryRun, description: 'As in the JSON body, which takes precedence.' }
+  },
+  body: { ...inTypes(plainTypes, { schema: referTo('BulkImport') }), ...ndjsonContent },
+  responses: responsesOfStart('The import has started.')
+})
+
 /** `POST /v1/bulk/import`: NDJSON of any size, or JSON with the lines as a string or with the URLs of sources. */
 export async function importRoute (scope: FastifyInstance, options: ImportRouteOptions): Promise<void> {
+  for (const schema of [bulkResource, importBody]) scope.addSchema(schema)
   scope.addContentTypeParser(
     [...ndjsonTypes],
     (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
@@ -38,7 +92,11 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   )
   scope.post(
     '/bulk/import',
-    { bodyLimit: options.bodyBytes, config: { target: 'any', isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } },
+    {
+      bodyLimit: options.bodyBytes,
+      config: { target: 'any', isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] },
+      ...described
+    },
     async (request, reply) => {
       const job = await startImport(
         options,

@@ -31,7 +31,8 @@ export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>
 /** A client's request; `announced` is the Content-Length, in bytes. */
 export interface ImportInput { readonly options: ImportOptions, readonly input: Input, readonly announced?: number }
 
-const maxSources = 1_000
+/** The maximum number of URLs from which an import fetches its lines. */
+export const maxSources = 1_000
 
 /** Starts an import once its input is complete; if the input does not arrive, nothing remains. */
 export async function startImport (
