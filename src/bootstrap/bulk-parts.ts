@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Spool } from '../jobs/storage/files.js'
 import type { AccessAuditSink } from '../http/audit-accesses.js'
-import type { Jobs } from '../jobs/model/job.js'
+import type { Jobs } from '../jobs/model/jobs.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import type { Measurements } from '../observability/metrics/measurements.js'
 import type { OpenTenantContext } from './guarded-stores.js'

@@ -1,6 +1,7 @@
 import type { Caller, Scope } from '../keys/caller.js'
 import { covers, isLimited, may } from '../keys/scopes.js'
-import type { Job, JobPage, Jobs } from './model/job.js'
+import type { Job, JobPage } from './model/job.js'
+import type { Jobs } from './model/jobs.js'
 
 /**
  * Whether a key may know of a job of its organization: of an export if it may read all its types in its form, of an

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { jitteredBackoff } from '../time/backoff.js'
-import type { JobKind, Jobs } from './model/job.js'
+import type { JobKind } from './model/job.js'
+import type { Jobs } from './model/jobs.js'
 import { BackgroundTask } from '../time/background-task.js'
 import { RunningJob, type RunningJobParts } from './running-job.js'
 import type { Spool } from './storage/files.js'

@@ -1,30 +1,50 @@
-import type { Mode } from '../config/mode.js'
+import { Type, type Static } from 'typebox'
+import { modes } from '../config/mode.js'
+import type { DeepReadonly } from '../config/schema.js'
+import { idSchema as id } from '../control-plane/outbox/batch.js'
 import type { Scope } from './caller.js'
 
-/** The state of an organization that a gateway needs. */
-export interface OrganizationState {
-  readonly tenantId: string
-  readonly plan: string
+const strict = { additionalProperties: false }
+const time = Type.String({ format: 'iso-time' })
+
+/**
+ * The scopes of a key, also those that only a newer control plane knows: they permit nothing at a gateway that does not
+ * know them, and must not keep it from learning of other keys.
+ */
+export const scopesSchema = Type.Unsafe<Scope[]>(
+  Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 1_000 })
+)
+
+/** The schema of an {@link OrganizationState}. Unknown members are refused: they must not be ignored. */
+export const organizationSchema = Type.Object({
+  tenantId: id,
+  plan: Type.String({ minLength: 1, maxLength: 200 }),
   /**
    * Whether live requests past the monthly quota are served if the plan has overage: false once the organization has
    * switched it off.
    */
-  readonly overage: boolean
+  overage: Type.Boolean(),
   /** The name of its own datastore for its live data, on the plan enterprise. */
-  readonly datastore?: string
-}
+  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
+}, strict)
+
+/** The state of an organization that a gateway needs. */
+export type OrganizationState = Readonly<Static<typeof organizationSchema>>
+
+/** The schema of a {@link KeyState}. Unknown members are refused. */
+export const keySchema = Type.Object({
+  keyId: id,
+  hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  tenantId: id,
+  name: Type.String({ maxLength: 200 }),
+  mode: Type.Enum(modes),
+  scopes: scopesSchema,
+  expiresAt: Type.Optional(time),
+  revokedAt: Type.Optional(time)
+}, strict)
 
 /** The state of a key that a gateway needs; times are ISO 8601. The hash of a key never changes. */
-export interface KeyState {
-  readonly keyId: string
-  readonly hash: string
-  readonly tenantId: string
-  readonly name: string
-  readonly mode: Mode
-  readonly scopes: readonly Scope[]
-  readonly expiresAt?: string
-  readonly revokedAt?: string
-}
+export type KeyState = DeepReadonly<Static<typeof keySchema>>
 
 /** The full state of one organization or key. */
 export type EntityState =

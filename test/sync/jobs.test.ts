@@ -1,6 +1,6 @@
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
-import type { Jobs } from '../../src/jobs/model/job.js'
+import type { Jobs } from '../../src/jobs/model/jobs.js'
 import { jobCalls } from '../../src/control-plane/sync/job-messages.js'
 import { remoteLink } from '../../src/control-plane/sync/remote.js'
 import { linkRoutes } from '../../src/control-plane/sync/routes.js'

@@ -1,5 +1,6 @@
 import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
-import { maxCheckpoint, type JobChange } from '../../jobs/model/job.js'
+import type { JobChange } from '../../jobs/model/job.js'
+import { maxCheckpoint } from '../../jobs/model/jobs.js'
 import type { JobRow } from './job-tables.js'
 import type { Tables } from './tables.js'
 

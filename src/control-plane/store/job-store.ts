@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Kysely, Updateable } from 'kysely'
-import { type ClaimedJob, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type SaveResult, type Worker } from '../../jobs/model/job.js'
+import type { ClaimedJob, Job, JobChange, JobDraft, JobPage, JobScope, Lease, Worker } from '../../jobs/model/job.js'
+import type { Jobs, SaveResult } from '../../jobs/model/jobs.js'
 import { maxUnfinishedJobs, tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'

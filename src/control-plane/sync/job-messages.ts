@@ -1,157 +1,27 @@
 import { Type, type TSchema } from 'typebox'
 import {
-  exportFormats,
-  exportLevels,
-  jobStatuses,
-  saveResults,
-  type ClaimedJob,
-  type ExportRequest,
-  type ImportRequest,
-  type Job,
-  type JobChange,
-  type JobDraft,
-  type JobFile,
-  type JobOwner,
-  type JobPage,
-  type Jobs,
-  type JobScope,
-  type Lease,
-  type LineError,
-  type Progress,
-  type Worker
+  claimedJobSchema,
+  jobChangeSchema,
+  jobDraftSchema,
+  jobPageSchema,
+  jobSchema,
+  jobScopeSchema,
+  leaseSchema,
+  millisecondsSchema as milliseconds,
+  secretSchema,
+  timeSchema,
+  workerSchema
 } from '../../jobs/model/job.js'
-import { modes } from '../../config/mode.js'
-import { keyScopes, lazyCheck, strictObject, type WireMessage } from './messages.js'
+import { saveResults, type Jobs } from '../../jobs/model/jobs.js'
+import { idSchema as id } from '../outbox/batch.js'
+import { lazyCheck, strictObject } from './messages.js'
 
-const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
-const time = Type.String({ format: 'iso-time' })
-const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const word = Type.String({ minLength: 1, maxLength: 200 })
-const text = Type.String({ maxLength: 2_000 })
-const secret = Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' })
-const mode = Type.Enum(modes)
 const ids = Type.Array(id, { maxItems: 10_000 })
-const milliseconds = Type.Integer({ minimum: 0, maximum: 86_400_000 })
-const several = (item: TSchema, maxItems: number) => Type.Array(item, { maxItems })
-
-const scope = Type.Object({ tenantId: id, mode } satisfies WireMessage<JobScope>, strictObject)
-
-const owner = Type.Object({
-  tenantId: id,
-  mode,
-  keyId: id,
-  keyName: Type.String({ maxLength: 200 }),
-  plan: word,
-  overage: Type.Boolean(),
-  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' })),
-  scopes: Type.Optional(keyScopes)
-} satisfies WireMessage<JobOwner>, strictObject)
-
-/** A search parameter. Declared without a tuple type, for which the validator would log warnings. */
-const pair = Type.Unsafe<readonly [string, string]>({ type: 'array', items: text, minItems: 2, maxItems: 2 })
-
-const exportRequest = Type.Object({
-  kind: Type.Literal('export'),
-  types: several(word, 500),
-  since: Type.Optional(word),
-  until: Type.Optional(word),
-  format: Type.Enum(exportFormats),
-  filters: Type.Optional(Type.Record(Type.String(), several(several(pair, 100), 100))),
-  elements: Type.Optional(several(word, 1_000)),
-  level: Type.Enum(exportLevels),
-  groupId: Type.Optional(id),
-  patients: Type.Optional(several(id, 1_000)),
-  leftOutTypes: Type.Optional(several(word, 500)),
-  url: Type.String({ maxLength: 16_384 }),
-  sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, strictObject))
-} satisfies WireMessage<ExportRequest>, strictObject)
-
-const importRequest = Type.Object({
-  kind: Type.Literal('import'),
-  type: Type.Optional(word),
-  dryRun: Type.Boolean(),
-  url: text
-} satisfies WireMessage<ImportRequest>, strictObject)
-
-const request = Type.Union([exportRequest, importRequest])
-const progress = Type.Object(
-  { total: Type.Optional(count), processed: count, failed: count } satisfies WireMessage<Progress>,
-  strictObject
-)
-const files = several(
-  Type.Object(
-    { name: word, resourceType: word, count, bytes: count, mark: Type.Optional(word) } satisfies WireMessage<JobFile>,
-    strictObject
-  ),
-  1_000
-)
-const errors = several(
-  Type.Object({ line: count, code: word, message: text } satisfies WireMessage<LineError>, strictObject),
-  100
-)
-const failure = Type.Object({ code: word, message: text }, strictObject)
-
-const job = Type.Object({
-  id,
-  owner,
-  status: Type.Enum(jobStatuses),
-  request,
-  storeId: id,
-  fileKey: secret,
-  progress,
-  files,
-  errors,
-  failure: Type.Optional(failure),
-  checkpoint: Type.Optional(Type.Unknown()),
-  createdAt: time,
-  startedAt: Type.Optional(time),
-  completedAt: Type.Optional(time),
-  expiresAt: time
-} satisfies WireMessage<Job>, strictObject)
-
-const draft = Type.Object(
-  {
-    id,
-    owner,
-    request,
-    storeId: id,
-    fileKey: secret,
-    progress: Type.Optional(progress),
-    checkpoint: Type.Optional(Type.Unknown())
-  } satisfies WireMessage<JobDraft>,
-  strictObject
-)
-const worker = Type.Object(
-  {
-    gateway: word,
-    storeId: id,
-    perTenant: Type.Integer({ minimum: 1 }),
-    leaseMs: milliseconds
-  } satisfies WireMessage<Worker>,
-  strictObject
-)
-const lease = Type.Object({ jobId: id, number: count } satisfies WireMessage<Lease>, strictObject)
-const claimed = Type.Object({ job, lease, failures: count } satisfies WireMessage<ClaimedJob>, strictObject)
-const page = Type.Object(
-  { jobs: several(job, 101), total: count, unfinished: Type.Optional(count) } satisfies WireMessage<JobPage>,
-  strictObject
-)
-
-const change = Type.Object({
-  progress: Type.Optional(progress),
-  files: Type.Optional(files),
-  errors: Type.Optional(errors),
-  checkpoint: Type.Optional(Type.Unknown()),
-  end: Type.Optional(Type.Union([
-    Type.Object({ status: Type.Literal('completed') }, strictObject),
-    Type.Object({ status: Type.Literal('failed'), failure }, strictObject)
-  ]))
-} satisfies WireMessage<JobChange>, strictObject)
 
 const part = Type.Object(
   {
     count: Type.Integer({ minimum: 1, maximum: 101 }),
-    before: Type.Optional(Type.Object({ id, createdAt: time }, strictObject))
+    before: Type.Optional(Type.Object({ id, createdAt: timeSchema }, strictObject))
   },
   strictObject
 )
@@ -190,25 +60,25 @@ export const withReasons = 'reasons=true'
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   create: {
-    request: receivedSchema([draft]),
+    request: receivedSchema([jobDraftSchema]),
     responseSchema: Type.Union([
-      optionalResponseSchema(job),
+      optionalResponseSchema(jobSchema),
       Type.Object({ refused: Type.Literal(tooMany) }, strictObject)
     ])
   },
-  find: { request: receivedSchema([id, scope]), responseSchema: optionalResponseSchema(job) },
-  list: { request: receivedSchema([scope, part]), responseSchema: responseSchema(page) },
-  cancel: { request: receivedSchema([id, scope]), responseSchema: optionalResponseSchema(job) },
-  discard: { request: receivedSchema([id, scope]), responseSchema: none },
-  claim: { request: receivedSchema([worker]), responseSchema: optionalResponseSchema(claimed) },
+  find: { request: receivedSchema([id, jobScopeSchema]), responseSchema: optionalResponseSchema(jobSchema) },
+  list: { request: receivedSchema([jobScopeSchema, part]), responseSchema: responseSchema(jobPageSchema) },
+  cancel: { request: receivedSchema([id, jobScopeSchema]), responseSchema: optionalResponseSchema(jobSchema) },
+  discard: { request: receivedSchema([id, jobScopeSchema]), responseSchema: none },
+  claim: { request: receivedSchema([workerSchema]), responseSchema: optionalResponseSchema(claimedJobSchema) },
   save: {
-    request: receivedSchema([lease, change, milliseconds]),
+    request: receivedSchema([leaseSchema, jobChangeSchema, milliseconds]),
     responseSchema: responseSchema(Type.Enum(saveResults))
   },
   release: {
     request: Type.Union([
-      receivedSchema([lease]),
-      receivedSchema([lease, Type.Object({ afterMs: milliseconds }, strictObject)])
+      receivedSchema([leaseSchema]),
+      receivedSchema([leaseSchema, Type.Object({ afterMs: milliseconds }, strictObject)])
     ]),
     responseSchema: none
   },
@@ -216,7 +86,7 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   existing: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
   abandoned: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
   forget: { request: receivedSchema([ids]), responseSchema: none },
-  identityKey: { request: receivedSchema([scope]), responseSchema: responseSchema(secret) }
+  identityKey: { request: receivedSchema([jobScopeSchema]), responseSchema: responseSchema(secretSchema) }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { rawQuery } from '../../envelope/query.js'
-import type { Jobs } from '../../jobs/model/job.js'
+import type { Jobs } from '../../jobs/model/jobs.js'
 import { isTooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import { plainNumbers } from '../../json/json.js'
 import { jobCalls, maxJobRequestBytes, tooMany, withReasons } from './job-messages.js'

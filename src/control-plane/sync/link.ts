@@ -1,5 +1,5 @@
 import type { GatewayReport } from '../store/gateway-store.js'
-import type { Jobs } from '../../jobs/model/job.js'
+import type { Jobs } from '../../jobs/model/jobs.js'
 import type { Subscriptions } from '../../events/subscriptions/subscription.js'
 import type { Webhooks } from '../../events/webhooks/webhook.js'
 import type { ChangeFeed } from '../../keys/change-feed.js'

@@ -3,8 +3,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../store/gateway-store.js'
 import { healthStates } from '../../envelope/health-states.js'
 import { isDateTime } from '../../time/iso-time.js'
-import type { Scope } from '../../keys/caller.js'
-import type { Batch, KeyState, OrganizationState } from '../../keys/change-feed.js'
+import { keySchema, organizationSchema, type Batch } from '../../keys/change-feed.js'
 import { linesPerBatch, type MonthTotal, type UsageAck } from '../../limits/usage.js'
 import { storedEventSchema, type StoredEvent } from '../../events/event.js'
 import { modes } from '../../config/mode.js'
@@ -16,36 +15,10 @@ export const strictObject = { additionalProperties: false }
 /** Fails to compile if a type gets a member that the schema lacks. */
 export type WireMessage<T> = Readonly<Record<keyof T, TSchema>>
 
-/**
- * The scopes of a key, also those that only a newer control plane knows: they permit nothing at a gateway that does not
- * know them, and must not keep it from learning of other keys.
- */
-export const keyScopes = Type.Unsafe<Scope[]>(
-  Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 1_000 })
-)
-
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const idOrNone = Type.String({ pattern: '^[\\w-]{0,64}$' })
 const seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const time = Type.String({ format: 'iso-time' })
-
-const organization = Type.Object({
-  tenantId: id,
-  plan: Type.String({ minLength: 1, maxLength: 200 }),
-  overage: Type.Boolean(),
-  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
-} satisfies WireMessage<OrganizationState>, strictObject)
-
-const key = Type.Object({
-  keyId: id,
-  hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  tenantId: id,
-  name: Type.String({ maxLength: 200 }),
-  mode: Type.Enum(modes),
-  scopes: keyScopes,
-  expiresAt: Type.Optional(time),
-  revokedAt: Type.Optional(time)
-} satisfies WireMessage<KeyState>, strictObject)
 
 const batch = Type.Object({
   feedId: id,
@@ -54,8 +27,8 @@ const batch = Type.Object({
   through: seq,
   isLatest: Type.Boolean(),
   changes: Type.Array(Type.Union([
-    Type.Object({ seq, kind: Type.Literal('organization'), state: organization }, strictObject),
-    Type.Object({ seq, kind: Type.Literal('key'), state: key }, strictObject)
+    Type.Object({ seq, kind: Type.Literal('organization'), state: organizationSchema }, strictObject),
+    Type.Object({ seq, kind: Type.Literal('key'), state: keySchema }, strictObject)
   ]), { maxItems: 10_000 })
 }, strictObject)
 

@@ -1,5 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
-import { ownerOf, type Job, type Jobs, type JobScope } from '../../jobs/model/job.js'
+import { ownerOf, type Job, type JobScope } from '../../jobs/model/job.js'
+import type { Jobs } from '../../jobs/model/jobs.js'
 import { tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import { ControlPlaneError } from './failed.js'
 import { isJobResponse, withReasons, type JobResponse } from './job-messages.js'

@@ -1,5 +1,5 @@
 import { Pool, type Dispatcher } from 'undici'
-import type { Jobs } from '../../jobs/model/job.js'
+import type { Jobs } from '../../jobs/model/jobs.js'
 import type { Batch, ChangeFeed, Position } from '../../keys/change-feed.js'
 import { printBatch } from '../outbox/batch.js'
 import { parseEventStream } from './event-stream.js'

@@ -1,4 +1,5 @@
-import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../model/job.js'
+import { ownerOf, type ExportRequest, type Job, type JobOwner } from '../model/job.js'
+import type { Jobs } from '../model/jobs.js'
 import type { Spool } from '../storage/files.js'
 import { requireFewUnfinished } from '../model/unfinished-jobs.js'
 import { sealedRequest } from './sealed-request.js'

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { Job, Progress, JobOwner, Jobs, LineError } from '../model/job.js'
+import type { Job, Progress, JobOwner, LineError } from '../model/job.js'
+import type { Jobs } from '../model/jobs.js'
 import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { corruptFile } from '../storage/storage-errors.js'

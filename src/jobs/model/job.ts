@@ -1,6 +1,9 @@
-import type { Caller, Scope } from '../../keys/caller.js'
+import { Type, type Static } from 'typebox'
+import { modes } from '../../config/mode.js'
+import type { DeepReadonly } from '../../config/schema.js'
+import { idSchema as id } from '../../control-plane/outbox/batch.js'
+import { scopesSchema } from '../../keys/change-feed.js'
 import { simplifyScopes } from '../../keys/scopes.js'
-import type { Mode } from '../../config/mode.js'
 
 /** The kinds of jobs: a bulk export (http://hl7.org/fhir/uv/bulkdata/), or an import. */
 export const jobKinds = ['export', 'import'] as const
@@ -18,14 +21,44 @@ export const isJobId = (id: string): boolean => jobId.test(id)
 export const jobStatuses = ['pending', 'processing', 'completed', 'failed', 'cancelled'] as const
 export type JobStatus = typeof jobStatuses[number]
 
+// The schemas of what gateways and the control plane send each other. Each is the one declaration of its type. A member
+// that is not declared is refused: it may mean something that must not be ignored.
+const strict = { additionalProperties: false }
+
+/** A time in ISO 8601. */
+export const timeSchema = Type.String({ format: 'iso-time' })
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const word = Type.String({ minLength: 1, maxLength: 200 })
+const text = Type.String({ maxLength: 2_000 })
+const words = (maxItems: number) => Type.Array(word, { maxItems })
+
+/** 32 bytes in base64. */
+export const secretSchema = Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' })
+/** A duration in milliseconds. */
+export const millisecondsSchema = Type.Integer({ minimum: 0, maximum: 86_400_000 })
+
+const scope = { tenantId: id, mode: Type.Enum(modes) }
+
+/** The jobs of one organization in one mode. */
+export const jobScopeSchema = Type.Object(scope, strict)
+export type JobScope = Readonly<Static<typeof jobScopeSchema>>
+
+const owner = Type.Object({
+  ...scope,
+  keyId: id,
+  keyName: Type.String({ maxLength: 200 }),
+  plan: word,
+  overage: Type.Boolean(),
+  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' })),
+  /** Of a key with limits: the job does nothing that the key may not do. Absent for one without. */
+  scopes: Type.Optional(scopesSchema)
+}, strict)
+
 /**
  * The caller who started a job, as of that request. It alone determines the datastore and the tenant tag. The monthly
  * quota is checked for each record as it is processed.
  */
-export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'> & {
-  /** Of a key with limits: the job does nothing that the key may not do. Absent for one without. */
-  readonly scopes?: readonly Scope[]
-}
+export type JobOwner = DeepReadonly<Static<typeof owner>>
 
 /** The owner of a job that a caller starts. */
 export function ownerOf (caller: JobOwner): JobOwner {
@@ -43,48 +76,53 @@ export function ownerOf (caller: JobOwner): JobOwner {
   }
 }
 
-/** The jobs of one organization in one mode. */
-export interface JobScope { readonly tenantId: string, readonly mode: Mode }
-
 /** The form of exported records: FHIR or the simple form. */
 export const exportFormats = ['fhir', 'simple'] as const
 export type ExportFormat = typeof exportFormats[number]
 
 /** The scope of an export: all records, those in the compartments of all patients, or those of a group's members. */
-export const exportLevels = ['system', 'patient', 'group'] as const
+const exportLevels = ['system', 'patient', 'group'] as const
 export type ExportLevel = typeof exportLevels[number]
 
-/** The options of an export. */
-export interface ExportRequest {
-  readonly kind: 'export'
+/** A search parameter. Declared without a tuple type, for which the validator would log warnings. */
+const pair = Type.Unsafe<readonly [name: string, value: string]>({
+  type: 'array', items: text, minItems: 2, maxItems: 2
+})
+
+const exportRequest = Type.Object({
+  kind: Type.Literal('export'),
   /** R4 types without duplicates, in the order of the manifest. */
-  readonly types: readonly string[]
+  types: words(500),
   /** Only records that changed since this time, ISO 8601. */
-  readonly since?: string
+  since: Type.Optional(word),
   /** Only records whose last change was before this time, ISO 8601. */
-  readonly until?: string
-  readonly format: ExportFormat
+  until: Type.Optional(word),
+  format: Type.Enum(exportFormats),
   /**
-   * The validated searches of `_typeFilter` by type. Several for one type are alternatives. They are stored {@link
-   * sealed}.
+   * The validated searches of `_typeFilter` by type. Several for one type are alternatives. They are stored `sealed`.
    */
-  readonly filters?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<readonly [name: string, value: string]>>>>
+  filters: Type.Optional(
+    Type.Record(Type.String(), Type.Array(Type.Array(pair, { maxItems: 100 }), { maxItems: 100 }))
+  ),
   /** The elements of `_elements`, in addition to mandatory ones: `id` is for every type, `Patient.name` for one. */
-  readonly elements?: readonly string[]
-  readonly level: ExportLevel
-  readonly groupId?: string
-  /** The ids of the patients whose records are wanted; absent for all. They are stored {@link sealed}. */
-  readonly patients?: readonly string[]
+  elements: Type.Optional(words(1_000)),
+  level: Type.Enum(exportLevels),
+  groupId: Type.Optional(id),
+  /** The ids of the patients whose records are wanted; absent for all. They are stored `sealed`. */
+  patients: Type.Optional(Type.Array(id, { maxItems: 1_000 })),
   /** Types that the client did not name and may not read. */
-  readonly leftOutTypes?: readonly string[]
+  leftOutTypes: Type.Optional(words(500)),
   /** The URL of the request, for the manifest. */
-  readonly url: string
+  url: Type.String({ maxLength: 16_384 }),
   /**
    * The size and mark of the job's file that holds the filters, the patients and the URL's query. If present, they are
    * stored nowhere else.
    */
-  readonly sealed?: Required<Pick<JobFile, 'bytes' | 'mark'>>
-}
+  sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, strict))
+}, strict)
+
+/** The options of an export. */
+export type ExportRequest = DeepReadonly<Static<typeof exportRequest>>
 
 /** A request without the types that its sender may not read, which it names. */
 export function limitTypes<T extends Pick<ExportRequest, 'types'>> (
@@ -94,162 +132,148 @@ export function limitTypes<T extends Pick<ExportRequest, 'types'>> (
   return { ...request, types: request.types.filter(mayRead), ...leftOutTypes.length > 0 && { leftOutTypes } }
 }
 
-/** How to import the input, which is a file of the job. */
-export interface ImportRequest {
-  readonly kind: 'import'
+const importRequest = Type.Object({
+  kind: Type.Literal('import'),
   /** The R4 type of lines that do not state their own. */
-  readonly type?: string
+  type: Type.Optional(word),
   /** Checks everything and writes nothing. */
-  readonly dryRun: boolean
+  dryRun: Type.Boolean(),
   /** The gateway's base URL as the caller reached it, for links in the job. */
-  readonly url: string
-}
+  url: text
+}, strict)
 
-/**
- * The request of a job. It contains no content of a record, no search value and no secret: those, and URLs to fetch,
- * are in a file of the job.
- */
-export type JobRequest = ExportRequest | ImportRequest
+/** How to import the input, which is a file of the job. */
+export type ImportRequest = Readonly<Static<typeof importRequest>>
+
+const progress = Type.Object({
+  /** Absent until it is known. */
+  total: Type.Optional(count),
+  processed: count,
+  failed: count
+}, strict)
 
 /** A job's progress, in records. */
-export interface Progress {
-  /** Absent until it is known. */
-  readonly total?: number
-  readonly processed: number
-  readonly failed: number
-}
+export type Progress = Readonly<Static<typeof progress>>
 
-/** A file that clients can download. */
-export interface JobFile {
+const file = Type.Object({
   /** A name that is safe in a path: `Patient.ndjson`. */
-  readonly name: string
-  readonly resourceType: string
+  name: word,
+  resourceType: word,
   /** The number of lines. */
-  readonly count: number
-  readonly bytes: number
+  count,
+  bytes: count,
   /**
    * Authenticates the content, so that the file can't be replaced by an earlier version. Without it, the file is not
    * served.
    */
-  readonly mark?: string
-}
+  mark: Type.Optional(word)
+}, strict)
+
+/** A file that clients can download. */
+export type JobFile = Readonly<Static<typeof file>>
+
+const lineError = Type.Object({ line: count, code: word, message: text }, strict)
 
 /** The error of one line of an import, with a code of the error catalog. Lines count from 1. */
-export interface LineError { readonly line: number, readonly code: string, readonly message: string }
+export type LineError = Readonly<Static<typeof lineError>>
 
 /** Why a job failed, as shown to the client. */
-interface JobFailure { readonly code: string, readonly message: string }
+const failure = Type.Object({ code: word, message: text }, strict)
 
-/** A bulk job as stored. Times are ISO 8601. */
-export interface Job {
+/** The parts of a job that its worker changes. */
+const state = {
+  progress,
+  files: Type.Array(file, { maxItems: 1_000 }),
+  /** The first hundred errors. */
+  errors: Type.Array(lineError, { maxItems: 100 }),
+  /** The state from which a worker can resume the job. Only workers read it. */
+  checkpoint: Type.Optional(Type.Unknown())
+}
+
+/** The parts of a job that never change. */
+const fixed = {
   /** Matches {@link jobIdForm}. */
-  readonly id: string
-  readonly owner: JobOwner
-  readonly status: JobStatus
-  readonly request: JobRequest
+  id,
+  owner,
+  /**
+   * It contains no content of a record, no search value and no secret: those, and URLs to fetch, are in a file of the
+   * job.
+   */
+  request: Type.Union([exportRequest, importRequest]),
   /** The file store that has the job's files. Only gateways that can reach it can work on the job. */
-  readonly storeId: string
+  storeId: id,
   /**
    * The encryption key of the job's files: 32 bytes in base64. It is deleted with the job, which makes the files
    * unreadable.
    */
-  readonly fileKey: string
-  readonly progress: Progress
-  readonly files: readonly JobFile[]
-  /** The first hundred errors. */
-  readonly errors: readonly LineError[]
-  readonly failure?: JobFailure
-  /** The state from which a worker can resume the job. Only workers read it. */
-  readonly checkpoint?: unknown
-  readonly createdAt: string
-  readonly startedAt?: string
-  readonly completedAt?: string
-  /** When the job and its files are deleted. */
-  readonly expiresAt: string
+  fileKey: secretSchema
 }
+
+/** The schema of a {@link Job}. */
+export const jobSchema = Type.Object({
+  ...fixed,
+  ...state,
+  status: Type.Enum(jobStatuses),
+  failure: Type.Optional(failure),
+  createdAt: timeSchema,
+  startedAt: Type.Optional(timeSchema),
+  completedAt: Type.Optional(timeSchema),
+  /** When the job and its files are deleted. */
+  expiresAt: timeSchema
+}, strict)
+
+/** A bulk job as stored. Times are ISO 8601. */
+export type Job = DeepReadonly<Static<typeof jobSchema>>
 
 /** A new job. Its files must be in place before it is created. */
-export type JobDraft = Pick<Job, 'id' | 'owner' | 'request' | 'storeId' | 'fileKey'> &
-  Partial<Pick<Job, 'progress' | 'checkpoint'>>
+export const jobDraftSchema = Type.Object(
+  { ...fixed, progress: Type.Optional(progress), checkpoint: state.checkpoint },
+  strict
+)
+export type JobDraft = DeepReadonly<Static<typeof jobDraftSchema>>
 
 /** A change to a job in progress. Absent members stay unchanged. */
-export interface JobChange extends Partial<Pick<Job, 'progress' | 'files' | 'errors' | 'checkpoint'>> {
+export const jobChangeSchema = Type.Object({
+  progress: Type.Optional(progress),
+  files: Type.Optional(state.files),
+  errors: Type.Optional(state.errors),
+  checkpoint: state.checkpoint,
   /** Ends the job. */
-  readonly end?: { readonly status: 'completed' } | { readonly status: 'failed', readonly failure: JobFailure }
-}
+  end: Type.Optional(Type.Union([
+    Type.Object({ status: Type.Literal('completed') }, strict),
+    Type.Object({ status: Type.Literal('failed'), failure }, strict)
+  ]))
+}, strict)
+export type JobChange = DeepReadonly<Static<typeof jobChangeSchema>>
 
 /** A gateway that works on jobs. */
-export interface Worker {
-  readonly gateway: string
-  readonly storeId: string
+export const workerSchema = Type.Object({
+  gateway: word,
+  storeId: id,
   /** The maximum number of concurrent jobs of one organization, across all gateways. */
-  readonly perTenant: number
+  perTenant: Type.Integer({ minimum: 1 }),
   /**
    * How long a lease lasts unless it is renewed by a save. It must be the same for all workers of a store: a lease that
    * ends later is taken as a sign that the clock was set back.
    */
-  readonly leaseMs: number
-}
+  leaseMs: millisecondsSchema
+}, strict)
+export type Worker = Readonly<Static<typeof workerSchema>>
 
 /** A worker's right to a job until it expires. Each new lease of a job has a higher number. */
-export interface Lease { readonly jobId: string, readonly number: number }
+export const leaseSchema = Type.Object({ jobId: id, number: count }, strict)
+export type Lease = Readonly<Static<typeof leaseSchema>>
 
-/** A job with its lease. */
-export interface ClaimedJob {
-  readonly job: Job
-  readonly lease: Lease
-  /** How often it failed, or its worker died, since it last made progress. */
-  readonly failures: number
-}
-
-/** A page of the jobs of a scope, with totals. */
-export interface JobPage {
-  readonly jobs: readonly Job[]
-  readonly total: number
-  /** The number of jobs that wait or run. Absent if the control plane is older than the gateway. */
-  readonly unfinished?: number
-}
-
-/** The result of saving a change: continue, the client cancelled the job, or another worker has it. */
-export const saveResults = ['going on', 'cancelled', 'lost'] as const
-export type SaveResult = typeof saveResults[number]
-
-/** The maximum size of {@link Job.checkpoint}, in characters of JSON. */
-export const maxCheckpoint = 65_536
+/** A job with its lease, and how often it failed, or its worker died, since it last made progress. */
+export const claimedJobSchema = Type.Object({ job: jobSchema, lease: leaseSchema, failures: count }, strict)
+export type ClaimedJob = DeepReadonly<Static<typeof claimedJobSchema>>
 
 /**
- * The jobs of all gateways, stored by the control plane. Calls on behalf of a client name its scope. Jobs of other
- * scopes are missing, and so are expired jobs.
+ * A page of the jobs of a scope, with totals. `unfinished`, the number of jobs that wait or run, is absent if the
+ * control plane is older than the gateway.
  */
-export interface Jobs {
-  /** Idempotent for the same id. @throws {Failure} RATE_LIMITED if the organization has too many unfinished jobs */
-  create: (draft: JobDraft) => Promise<Job>
-  find: (id: string, scope: JobScope) => Promise<Job | undefined>
-  /** Newest first. `before` is the last job of the previous page. */
-  list: (
-    scope: JobScope,
-    page: { readonly count: number; readonly before?: Pick<Job, 'id' | 'createdAt'> }
-  ) => Promise<JobPage>
-  /** Cancels a job. A finished job stays unchanged. */
-  cancel: (id: string, scope: JobScope) => Promise<Job | undefined>
-  /** Cancels a job if it is unfinished, and lets it expire now. It is missing from then on. */
-  discard: (id: string, scope: JobScope) => Promise<void>
-  /** Leases the oldest job without a worker, of an organization below its limit of concurrent jobs. */
-  claim: (worker: Worker) => Promise<ClaimedJob | undefined>
-  /** Stores a worker's change and renews its lease. */
-  save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<SaveResult>
-  /** Releases a job's lease. It can be claimed again immediately or, after a failure, in `afterMs` milliseconds. */
-  release: (lease: Lease, error?: { readonly afterMs: number }) => Promise<void>
-  /** The ids of expired jobs of a store. Call {@link Jobs.forget} once their files are deleted. */
-  expired: (storeId: string) => Promise<readonly string[]>
-  /** Those of the ids that are jobs. Files of any other id are orphaned. */
-  existing: (ids: readonly string[]) => Promise<readonly string[]>
-  /** Those of the ids that are failed or cancelled jobs without a worker. */
-  abandoned: (ids: readonly string[]) => Promise<readonly string[]>
-  forget: (ids: readonly string[]) => Promise<void>
-  /**
-   * The secret from which the ids of an organization's imported records are derived: 32 bytes in base64. Created on
-   * first use, and never changed.
-   */
-  identityKey: (scope: JobScope) => Promise<string>
-}
+export const jobPageSchema = Type.Object(
+  { jobs: Type.Array(jobSchema, { maxItems: 101 }), total: count, unfinished: Type.Optional(count) },
+  strict
+)
+export type JobPage = DeepReadonly<Static<typeof jobPageSchema>>

@@ -1,5 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
-import type { Jobs, JobScope } from './job.js'
+import type { JobScope } from './job.js'
+import type { Jobs } from './jobs.js'
 
 /**
  * The maximum number of unfinished jobs of an organization, separately for live and test. Each has files on a disk that

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { Jobs } from '../model/job.js'
+import type { Jobs } from '../model/jobs.js'
 import { BackgroundTask } from '../../time/background-task.js'
 import { importResultsPrefix } from '../delete-leftovers.js'
 import type { Spool } from './files.js'
