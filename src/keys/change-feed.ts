@@ -1,9 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../config/mode.js'
 import type { DeepReadonly } from '../config/schema.js'
-import { idSchema as id } from '../control-plane/outbox/batch.js'
+import { idOrNoneSchema as idOrNone, idSchema as id } from '../control-plane/outbox/batch.js'
 import type { Scope } from './caller.js'
 
+/** Unknown members are refused: they may mean something that must not be ignored. */
 const strict = { additionalProperties: false }
 const time = Type.String({ format: 'iso-time' })
 
@@ -15,8 +16,7 @@ export const scopesSchema = Type.Unsafe<Scope[]>(
   Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 1_000 })
 )
 
-/** The schema of an {@link OrganizationState}. Unknown members are refused: they must not be ignored. */
-export const organizationSchema = Type.Object({
+const organizationSchema = Type.Object({
   tenantId: id,
   plan: Type.String({ minLength: 1, maxLength: 200 }),
   /**
@@ -31,8 +31,7 @@ export const organizationSchema = Type.Object({
 /** The state of an organization that a gateway needs. */
 export type OrganizationState = Readonly<Static<typeof organizationSchema>>
 
-/** The schema of a {@link KeyState}. Unknown members are refused. */
-export const keySchema = Type.Object({
+const keySchema = Type.Object({
   keyId: id,
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   tenantId: id,
@@ -46,34 +45,41 @@ export const keySchema = Type.Object({
 /** The state of a key that a gateway needs; times are ISO 8601. The hash of a key never changes. */
 export type KeyState = DeepReadonly<Static<typeof keySchema>>
 
+const seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const organizationChange = Type.Object({ seq, kind: Type.Literal('organization'), state: organizationSchema }, strict)
+const keyChange = Type.Object({ seq, kind: Type.Literal('key'), state: keySchema }, strict)
+
 /** The full state of one organization or key. */
 export type EntityState =
-  | { readonly kind: 'organization', readonly state: OrganizationState }
-  | { readonly kind: 'key', readonly state: KeyState }
+  | DeepReadonly<Omit<Static<typeof organizationChange>, 'seq'>>
+  | DeepReadonly<Omit<Static<typeof keyChange>, 'seq'>>
 
 /** The state of an organization or key since the change with this number; applying it twice has no further effect. */
 export type Change = EntityState & { readonly seq: number }
 
+/** The schema of a {@link Position}. A new gateway has no feed id and starts at 0. */
+export const positionSchema = Type.Object({ feedId: idOrNone, seq }, strict)
+
 /** The position of a copy: the history of which control plane it follows, and the last change that it has. */
-export interface Position {
-  readonly feedId: string
-  readonly seq: number
-}
+export type Position = Readonly<Static<typeof positionSchema>>
+
+/** The schema of a {@link Batch}. Unknown members are refused. */
+export const changeBatchSchema = Type.Object({
+  feedId: id,
+  /** Whether the batch replaces the full copy, which is new, of another control plane, or ahead of a restored one. */
+  isSnapshot: Type.Boolean(),
+  /** The number that a copy must have reached to apply the batch. */
+  after: seq,
+  /** The number that it has reached afterwards. */
+  through: seq,
+  /** Whether the control plane had no further changes. */
+  isLatest: Type.Boolean(),
+  /** In the order of their numbers; changes superseded by later ones are left out. */
+  changes: Type.Array(Type.Union([organizationChange, keyChange]), { maxItems: 10_000 })
+}, strict)
 
 /** Changes that belong together: a copy applies all of them or none. */
-export interface Batch {
-  readonly feedId: string
-  /** Whether the batch replaces the full copy, which is new, of another control plane, or ahead of a restored one. */
-  readonly isSnapshot: boolean
-  /** The number that a copy must have reached to apply the batch. */
-  readonly after: number
-  /** The number that it has reached afterwards. */
-  readonly through: number
-  /** Whether the control plane had no further changes. */
-  readonly isLatest: boolean
-  /** In the order of their numbers; changes superseded by later ones are left out. */
-  readonly changes: readonly Change[]
-}
+export type Batch = DeepReadonly<Static<typeof changeBatchSchema>>
 
 /** The source of changes of organizations and keys: a control store in the same process, or a remote control plane. */
 export interface ChangeFeed {

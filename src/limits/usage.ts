@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { modes, type Mode } from '../config/mode.js'
-import { batchHead, idSchema as id, type BatchAck, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
+import { modes } from '../config/mode.js'
+import type { DeepReadonly } from '../config/schema.js'
+import { ackMembers, batchHead, idSchema as id, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
 
 /** The interaction of a request, named after http://hl7.org/fhir/R4/http.html. `other` was not recognized. */
 const usageInteractions = [
@@ -71,23 +72,28 @@ export type UsageEvent = Omit<UsageLine, 'hour' | 'count' | 'lastAt'>
 /** The counts of a gateway's ledger since the previous batch. */
 export type UsageBatch = NumberedBatch<UsageLine>
 
-/** The receipt of a usage batch. */
-export interface UsageAck extends BatchAck {
-  /** The totals of all gateways, for the organizations and months in an applied batch. */
-  readonly months?: readonly MonthTotal[]
-}
-
-/** An organization's requests of one mode. Each pool has its own monthly quota. */
-export interface QuotaScope {
-  readonly tenantId: string
-  readonly mode: Mode
-}
+const monthTotal = Type.Object({
+  tenantId: id,
+  mode: Type.Enum(modes),
+  month: Type.String({ pattern: '^\\d{4}-\\d\\d$' }),
+  counted: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+}, { additionalProperties: false })
 
 /** How many requests of a pool counted in a month (UTC) such as `2030-01`. */
-export interface MonthTotal extends QuotaScope {
-  readonly month: string
-  readonly counted: number
-}
+export type MonthTotal = Readonly<Static<typeof monthTotal>>
+
+/** An organization's requests of one mode. Each pool has its own monthly quota. */
+export type QuotaScope = Pick<MonthTotal, 'tenantId' | 'mode'>
+
+/** The schema of a {@link UsageAck} from the control plane. Unknown members are refused. */
+export const usageAckSchema = Type.Object({
+  ...ackMembers,
+  /** The totals of all gateways, for the organizations and months in an applied batch. */
+  months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch }))
+}, { additionalProperties: false })
+
+/** The receipt of a usage batch. */
+export type UsageAck = DeepReadonly<Static<typeof usageAckSchema>>
 
 /** Whether a request with this HTTP status counts against the monthly quota: 401, 429 and server errors do not. */
 export const isBillable = (status: number): boolean => status !== 401 && status !== 429 && status < 500

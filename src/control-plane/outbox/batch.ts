@@ -1,7 +1,10 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 
 /** An id of an organization, key, series or batch. */
 export const idSchema = Type.String({ pattern: '^[\\w-]{1,64}$' })
+
+/** The same, or an empty text where there is none. */
+export const idOrNoneSchema = Type.String({ pattern: '^[\\w-]{0,64}$' })
 
 /** The members of a {@link NumberedBatch} from another process, apart from its lines. */
 export const batchHead = {
@@ -52,15 +55,18 @@ export function printBatch<Line> (batch: NumberedBatch<Line> | PrintedBatch<Line
   return `${JSON.stringify({ ledgerId, number, batchId }).slice(0, -1)},"lines":${json}}`
 }
 
+/** The members of a {@link BatchAck} from another process. */
+export const ackMembers = {
+  number: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  batchId: idOrNoneSchema
+}
+
 /**
  * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if
  * there is none. It has applied the batch that was sent, or ignored it as already applied, or refused it because an
  * earlier one is missing.
  */
-export interface BatchAck {
-  readonly number: number
-  readonly batchId: string
-}
+export type BatchAck = { readonly [Name in keyof typeof ackMembers]: Static<typeof ackMembers[Name]> }
 
 /**
  * Sends a batch to the control plane. Repeating it does no harm: each batch is applied exactly once. A refusal is a

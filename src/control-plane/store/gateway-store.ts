@@ -1,20 +1,29 @@
-import type { Health } from '../../envelope/health-states.js'
-import type { Position } from '../../keys/change-feed.js'
+import { Type, type Static } from 'typebox'
+import type { DeepReadonly } from '../../config/schema.js'
+import { healthStates } from '../../envelope/health-states.js'
+import { positionSchema, type Position } from '../../keys/change-feed.js'
+import { idSchema } from '../outbox/batch.js'
 import type { ControlContext } from './context.js'
 import type { GatewayRow } from './tables.js'
 
-/** A gateway's report of its own state. Times are ISO 8601. */
-export interface GatewayReport {
+/** The schema of a {@link GatewayReport}. Unknown members are refused. */
+export const gatewayReportSchema = Type.Object({
   /** Unique to each gateway, which creates it once. */
-  readonly gatewayId: string
-  readonly name: string
-  readonly version: string
-  readonly startedAt: string
+  gatewayId: idSchema,
+  name: Type.String({ pattern: '^[\\w.-]{1,100}$' }),
+  version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
+  startedAt: Type.String({ format: 'iso-time' }),
   /** The position of its replica of the keys in the change feed. */
-  readonly position: Position
+  position: positionSchema,
   /** The state of its components by name, as in its `/health`. */
-  readonly checks: Readonly<Record<string, Health>>
-}
+  checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healthStates), {
+    additionalProperties: false,
+    maxProperties: 50
+  })
+}, { additionalProperties: false })
+
+/** A gateway's report of its own state. Times are ISO 8601. */
+export type GatewayReport = DeepReadonly<Static<typeof gatewayReportSchema>>
 
 /** A gateway as shown to operators. */
 export interface Gateway extends Omit<GatewayReport, 'position'> {

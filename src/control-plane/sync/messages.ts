@@ -1,76 +1,21 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
-import type { GatewayReport } from '../store/gateway-store.js'
-import { healthStates } from '../../envelope/health-states.js'
 import { isDateTime } from '../../time/iso-time.js'
-import { keySchema, organizationSchema, type Batch } from '../../keys/change-feed.js'
-import { linesPerBatch, type MonthTotal, type UsageAck } from '../../limits/usage.js'
+import { changeBatchSchema, positionSchema, type Batch } from '../../keys/change-feed.js'
+import { usageAckSchema, type UsageAck } from '../../limits/usage.js'
 import { storedEventSchema, type StoredEvent } from '../../events/event.js'
-import { modes } from '../../config/mode.js'
 import { ControlPlaneError } from './failed.js'
 
 /** Messages must not have unknown members: they may mean something that must not be ignored. */
 export const strictObject = { additionalProperties: false }
 
-/** Fails to compile if a type gets a member that the schema lacks. */
-export type WireMessage<T> = Readonly<Record<keyof T, TSchema>>
-
-const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
-const idOrNone = Type.String({ pattern: '^[\\w-]{0,64}$' })
 const seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const time = Type.String({ format: 'iso-time' })
-
-const batch = Type.Object({
-  feedId: id,
-  isSnapshot: Type.Boolean(),
-  after: seq,
-  through: seq,
-  isLatest: Type.Boolean(),
-  changes: Type.Array(Type.Union([
-    Type.Object({ seq, kind: Type.Literal('organization'), state: organizationSchema }, strictObject),
-    Type.Object({ seq, kind: Type.Literal('key'), state: keySchema }, strictObject)
-  ]), { maxItems: 10_000 })
-}, strictObject)
 
 /**
- * The query of a request for the feed: the position after which to continue. A new gateway has no feed id and starts
- * at
+ * The query of a request for the feed: the position after which to continue. A new gateway has no feed id and starts at
  * 0.
  */
-export const feedQuery = Type.Object({ feedId: idOrNone, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, strictObject)
-
-/** The body of a report. */
-export const reportBody = Type.Object(
-  {
-    gatewayId: id,
-    name: Type.String({ pattern: '^[\\w.-]{1,100}$' }),
-    version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
-    startedAt: time,
-    position: Type.Object({ feedId: idOrNone, seq }, strictObject),
-    checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healthStates), {
-      ...strictObject,
-      maxProperties: 50
-    })
-  } satisfies WireMessage<GatewayReport>,
-  strictObject
-)
-
-/** A part of the receipt of a usage batch. */
-const monthTotal = Type.Object({
-  tenantId: id,
-  mode: Type.Enum(modes),
-  month: Type.String({ pattern: '^\\d{4}-\\d\\d$' }),
-  counted: seq
-} satisfies WireMessage<MonthTotal>, strictObject)
-
-const receipt = Type.Object(
-  {
-    number: seq,
-    batchId: idOrNone,
-    months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch }))
-  } satisfies WireMessage<UsageAck>,
-  strictObject
-)
+export const feedQuery = Type.Object({ feedId: positionSchema.properties.feedId, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, strictObject)
 
 const ajv = new Ajv({ code: { optimize: false } })
 // A key with an expiry that the engine can't parse would never expire.
@@ -90,8 +35,8 @@ export function lazyCheck<T extends TSchema> (schema: T): (value: unknown) => va
   return (value): value is Static<T> => (check ??= compileCheck(schema))(value)
 }
 
-const isBatch = lazyCheck(batch)
-const isReceipt = lazyCheck(receipt)
+const isBatch = lazyCheck(changeBatchSchema)
+const isReceipt = lazyCheck(usageAckSchema)
 
 /** The message for a response that does not match its schema. */
 export const unreadableResponse =
@@ -142,7 +87,7 @@ function parsed (message: string): unknown {
   }
 }
 
-function isInOrder ({ isSnapshot, after, through, changes }: Static<typeof batch>): boolean {
+function isInOrder ({ isSnapshot, after, through, changes }: Batch): boolean {
   const numbers = [after, ...changes.map(change => change.seq)]
   return (
     (!isSnapshot || after === 0) &&

@@ -1,5 +1,4 @@
 import { Type, type TSchema } from 'typebox'
-import { modes } from '../../config/mode.js'
 import {
   eventRangeSchema,
   maxListedEvents,
@@ -11,32 +10,20 @@ import {
 } from '../../events/subscriptions/subscription.js'
 import {
   deliveryPageSchema,
-  maxDeliveries,
+  deliveryQuerySchema as page,
   newWebhookSchema,
   resentSchema,
   testSchema,
   webhookChangesSchema,
   webhookDraftSchema,
+  webhookOwnerSchema as owner,
   webhookSchema,
-  type DeliveryQuery,
-  type WebhookOwner,
-  type Webhooks,
-  type WebhookScope
+  webhookScopeSchema as scope,
+  type Webhooks
 } from '../../events/webhooks/webhook.js'
 import { refusalReasons, type RefusalReason } from '../store/control-error.js'
-import { lazyCheck, strictObject, type WireMessage } from './messages.js'
-
-const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
-const scopeMembers = { tenantId: id, mode: Type.Enum(modes) }
-const scope = Type.Object(scopeMembers satisfies WireMessage<WebhookScope>, strictObject)
-const owner = Type.Object(
-  { ...scopeMembers, by: Type.String({ pattern: '^[\\w:-]{1,100}$' }) } satisfies WireMessage<WebhookOwner>,
-  strictObject
-)
-const page = Type.Object({
-  count: Type.Integer({ minimum: 1, maximum: maxDeliveries }),
-  before: Type.Optional(id)
-} satisfies WireMessage<DeliveryQuery>, strictObject)
+import { idSchema as id } from '../outbox/batch.js'
+import { lazyCheck, strictObject } from './messages.js'
 
 /** The message with the arguments of a call. */
 const argumentsOf = (...things: readonly TSchema[]): TSchema =>

@@ -11,7 +11,8 @@ import { eventBatchSchema, eventQuerySchema, type EventBatch, type EventQuery } 
 import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
 import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
-import { compileCheck, feedQuery, reportBody } from './messages.js'
+import { gatewayReportSchema, type GatewayReport } from '../store/gateway-store.js'
+import { compileCheck, feedQuery } from './messages.js'
 import { receiverRoutes } from './receiver-routes.js'
 
 /** The control store that remote gateways use, and how to authenticate them. */
@@ -41,9 +42,9 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
   scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
   await scope.register(jsonBodies, { limitBytes: usageBytes })
   feedRoute(scope, options)
-  scope.post<{ Body: Static<typeof reportBody> }>(
+  scope.post<{ Body: GatewayReport }>(
     '/report',
-    { schema: { body: reportBody }, bodyLimit: reportBytes, logLevel },
+    { schema: { body: gatewayReportSchema }, bodyLimit: reportBytes, logLevel },
     async ({ body }) => {
       await options.store.report(body)
       return {}

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { modes, type Mode } from '../../config/mode.js'
+import { modes } from '../../config/mode.js'
+import { idSchema } from '../../control-plane/outbox/batch.js'
 import { maxAttempts } from './retry-schedule.js'
 
 /** The most webhooks of an organization, separately for live and test. Each costs a connection and a queue. */
@@ -128,20 +129,25 @@ export type WebhookChanges = Readonly<Static<typeof webhookChangesSchema>>
 export type Delivery = Readonly<Static<typeof deliverySchema>>
 export type DeliveryPage = Readonly<Static<typeof deliveryPageSchema>>
 
+const scopeMembers = { tenantId: idSchema, mode: Type.Enum(modes) }
+
 /** Whose webhooks: an organization's for live or for test data. */
-export interface WebhookScope {
-  readonly tenantId: string
-  readonly mode: Mode
-}
+export const webhookScopeSchema = Type.Object(scopeMembers, strict)
+export type WebhookScope = Readonly<Static<typeof webhookScopeSchema>>
 
 /** The same, with the name of the person or program that makes a change, for the audit trail. */
-export interface WebhookOwner extends WebhookScope { readonly by: string }
+export const webhookOwnerSchema = Type.Object(
+  { ...scopeMembers, by: Type.String({ pattern: '^[\\w:-]{1,100}$' }) },
+  strict
+)
+export type WebhookOwner = Readonly<Static<typeof webhookOwnerSchema>>
 
-/** Which deliveries: at most `count` (up to {@link maxDeliveries}), older than the one with the id `before`. */
-export interface DeliveryQuery {
-  readonly count: number
-  readonly before?: string
-}
+/** Which deliveries: at most `count`, older than the one with the id `before`. */
+export const deliveryQuerySchema = Type.Object({
+  count: Type.Integer({ minimum: 1, maximum: maxDeliveries }),
+  before: Type.Optional(idSchema)
+}, strict)
+export type DeliveryQuery = Readonly<Static<typeof deliveryQuerySchema>>
 
 /**
  * The webhooks of organizations. A webhook of another organization or mode is refused like one that does not exist, and
