@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
 import { operation, type OperationTable } from './operation.js'
+import { keySchema, newKeySchema } from '../store/keys.js'
+import { keyPropagationSchema } from '../store/gateway-store.js'
 import * as schemas from './schemas.js'
 
 /** The time of a text that the schema validated as ISO 8601; undefined if there is none. */
@@ -11,7 +13,7 @@ export const keyOperations = {
     method: 'GET',
     path: '/organizations/:tenantId/keys',
     summary: 'The keys of an organization, oldest first, without secrets.',
-    responseSchema: Type.Array(schemas.key),
+    responseSchema: Type.Array(keySchema),
     run: (controlService, { ids }) => controlService.listKeys(ids.tenantId)
   }),
   createKey: operation({
@@ -20,7 +22,7 @@ export const keyOperations = {
     summary:
       'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
     body: schemas.keyDraft,
-    responseSchema: schemas.newKey,
+    responseSchema: newKeySchema,
     run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
       controlService.createKey({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
   }),
@@ -28,7 +30,7 @@ export const keyOperations = {
     method: 'GET',
     path: '/keys/:keyId',
     summary: 'One key, without its secret.',
-    responseSchema: schemas.key,
+    responseSchema: keySchema,
     run: (controlService, { ids }) => controlService.findKey(ids.keyId)
   }),
   changeKey: operation({
@@ -36,7 +38,7 @@ export const keyOperations = {
     path: '/keys/:keyId',
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: schemas.keyChanges,
-    responseSchema: schemas.key,
+    responseSchema: keySchema,
     run: (controlService, { ids, body }) =>
       controlService.changeKey(ids.keyId, { name: body.name, expiresAt: dateOf(body.expiresAt) })
   }),
@@ -52,14 +54,14 @@ export const keyOperations = {
     method: 'POST',
     path: '/keys/:keyId/revoke',
     summary: 'Revoke a key immediately and permanently.',
-    responseSchema: schemas.key,
+    responseSchema: keySchema,
     run: (controlService, { ids }) => controlService.revokeKey(ids.keyId)
   }),
   readKeyReach: operation({
     method: 'GET',
     path: '/keys/:keyId/reach',
     summary: 'Which gateways have applied the latest change of a key.',
-    responseSchema: schemas.reach,
+    responseSchema: keyPropagationSchema,
     run: (controlService, { ids }) => controlService.reachOfKey(ids.keyId)
   })
 } satisfies OperationTable

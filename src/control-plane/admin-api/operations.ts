@@ -2,6 +2,9 @@ import { Type } from 'typebox'
 import { keyOperations } from './key-operations.js'
 import { operation, type NamedOperation, type Operation, type OperationTable } from './operation.js'
 import { peopleOperations } from './people-operations.js'
+import { usageReportSchema } from '../store/usage-totals.js'
+import { billSchema } from '../store/bill.js'
+import { gatewaySchema } from '../store/gateway-store.js'
 import * as schemas from './schemas.js'
 import { webhookOperations } from './webhook-operations.js'
 
@@ -70,7 +73,7 @@ export const recordOperations = {
     path: '/organizations/:tenantId/usage',
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: schemas.usageQuery,
-    responseSchema: schemas.usage,
+    responseSchema: usageReportSchema,
     run: (controlService, { ids, query: { from, to, ...question } }) =>
       controlService.usage({ ...question, tenantId: ids.tenantId, from: new Date(from), to: new Date(to) })
   }),
@@ -78,14 +81,14 @@ export const recordOperations = {
     method: 'GET',
     path: '/organizations/:tenantId/bills/:month',
     summary: 'The bill of an organization for a month such as 2030-01, by hour.',
-    responseSchema: schemas.bill,
+    responseSchema: billSchema,
     run: (controlService, { ids }) => controlService.bill(ids.tenantId, ids.month)
   }),
   listGateways: operation({
     method: 'GET',
     path: '/gateways',
     summary: 'All gateways with their last reported state. For operators.',
-    responseSchema: Type.Array(schemas.gateway),
+    responseSchema: Type.Array(gatewaySchema),
     run: controlService => controlService.listGateways()
   })
 } satisfies OperationTable

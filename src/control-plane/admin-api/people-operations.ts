@@ -1,6 +1,8 @@
 import { Type } from 'typebox'
 import { dateOf } from './key-operations.js'
 import { operation, type OperationTable } from './operation.js'
+import { memberSchema, invitationSchema } from '../store/members.js'
+import { tokenSchema } from '../store/token-store.js'
 import * as schemas from './schemas.js'
 
 const audiences = {
@@ -16,14 +18,14 @@ function listsOf (audience: keyof typeof audiences) {
       method: 'GET',
       path: `${prefix}/${members}` as string,
       summary: `The people ${whose}, oldest first.${note}`,
-      responseSchema: Type.Array(schemas.member),
+      responseSchema: Type.Array(memberSchema),
       run: (controlService, { ids }) => controlService.listMembers(ids.tenantId)
     }),
     listInvitations: operation({
       method: 'GET',
       path: `${prefix}/invitations` as string,
       summary: `The open invitations of people ${whose}.${note}`,
-      responseSchema: Type.Array(schemas.invitation),
+      responseSchema: Type.Array(invitationSchema),
       run: (controlService, { ids }) => controlService.listInvitations(ids.tenantId)
     }),
     invite: operation({
@@ -38,7 +40,7 @@ function listsOf (audience: keyof typeof audiences) {
       method: 'GET',
       path: `${prefix}/tokens` as string,
       summary: `The tokens ${whose}, oldest first, without secrets.${note}`,
-      responseSchema: Type.Array(schemas.token),
+      responseSchema: Type.Array(tokenSchema),
       run: (controlService, { ids }) => controlService.listTokens(ids.tenantId)
     }),
     createToken: operation({
@@ -66,7 +68,7 @@ export const peopleOperations = {
     method: 'GET',
     path: '/members/:memberId',
     summary: 'One person.',
-    responseSchema: schemas.member,
+    responseSchema: memberSchema,
     run: (controlService, { ids }) => controlService.findMember(ids.memberId)
   }),
   changeMember: operation({
@@ -75,7 +77,7 @@ export const peopleOperations = {
     summary:
       "Change a person's role. This ends the person's sessions. 409 for a person from an OpenID provider, which decides about the role.",
     body: schemas.memberChanges,
-    responseSchema: schemas.member,
+    responseSchema: memberSchema,
     run: (controlService, { ids, body }) => controlService.changeMemberRole(ids.memberId, body.role)
   }),
   removeMember: operation({
@@ -83,7 +85,7 @@ export const peopleOperations = {
     path: '/members/:memberId',
     summary:
       "Remove a person and end that person's sessions. The last operator cannot be removed. A person from an OpenID provider comes back with the next sign-in unless removed there too.",
-    responseSchema: schemas.member,
+    responseSchema: memberSchema,
     run: (controlService, { ids }) => controlService.removeMember(ids.memberId)
   }),
   resetPassword: operation({
@@ -97,14 +99,14 @@ export const peopleOperations = {
     method: 'DELETE',
     path: '/invitations/:invitationId',
     summary: 'Withdraw an invitation.',
-    responseSchema: schemas.invitation,
+    responseSchema: invitationSchema,
     run: (controlService, { ids }) => controlService.withdrawInvitation(ids.invitationId)
   }),
   revokeToken: operation({
     method: 'POST',
     path: '/tokens/:tokenId/revoke',
     summary: 'Revoke a token immediately and permanently.',
-    responseSchema: schemas.token,
+    responseSchema: tokenSchema,
     run: (controlService, { ids }) => controlService.revokeToken(ids.tokenId)
   })
 }

@@ -1,26 +1,34 @@
+import { Type, type Static } from 'typebox'
+import type { DeepReadonly } from '../../config/schema.js'
 import type { Kysely } from 'kysely'
 import { isMonth } from '../../limits/month.js'
 import { overageAmount } from '../../limits/overage.js'
 import { ControlError } from './control-error.js'
+import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import type { Tables } from './tables.js'
 
-/** Usage and its cost. Amounts are exact decimals in USD, such as `12.345`. */
-interface Charge {
-  /** Live requests that count against the monthly quota. */
-  readonly counted: number
-  /** Those above the quota, as decided when each request arrived. */
-  readonly overage: number
-  readonly amount: string
+const chargeMembers = {
+  counted: Type.Integer({ description: 'Billable live requests' }),
+  /** As decided when each request arrived. */
+  overage: Type.Integer({ description: 'Of these, the ones beyond the monthly quota' }),
+  amount: Type.String({ description: 'Their cost, an exact decimal such as 12.345' })
 }
 
-/** The charges of an organization for a month in UTC, by hour. Hours without requests are absent. */
-export interface Bill extends Charge {
-  readonly tenantId: string
+/** The schema of a {@link Bill}. */
+export const billSchema = entitySchema({
+  tenantId: tenantIdSchema,
   /** `2030-01` */
-  readonly month: string
-  readonly currency: 'USD'
-  readonly hours: ReadonlyArray<Charge & { readonly hour: string }>
-}
+  month: Type.String(),
+  currency: Type.Literal('USD'),
+  ...chargeMembers,
+  hours: Type.Array(entitySchema({ hour: time('When the hour began'), ...chargeMembers }))
+})
+
+/** Usage and its cost. */
+type Charge = Pick<Bill, keyof typeof chargeMembers>
+
+/** The charges of an organization for a month in UTC, by hour. Hours without requests are absent. */
+export type Bill = DeepReadonly<Static<typeof billSchema>>
 
 /** The bill of a month. It never contains test requests. @throws {ControlError} if `month` is not a month */
 export async function buildBill (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {

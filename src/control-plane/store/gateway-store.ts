@@ -3,6 +3,7 @@ import type { DeepReadonly } from '../../config/schema.js'
 import { healthStates } from '../../envelope/health-states.js'
 import { positionSchema, type Position } from '../../keys/change-feed.js'
 import { idSchema } from '../outbox/batch.js'
+import { describedTime as time, entitySchema } from './entity-schema.js'
 import type { ControlContext } from './context.js'
 import type { GatewayRow } from './tables.js'
 
@@ -25,27 +26,40 @@ export const gatewayReportSchema = Type.Object({
 /** A gateway's report of its own state. Times are ISO 8601. */
 export type GatewayReport = DeepReadonly<Static<typeof gatewayReportSchema>>
 
-/** A gateway as shown to operators. */
-export interface Gateway extends Omit<GatewayReport, 'position'> {
-  readonly seenAt: string
+/** The schema of a {@link Gateway}. */
+export const gatewaySchema = entitySchema({
+  gatewayId: Type.String(),
+  name: Type.String(),
+  version: Type.String(),
+  startedAt: time('When the process started'),
+  seenAt: time('When it last reported'),
   /** Whether it reported within the last {@link silentAfterMs}. */
-  readonly isConnected: boolean
-  /** How many changes its replica has yet to apply. Absent if it follows another control plane. */
-  readonly changesBehind?: number
-  /** When it first reported its present position, by the control plane's clock. */
-  readonly reachedAt: string
-}
+  isConnected: Type.Boolean(),
+  changesBehind: Type.Optional(Type.Integer({
+    description: 'How many changes its copy still has to apply; absent if it follows another control plane'
+  })),
+  reachedAt: time('When it applied its latest change'),
+  checks: Type.Record(Type.String(), Type.Enum(healthStates), { description: 'The state of what it depends on' })
+})
+
+/** A gateway as shown to operators. */
+export type Gateway = DeepReadonly<Static<typeof gatewaySchema>>
+
+/** The schema of a {@link KeyPropagation}. */
+export const keyPropagationSchema = entitySchema({
+  changedAt: time('When the key was last changed'),
+  gateways: Type.Array(entitySchema({
+    name: Type.String(),
+    isConnected: Type.Boolean({ description: 'Whether it reported within the last few seconds' }),
+    isReached: Type.Boolean({ description: 'Whether the gateway has applied the change' }),
+    afterMs: Type.Optional(
+      Type.Integer({ description: 'How long that took, in ms; absent once a later change was made' })
+    )
+  }))
+})
 
 /** Which gateways have applied a change. */
-export interface KeyPropagation {
-  readonly changedAt: string
-  readonly gateways: ReadonlyArray<{
-    readonly name: string
-    readonly isConnected: boolean
-    readonly isReached: boolean
-    /** Absent if the gateway has not applied it, or has already applied a later change. */ readonly afterMs?: number
-  }>
-}
+export type KeyPropagation = DeepReadonly<Static<typeof keyPropagationSchema>>
 
 /** A gateway that has not reported for this long counts as disconnected. */
 const silentAfterMs = 20_000

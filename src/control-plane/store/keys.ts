@@ -1,31 +1,42 @@
+import { Type, type Static } from 'typebox'
+import type { DeepReadonly } from '../../config/schema.js'
 import { suggestion } from '../../envelope/nearest.js'
 import type { Scope } from '../../keys/caller.js'
-import { isKnownScope, maxScopes, scopeNames, simplifyScopes } from '../../keys/scopes.js'
+import { isKnownScope, maxScopes, scopeForm, scopeNames, simplifyScopes } from '../../keys/scopes.js'
 import type { KeyState } from '../../keys/change-feed.js'
 import { modes, type Mode } from '../../config/mode.js'
 import type { IdempotencyToken } from './context.js'
+import { describedText as text, describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { KeyRow } from './tables.js'
 
+/** The schema of a {@link Key}. */
+export const keySchema = entitySchema({
+  keyId: Type.String(),
+  tenantId: tenantIdSchema,
+  name: text('Its purpose'),
+  mode: Type.Enum(modes, { description: 'Which data the key gives access to' }),
+  scopes: Type.Unsafe<Scope[]>(
+    Type.Array(Type.String({ pattern: scopeForm }), {
+      description:
+        'What the key is allowed to do: `read`, `write` or `*` for all records; `patients:read`, `patients:write` or `patients:*` for one resource, by its path; `fhir/Patient:read` and so on for one type of raw FHIR, which includes its resource; `webhooks` for the webhooks of the organization, with the events of all records',
+      examples: [['*'], ['patients:read', 'observations:*'], ['fhir/Patient:read']],
+      minItems: 1,
+      maxItems: maxScopes
+    })
+  ),
+  hint: Type.String({ description: 'The last four characters of the secret' }),
+  createdAt: time('When it was created'),
+  createdBy: Type.String({ description: 'Who created it' }),
+  expiresAt: Type.Optional(time('When it expires; absent if never')),
+  revokedAt: Type.Optional(time('When it was revoked')),
+  successor: Type.Optional(Type.String({ description: 'The key that replaced it' })),
+  lastUsedAt: Type.Optional(time('When a gateway last saw it, delayed by some seconds'))
+})
+
 /** A key as shown to people, without its secret and hash. Times are ISO 8601. */
-export interface Key {
-  readonly keyId: string
-  readonly tenantId: string
-  readonly name: string
-  readonly mode: Mode
-  readonly scopes: readonly Scope[]
-  /** The last four characters of the secret. */
-  readonly hint: string
-  readonly createdAt: string
-  readonly createdBy: string
-  readonly expiresAt?: string
-  readonly revokedAt?: string
-  /** The id of the key that replaced it when it was rolled. */
-  readonly successor?: string
-  /** When a gateway last received it; some seconds out of date. */
-  readonly lastUsedAt?: string
-}
+export type Key = DeepReadonly<Static<typeof keySchema>>
 
 /**
  * The input for creating a key. Without scopes it may do everything; without an expiry it is valid until it is revoked.
@@ -41,12 +52,15 @@ export interface KeyDraft extends IdempotencyToken {
 /** The possible changes of a valid key. Absent members stay unchanged. */
 export type KeyChanges = Pick<Partial<KeyDraft>, 'name' | 'expiresAt'>
 
+/** The schema of a {@link NewKey}. */
+export const newKeySchema = entitySchema({
+  keyId: Type.String(),
+  secret: Type.String({ description: 'Shown only once' }),
+  expiresAt: Type.Optional(time('When it expires; absent if never'))
+})
+
 /** A new key with its secret, which can't be read again later. */
-export interface NewKey {
-  readonly keyId: string
-  readonly secret: string
-  readonly expiresAt?: string
-}
+export type NewKey = Readonly<Static<typeof newKeySchema>>
 
 /** The key in a row. */
 export function toKey (row: KeyRow): Key {

@@ -1,37 +1,46 @@
+import { Type, type Static } from 'typebox'
 import { roles, type Actor, type Role } from '../../config/actor.js'
 import type { IdempotencyToken } from './context.js'
 import { ControlError } from './control-error.js'
+import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import type { InvitationRow, MemberRow } from './tables.js'
 
-/** A person who may sign in. The password is not included. Times are ISO 8601. */
-export interface Member {
-  readonly memberId: string
+/** The schema of a {@link Member}. */
+export const memberSchema = entitySchema({
+  memberId: Type.String(),
   /** Absent for operators. */
-  readonly tenantId?: string
-  readonly email: string
-  readonly name: string
-  readonly role: Role
-  readonly mustChangePassword: boolean
-  /** Whether the person signs in at an OpenID provider. */
-  readonly isFromProvider: boolean
-  readonly createdAt: string
-  readonly createdBy: string
-  readonly lastSignInAt?: string
-}
+  tenantId: Type.Optional(tenantIdSchema),
+  email: Type.String(),
+  name: Type.String(),
+  role: Type.Enum(roles, {
+    description: 'Operators can do everything, admins everything in their organization, viewers only read'
+  }),
+  mustChangePassword: Type.Boolean(),
+  isFromProvider: Type.Boolean({ description: 'Whether the person signs in with an OpenID provider' }),
+  createdAt: time('When the person became a member'),
+  createdBy: Type.String(),
+  lastSignInAt: Type.Optional(time('When the person last signed in'))
+})
+
+/** A person who may sign in. The password is not included. Times are ISO 8601. */
+export type Member = Readonly<Static<typeof memberSchema>>
 
 /** A member whose password was checked. `proof` identifies the password, and grants no access by itself. */
 export interface OpenedMember extends Member { readonly proof: string }
 
+/** The schema of an {@link Invitation}. */
+export const invitationSchema = entitySchema({
+  invitationId: Type.String(),
+  tenantId: Type.Optional(tenantIdSchema),
+  email: Type.String(),
+  role: memberSchema.properties.role,
+  createdAt: time('When it was created'),
+  createdBy: Type.String(),
+  expiresAt: time('When its link expires')
+})
+
 /** A person who was invited to become a member. */
-export interface Invitation {
-  readonly invitationId: string
-  readonly tenantId?: string
-  readonly email: string
-  readonly role: Role
-  readonly createdAt: string
-  readonly createdBy: string
-  readonly expiresAt: string
-}
+export type Invitation = Readonly<Static<typeof invitationSchema>>
 
 /** Whom to invite. Operators belong to no organization, all others to one. */
 export interface InvitationDraft extends IdempotencyToken {

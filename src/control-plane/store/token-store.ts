@@ -1,3 +1,4 @@
+import { Type, type Static } from 'typebox'
 import { hashSecret, isToken, newToken } from '../../keys/secret.js'
 import { roles, type Actor } from '../../config/actor.js'
 import { idFor, requireUnusedToken, type ControlContext, type IdempotencyToken } from './context.js'
@@ -10,25 +11,31 @@ import { notFound } from './permissions.js'
 import { serialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { TokenRow } from './tables.js'
+import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 
 /** What a token permits: the same as a person's role, or to connect as a gateway. */
 export const tokenRoles = [...roles, 'gateway'] as const
 export type TokenRole = typeof tokenRoles[number]
 
-/** A token as shown to people, without its secret and hash. Times are ISO 8601. */
-export interface Token {
-  readonly tokenId: string
+/** The schema of a {@link Token}. */
+export const tokenSchema = entitySchema({
+  tokenId: Type.String(),
   /** Absent for operators' and gateways' tokens. */
-  readonly tenantId?: string
-  readonly name: string
-  readonly role: TokenRole
-  /** The last four characters of the secret. */
-  readonly hint: string
-  readonly createdAt: string
-  readonly createdBy: string
-  readonly expiresAt?: string
-  readonly revokedAt?: string
-}
+  tenantId: Type.Optional(tenantIdSchema),
+  name: Type.String(),
+  role: Type.Enum(tokenRoles, {
+    description:
+      "A person's role, or `gateway` for what a gateway sends and receives: keys, usage and bulk jobs of all organizations"
+  }),
+  hint: Type.String({ description: 'The last four characters of the secret' }),
+  createdAt: time('When it was created'),
+  createdBy: Type.String(),
+  expiresAt: Type.Optional(time('When it expires; absent if never')),
+  revokedAt: Type.Optional(time('When it was revoked'))
+})
+
+/** A token as shown to people, without its secret and hash. Times are ISO 8601. */
+export type Token = Readonly<Static<typeof tokenSchema>>
 
 /** The input for creating a token. Without an expiry it is valid until it is revoked. */
 export interface TokenDraft extends IdempotencyToken {

@@ -1,7 +1,10 @@
 import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
+import { Type, type Static } from 'typebox'
+import type { DeepReadonly } from '../../config/schema.js'
 import type { UsageOutcome } from '../../limits/usage.js'
 import type { Mode } from '../../config/mode.js'
 import { ControlError } from './control-error.js'
+import { describedTime as time, entitySchema } from './entity-schema.js'
 import type { Tables } from './tables.js'
 
 /** The periods by which usage can be summed, in UTC. */
@@ -27,32 +30,30 @@ export interface UsageQuery {
   readonly per?: typeof usageBreakdowns[number]
 }
 
+const usageTotal = entitySchema({
+  /** Without periods, of the first hour. */
+  from: time('When the period begins'),
+  of: Type.Optional(Type.String({ description: 'Which key, resource or interaction' })),
+  requests: Type.Integer({ minimum: 0 }),
+  ok: Type.Integer({ minimum: 0 }),
+  errors: Type.Integer({ minimum: 0, description: 'Client errors' }),
+  refused: Type.Integer({ minimum: 0, description: 'Refused because of scope, rate limit or quota' }),
+  failed: Type.Integer({ minimum: 0, description: 'Failed because of the gateway or the datastore' }),
+  counted: Type.Integer({ minimum: 0, description: 'Those that count against the monthly quota' }),
+  overage: Type.Integer({ minimum: 0, description: 'Of these, the ones beyond the quota' })
+})
+
 /** Numbers of requests. */
-export interface UsageTotal {
-  /** The start of the period or, without periods, of the first hour. ISO 8601 in UTC. */
-  readonly from: string
-  /** The key, resource or interaction, if there is a breakdown. */
-  readonly of?: string
-  readonly requests: number
-  readonly ok: number
-  /** Errors that the client has to correct. */
-  readonly errors: number
-  /** Refused because of a scope, a limit or a quota. */
-  readonly refused: number
-  /** Failed because of the gateway or the datastore. */
-  readonly failed: number
-  /** Those that count against the monthly quota. */
-  readonly counted: number
-  /** Those above the quota. */
-  readonly overage: number
-}
+export type UsageTotal = Readonly<Static<typeof usageTotal>>
+
+/** The schema of a {@link UsageReport}. */
+export const usageReportSchema = entitySchema({
+  totals: Type.Array(usageTotal),
+  isComplete: Type.Boolean({ description: 'Whether the list is complete' })
+})
 
 /** Totals in order of time, and within a period the largest first. */
-export interface UsageReport {
-  readonly totals: readonly UsageTotal[]
-  /** False if there were too many totals to return all. */
-  readonly isComplete: boolean
-}
+export type UsageReport = DeepReadonly<Static<typeof usageReportSchema>>
 
 /** The most periods in a response. */
 const maxPeriods = 1_000

@@ -1,0 +1,21 @@
+import { Type, type TProperties } from 'typebox'
+
+// What the schemas of the entities of the control plane have in common. Each is the one declaration of what people and
+// programs see of an entity: its type comes from it, and so does the document of the admin API.
+
+/** An object without any other members. */
+export const entitySchema = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false })
+
+/** A time in ISO 8601. */
+export const describedTime = (description: string) => Type.String({ format: 'date-time', description })
+
+/** A text that is not empty. */
+export const describedText = (description: string, maxLength = 200) =>
+  Type.String({ description, minLength: 1, maxLength })
+
+/** Tenant id of an organization. */
+export const tenantIdSchema = Type.String({
+  description: 'Tenant id of the organization, as in the tag of its records',
+  maxLength: 64
+})
