@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../config/mode.js'
 import { idPattern, typePattern } from '../fhir/names.js'
-import { batchHead, idSchema, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
+import { batchHead, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
+import { idSchema } from '../keys/random-text.js'
 
 /** What happened to a record. */
 export const changes = ['created', 'updated', 'deleted'] as const

@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../config/mode.js'
 import type { DeepReadonly } from '../config/schema.js'
-import { idOrNoneSchema as idOrNone, idSchema as id } from '../control-plane/outbox/batch.js'
 import type { Scope } from './caller.js'
+import { idOrNoneSchema as idOrNone, idSchema as id } from './random-text.js'
 
 /** Unknown members are refused: they may mean something that must not be ignored. */
 const strict = { additionalProperties: false }

@@ -1,4 +1,11 @@
 import { randomInt } from 'node:crypto'
+import { Type } from 'typebox'
+
+/** An id of an organization, key, series or batch. */
+export const idSchema = Type.String({ pattern: '^[\\w-]{1,64}$' })
+
+/** The same, or an empty text where there is none. */
+export const idOrNoneSchema = Type.String({ pattern: '^[\\w-]{0,64}$' })
 
 /** The 62 characters of a key: no separator, so that a double click selects all of it. */
 export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

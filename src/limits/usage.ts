@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../config/mode.js'
 import type { DeepReadonly } from '../config/schema.js'
-import { ackMembers, batchHead, idSchema as id, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
+import { ackMembers, batchHead, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
+import { idSchema as id } from '../keys/random-text.js'
 
 /** The interaction of a request, named after http://hl7.org/fhir/R4/http.html. `other` was not recognized. */
 const usageInteractions = [

@@ -1,10 +1,5 @@
 import { Type, type Static } from 'typebox'
-
-/** An id of an organization, key, series or batch. */
-export const idSchema = Type.String({ pattern: '^[\\w-]{1,64}$' })
-
-/** The same, or an empty text where there is none. */
-export const idOrNoneSchema = Type.String({ pattern: '^[\\w-]{0,64}$' })
+import { idOrNoneSchema, idSchema } from '../../keys/random-text.js'
 
 /** The members of a {@link NumberedBatch} from another process, apart from its lines. */
 export const batchHead = {

@@ -13,7 +13,7 @@ import {
   workerSchema
 } from '../../jobs/model/job.js'
 import { saveResults, type Jobs } from '../../jobs/model/jobs.js'
-import { idSchema as id } from '../outbox/batch.js'
+import { idSchema as id } from '../../keys/random-text.js'
 import { lazyCheck, strictObject } from './messages.js'
 
 const ids = Type.Array(id, { maxItems: 10_000 })

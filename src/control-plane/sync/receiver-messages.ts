@@ -22,7 +22,7 @@ import {
   type Webhooks
 } from '../../events/webhooks/webhook.js'
 import { refusalReasons, type RefusalReason } from '../store/control-error.js'
-import { idSchema as id } from '../outbox/batch.js'
+import { idSchema as id } from '../../keys/random-text.js'
 import { lazyCheck, strictObject } from './messages.js'
 
 /** The message with the arguments of a call. */

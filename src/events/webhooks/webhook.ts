@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../../config/mode.js'
-import { idSchema } from '../../control-plane/outbox/batch.js'
+import { idSchema } from '../../keys/random-text.js'
 import { maxAttempts } from './retry-schedule.js'
 
 /** The most webhooks of an organization, separately for live and test. Each costs a connection and a queue. */

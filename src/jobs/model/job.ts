@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../../config/mode.js'
 import type { DeepReadonly } from '../../config/schema.js'
-import { idSchema as id } from '../../control-plane/outbox/batch.js'
 import { scopesSchema } from '../../keys/change-feed.js'
+import { idSchema as id } from '../../keys/random-text.js'
 import { simplifyScopes } from '../../keys/scopes.js'
 
 /** The kinds of jobs: a bulk export (http://hl7.org/fhir/uv/bulkdata/), or an import. */
