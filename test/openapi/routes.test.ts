@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import fastify from 'fastify'
 import accepts from '@fastify/accepts'
 import t from 'tap'
+import { describeRoute } from '../../src/envelope/openapi-responses.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { openApiDocument } from '../../src/api/openapi/document.js'
 import { describeRoutes } from '../../src/bootstrap/describe-routes.js'
@@ -58,4 +59,34 @@ t.test('the pages may load nothing from elsewhere, and nobody can make the gatew
   t.notMatch(policy, /https?:|\*|unsafe-eval|upgrade-insecure|script-src[^;]*unsafe/)
   t.notMatch(page.body, /(?:src|href)="(?:https?:)?\/\//)
   t.match((await inject('/docs/yaml')).json(), { data: null, code: 'NOT_FOUND', meta: { status: 404 } })
+})
+
+t.test('a running gateway describes its routes as they are described without one', async t => {
+  const { inject } = await startGateway(t, { config: { events: { enabled: true } } })
+  const { paths, components } = (await inject('/openapi.json')).json()
+  const described = await describeRoutes({ hasEvents: true })
+  t.ok(Object.keys(described.paths).length > 15)
+  for (const [path, operations] of Object.entries(described.paths)) t.strictSame(paths[path], operations, path)
+  for (const [name, schema] of Object.entries(described.schemas)) t.strictSame(components.schemas[name], schema, name)
+})
+
+t.test('the description of a route neither checks a request nor leaves out members of its response', async t => {
+  const app = fastify()
+  t.after(() => app.close())
+  const number = { type: 'integer', minimum: 5 }
+  const { schema, ...options } = describeRoute({
+    operationId: 'tryOut',
+    tags: ['service'],
+    summary: 'Try out',
+    path: { id: number },
+    query: { count: number },
+    headers: { 'X-Number': number },
+    body: { 'application/json': { schema: { type: 'object', properties: { n: number }, required: ['n'] } } },
+    responses: { 200: { description: 'All.', content: { 'application/json': { schema: { type: 'object' } } } } }
+  })
+  app.post('/:id', { schema, ...options }, async ({ params, query, body }) => ({ params, query, body }))
+  const response = await app.inject({
+    method: 'POST', url: '/one?count=many', headers: { 'x-number': 'none' }, payload: { other: true }
+  })
+  t.strictSame(response.json(), { params: { id: 'one' }, query: { count: 'many' }, body: { other: true } })
 })
