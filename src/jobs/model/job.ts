@@ -224,6 +224,7 @@ export const jobSchema = Type.Object({
 
 /** A bulk job as stored. Times are ISO 8601. */
 export type Job = DeepReadonly<Static<typeof jobSchema>>
+export type JobRequest = Job['request']
 
 /** A new job. Its files must be in place before it is created. */
 export const jobDraftSchema = Type.Object(
