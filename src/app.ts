@@ -28,6 +28,7 @@ import { limitHeaders } from './limits/limit-headers.js'
 import type { MonthlyUsage } from './limits/usage-ledger/month-counts.js'
 import { monthlyQuota } from './limits/monthly-quota.js'
 import { rateLimit } from './limits/rate-limit.js'
+import type { RateLimitStoreClass } from './limits/limiter.js'
 import type { FairConcurrencyLimiter } from './limits/concurrency-limiter.js'
 import type { SharedRateLimitStore } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './api/openapi/routes.js'
@@ -49,11 +50,14 @@ export interface GatewayOptions
   readonly failedAttemptsPerMinute: number
   readonly plans: Plans
   /** Limits how many requests are processed concurrently. */
-  readonly concurrency: FairConcurrencyLimiter
+  readonly concurrency: Pick<FairConcurrencyLimiter, 'acquire'>
   /** How much of its month each organization has used. */
   readonly months: MonthlyUsage
   /** Counts that several gateways share; absent if each counts alone. */
   readonly shared?: SharedRateLimitStore
+  /** Count requests, and attempts without a valid key, for all processes of this gateway; absent if it has one. */
+  readonly counter?: RateLimitStoreClass
+  readonly attemptCounter?: RateLimitStoreClass
   readonly countUsage: CountUsage
   /** The largest body of a request to one of the `routes`, in bytes. */
   readonly bodyBytes: number

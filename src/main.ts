@@ -7,6 +7,7 @@ import { version } from './bootstrap/version.js'
 const usage = `Usage: npm start [-- options]
 
   --role <role>    all (default), gateway, control or worker; overrides CLINIGATE_ROLE
+  --processes <n>  processes that serve the port together (default 1); overrides CLINIGATE_PROCESSES
   --config <file>  configuration file; overrides CLINIGATE_CONFIG
   --version        print the version
   --help           print this help
@@ -21,6 +22,7 @@ try {
   } = parseArgs({
     options: {
       role: { type: 'string' },
+      processes: { type: 'string' },
       config: { type: 'string' },
       version: { type: 'boolean' },
       help: { type: 'boolean' }

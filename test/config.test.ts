@@ -91,6 +91,19 @@ t.test(
   }
 )
 
+t.test('several processes are refused where one alone can do it', async t => {
+  const servers = { FHIR_TEST_URL: 'https://test.example.org/fhir', FHIR_LIVE_URL: 'https://live.example.org/fhir' }
+  const two = { CLINIGATE_PROCESSES: '2', ...servers }
+  t.match(loadConfig(two), { processes: 2 })
+  t.match(mistakesOf({ CLINIGATE_PROCESSES: '2' }), [/^processes .*sandbox serves one process/])
+  t.match(mistakesOf({ ...two, CLINIGATE_ROLE: 'control' }), [/^processes .*the role control has one process/])
+  t.match(
+    mistakesOf({ ...two, CLINIGATE_CONFIG: file(t, { bulk: { importUrl: 'http://gateway.internal:8080' } }) }),
+    [/^processes .*bulk.importUrl must reach one process/]
+  )
+  t.match(mistakesOf({ ...two, CLINIGATE_PROCESSES: '0' }), [/^CLINIGATE_PROCESSES: /])
+})
+
 t.test('the database URL comes from its variable or its file, and never into the configuration', async t => {
   const databaseUrlFile = file(t, 'postgres://user:of-the-file@db/control\n')
   const CLINIGATE_CONFIG = file(t, { control: { databaseUrlFile } })

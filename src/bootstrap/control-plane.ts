@@ -40,7 +40,7 @@ export interface ControlSide {
 /** Opens the control database. It depends neither on datastores nor on the copy of the keys. */
 export async function openControlSide (
   config: Config,
-  { environment, now, version, log, metrics }: ServiceParts,
+  { environment, now, version, log, metrics, member }: ServiceParts,
   closers: Disposables
 ): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
@@ -79,7 +79,8 @@ export async function openControlSide (
           gatewayUrl: config.dashboard.gatewayUrl ?? own,
           now,
           url: own,
-          clientSecret: oidcClientSecret(config, environment)
+          clientSecret: oidcClientSecret(config, environment),
+          ...member && { signInCounter: member.windows('signIns') }
         })
       }
     ]

@@ -35,6 +35,9 @@ import { openReports } from './reports.js'
 import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
 import { openEvents } from './events.js'
+import { sendLeftOver } from './processes/left-over.js'
+import type { ProcessMember } from './processes/member.js'
+import type { FindMade } from '../events/change-resolver.js'
 import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openedFile } from './startup-errors.js'
 import { subscriptionRoutes } from '../api/passthrough/subscriptions/routes.js'
@@ -57,13 +60,10 @@ export async function openGatewaySide (
   { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient },
   closers: Disposables
 ): Promise<GatewayServices> {
-  const { environment, version, now, log, metrics, traces, logsCapabilities } = parts
+  const { environment, version, now, log, metrics, traces, logsCapabilities, member } = parts
   const reportNow: { notify?: () => void } = {}
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => reportNow.notify?.() }))
-  const observers = {
-    ...(metrics && { onExchange: metrics.exchanged }),
-    ...(traces && { beginExchange: traces.begin })
-  }
+  const observers = { ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }
   const datastores = await openDatastores(config, { environment, now, log, logsCapabilities, ...observers }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const events = config.events.enabled ? await openEvents(config, { link, now, log }, closers) : undefined
@@ -72,43 +72,44 @@ export async function openGatewaySide (
     usage: usage.check,
     ...events && { events: events.check },
     ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}),
+    ...(member && { processes: member.check }),
     ...datastores.checks
   }
-  const keyedRequests = closers.add(await openIdempotencyStore(config, { shared, now }))
+  const keyedRequests = closers.add(await openIdempotencyStore(config, { shared, now, member }))
   const url = ownUrl(config)
   const ownership = ownershipCache()
   const { incident: onIncident, storedDifferently: onDifferences } = metrics ?? {}
   const openTenantContext = tenantContexts(config, datastores, {
     url, now, ownership, recorderOf: events?.recorderOf, onIncident, onDifferences
   })
-  events?.resolveWith(intent => findMade(openTenantContext(intent.owner, { id: intent.requestId, log }), intent))
+  const findIntended: FindMade = intent =>
+    findMade(openTenantContext(intent.owner, { id: intent.requestId, log }), intent)
+  events?.resolveWith(findIntended)
+  await sendLeftOver(config, { link, findMade: findIntended, now, log, member }, closers)
   const storeFor = guardedStores(openTenantContext)
   const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
   const bulkObservers = { ...(metrics && { metrics }), ...(audit && { accounts: audit.accounts }) }
   const bulk = openBulk(config, { link, openTenantContext, keys, usage, url, now, log, ...bulkObservers }, closers)
-  const reporter = closers.add(
-    openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log })
-  )
+  const reported = { ...checks, bulk: bulk.check }
+  const reporter = closers.add(openReports(config, { link, keys, checks: reported, version, now, log }))
   reportNow.notify = () => reporter.report()
   const allChecks = {
-    keys: keys.check,
-    ...checks,
-    ...(audit?.check && { auditEvents: audit.check }),
-    bulk: bulk.check
+    keys: keys.check, ...checks, ...(audit?.check && { auditEvents: audit.check }), bulk: bulk.check
   }
   metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, events, checks: allChecks, now }))
   const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, link, checks: allChecks }
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
 }
 
-/** The requests with an Idempotency-Key: those of all gateways where they share Redis, otherwise this one's own. */
+/** The requests with an Idempotency-Key: those of all gateways where they share Redis, otherwise of this one. */
 async function openIdempotencyStore (
   { dataDirectory }: Config,
-  { shared, now }: Pick<Opened, 'shared'> & Pick<ServiceParts, 'now'>
+  { shared, now, member }: Pick<Opened, 'shared'> & Pick<ServiceParts, 'now' | 'member'>
 ): Promise<IdempotencyStore> {
   const storage = shared
     ? new SharedRequests(shared)
-    : await openedFile(join(dataDirectory, 'idempotency.db'), file => new RequestFile({ file, now }))
+    : member?.requests ??
+      await openedFile(join(dataDirectory, 'idempotency.db'), file => new RequestFile({ file, now }))
   return new IdempotencyStore({ storage, now })
 }
 
@@ -128,11 +129,15 @@ interface Opened {
 }
 
 function toGatewayOptions (
-  config: Config, { log, now, version, metrics, traces }: ServiceParts, opened: Opened
+  config: Config, { log, now, version, metrics, traces, member }: ServiceParts, opened: Opened
 ): GatewayOptions {
   const { datastores, keys, usage, shared, audit, bulk, checks } = opened
   const readiness = new Readiness()
   readiness.addBlocker(() => !keys.canServe())
+  if (member !== undefined) {
+    member.reportReadiness(keys.canServe)
+    readiness.addBlocker(() => !member.areReady())
+  }
   return {
     logger: log,
     readiness,
@@ -149,11 +154,23 @@ function toGatewayOptions (
     failedAttemptsPerMinute: config.limits.failedAttemptsPerMinute,
     countUsage: usage.count,
     months: usage.months,
-    concurrency: new FairConcurrencyLimiter({ permits: config.limits.inFlightPerOrganization }),
+    ...limiters(config, member),
     checks,
     ...documents(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
     ...gatewayRoutes(config, now, opened)
+  }
+}
+
+/** What limits requests: this process, or all of those that serve with it. */
+function limiters (
+  { limits: { inFlightPerOrganization: permits } }: Config, member: ProcessMember | undefined
+): Pick<GatewayOptions, 'concurrency' | 'counter' | 'attemptCounter'> {
+  if (member === undefined) return { concurrency: new FairConcurrencyLimiter({ permits }) }
+  return {
+    concurrency: member.concurrency(permits),
+    counter: member.windows('requests'),
+    attemptCounter: member.windows('attempts')
   }
 }
 

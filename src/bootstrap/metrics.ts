@@ -5,19 +5,24 @@ import type { Disposables } from './disposables.js'
 import type { ServiceParts } from './parts.js'
 
 /**
- * Measures the process from now on, and serves the metrics on a port of its own; undefined where no port is configured.
+ * Measures the process from now on, and serves the metrics on a port of its own, or to the first of several processes;
+ * undefined where no port is configured.
  */
 export async function openMetrics (
   config: Config,
-  { version, log }: Pick<ServiceParts, 'version' | 'log'>,
+  { version, log, member }: Pick<ServiceParts, 'version' | 'log' | 'member'>,
   closers: Disposables
 ): Promise<Metrics | undefined> {
   const { port, host } = config.metrics
   if (port === undefined) return undefined
   // A process without metrics need not load the library.
   const { prometheusMetrics } = await import('../observability/metrics/prometheus.js')
-  const { startMetricsServer } = await import('../observability/metrics/listener.js')
   const metrics = prometheusMetrics({ version, role: config.role })
+  if (member !== undefined) {
+    member.serveMetrics(metrics.json)
+    return metrics
+  }
+  const { startMetricsServer } = await import('../observability/metrics/listener.js')
   closers.add(await startMetricsServer(metrics, { host, port }))
   log.info({ host, port }, 'metrics are served at /metrics')
   return metrics

@@ -1,6 +1,9 @@
+import cluster from 'node:cluster'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { pino } from 'pino'
+import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import { loadConfig } from '../config/load.js'
 import { logDestination } from '../http/log-destination.js'
@@ -9,6 +12,7 @@ import { openService, type Service } from './service.js'
 import { startupMessage } from './startup-message.js'
 import { firstStart } from './first-start.js'
 import { explainStartupError } from './startup-errors.js'
+import { joinProcesses, type ProcessMember } from './processes/member.js'
 import { version } from './version.js'
 
 /** How long requests in progress may still take when the process is asked to end. */
@@ -18,6 +22,7 @@ const graceMs = 25_000
 export interface StartOptions {
   readonly config?: string
   readonly role?: string
+  readonly processes?: string
 }
 
 /** The environment of a start; `out` writes texts for people. */
@@ -30,13 +35,16 @@ interface StartContext {
  * Starts the service and lets it run until the process is asked to end. The log goes to standard error as JSON lines.
  * @throws {Error} whose message explains the failure to a person
  */
-export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartContext): Promise<void> {
+export async function startProcess (
+  { config, role, processes }: StartOptions, { environment, out }: StartContext
+): Promise<void> {
   try {
     await run(
       {
         ...environment,
         ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }),
-        ...(role === undefined ? {} : { CLINIGATE_ROLE: role })
+        ...(role === undefined ? {} : { CLINIGATE_ROLE: role }),
+        ...(processes === undefined ? {} : { CLINIGATE_PROCESSES: processes })
       },
       out
     )
@@ -49,10 +57,26 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
   const config = loadConfig(environment)
   const now = (): Date => new Date()
   const log = pino(logOptions(config.logLevel), logDestination(2, now))
-  const service = await openService(config, { environment, version, logsCapabilities: true, now, log })
-  const startup = begin(service, config)
+  const parts = { environment, version, now, log }
+  if (cluster.isWorker) return await runMember(config, { ...parts, out })
+  if (config.processes > 1) return await runProcesses(config, parts)
+  const service = await openService(config, { ...parts, logsCapabilities: true })
+  await serve(service, config, { log, startup: begin(service, config).then(out) })
+}
+
+type RunParts = Pick<StartContext, 'environment'> & { readonly now: () => Date, readonly log: Logger }
+type Logger = FastifyBaseLogger
+
+/** Serves until the process is asked to end, by a signal or, where it is one of several, by the first of them. */
+async function serve (
+  service: Service,
+  config: Config,
+  { log, startup, skip = [] }: {
+    readonly log: Logger, readonly startup: Promise<void>, readonly skip?: typeof signals
+  }
+): Promise<{ readonly close: () => void }> {
   const closing = closeWithGrace(
-    { delay: config.drainSeconds * 1_000 + graceMs, logger: log },
+    { delay: config.drainSeconds * 1_000 + graceMs, logger: log, skip },
     async ({ err, signal }) => {
       service.leave()
       if (err) log.fatal({ err }, 'closing after an uncaught error')
@@ -64,18 +88,67 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
     }
   )
   try {
-    out(await startup)
+    await startup
   } catch (error) {
     closing.uninstall()
     await service.close()
     throw error
   }
+  return closing
+}
+
+const signals = ['SIGHUP' as const, 'SIGINT' as const, 'SIGQUIT' as const, 'SIGTERM' as const]
+
+/**
+ * Serves as one of several processes. A terminal and a service manager signal all of them, so that they leave it to the
+ * first one when to end. If that is gone, they end at once.
+ */
+async function runMember (
+  config: Config, { out, log: logOfAll, ...parts }: RunParts & Pick<StartContext, 'out'>
+): Promise<void> {
+  for (const signal of signals) process.on(signal, () => {})
+  const stopping = new AbortController()
+  const member = await joinProcesses({ version, onStop: () => stopping.abort() })
+  const log = logOfAll.child({ process: member.number })
+  const isFirst = member.number === 1
+  const service = await openService(config, { ...parts, version, log, member, logsCapabilities: isFirst })
+  const startup = begin(service, config, member).then(text => {
+    if (isFirst && !member.isRestarted) out(text)
+    member.reportStarted((service.app.server.address() as AddressInfo).port)
+  })
+  const closing = await serve(service, config, { log, startup, skip: signals })
+  if (stopping.signal.aborted) closing.close()
+  else stopping.signal.addEventListener('abort', closing.close)
+}
+
+/** Runs the processes that serve, and serves nothing itself. */
+async function runProcesses (config: Config, parts: RunParts): Promise<void> {
+  const { startProcesses } = await import('./processes/primary.js')
+  const timeoutMs = config.drainSeconds * 1_000 + graceMs
+  const group = await startProcesses(config, { ...parts, version })
+  closeWithGrace({ delay: timeoutMs + graceMs, logger: parts.log }, async ({ err, signal }) => {
+    if (err) parts.log.fatal({ err }, 'closing after an uncaught error')
+    else parts.log.info({ signal }, 'closing')
+    await group.stop(timeoutMs)
+  })
+  try {
+    await group.started
+  } catch {
+    // The process that failed has said why.
+    await group.stop(timeoutMs)
+    process.exit(1)
+  }
 }
 
 /** @returns the message for the person who started it */
-async function begin ({ app, control, sandboxes, catchUp }: Service, config: Config): Promise<string> {
-  const address = await app.listen({ host: config.host, port: config.port })
-  const made = control && await firstStart(control, config)
+async function begin (
+  { app, control, sandboxes, catchUp }: Service, config: Config, member?: ProcessMember
+): Promise<string> {
+  // The system gives each connection to one of the processes. Where it cannot, the first process does; a connection on
+  // its way to a process that is killed hangs then.
+  const sharing = member !== undefined && process.platform === 'linux' ? { reusePort: true } : {}
+  const address = await app.listen({ host: config.host, port: member?.port ?? config.port, ...sharing })
+  const made = member !== undefined && member.number > 1 ? {} : control && await firstStart(control, config)
   await catchUp()
   return startupMessage({ version, address, sandboxes, ...made }, config)
 }

@@ -9,6 +9,7 @@ import type { ControlSide } from './control-plane.js'
 import type { GatewayServices } from './gateway.js'
 import { openMetrics, gaugeSource } from './metrics.js'
 import type { ServiceParts } from './parts.js'
+import { toOwnDirectory, toShare } from './processes/own-config.js'
 import { openTraces } from '../observability/tracing.js'
 
 /** Everything that one process runs, ready to listen. */
@@ -30,7 +31,8 @@ export interface Service {
 }
 
 /** Opens only what the role of the process needs. Neither a datastore nor a control plane elsewhere need respond. */
-export async function openService (config: Config, parts: ServiceParts): Promise<Service> {
+export async function openService (ofAll: Config, parts: ServiceParts): Promise<Service> {
+  const config = parts.member === undefined ? ofAll : toShare(ofAll, parts.member)
   const closers = new Disposables()
   ensureDirectory(config.dataDirectory)
   try {
@@ -118,5 +120,9 @@ const openControl = async (
 ): Promise<ControlSide> => await (await import('./control-plane.js')).openControlSide(...args)
 
 const openGateway = async (
-  ...args: Parameters<typeof import('./gateway.js').openGatewaySide>
-): Promise<GatewayServices> => await (await import('./gateway.js')).openGatewaySide(...args)
+  ...[config, parts, closers]: Parameters<typeof import('./gateway.js').openGatewaySide>
+): Promise<GatewayServices> => {
+  const own = parts.member === undefined ? config : toOwnDirectory(config, parts.member)
+  ensureDirectory(own.dataDirectory)
+  return await (await import('./gateway.js')).openGatewaySide(own, parts, closers)
+}

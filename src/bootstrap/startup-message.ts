@@ -14,10 +14,10 @@ interface Start extends FirstRun {
  */
 export function startupMessage (
   { version, address, sandboxes, operator, demo }: Start,
-  { dataDirectory, role, control }: Config
+  { dataDirectory, role, control, processes }: Config
 ): string {
   return [
-    `clinigate ${version}${kinds[role]} listens on ${address}`,
+    `clinigate ${version}${kinds[role]} listens on ${address}${processes > 1 ? ` with ${processes} processes` : ''}`,
     control.url === undefined
       ? `The dashboard is at ${address}/dashboard`
       : `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.`,

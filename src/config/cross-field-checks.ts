@@ -20,6 +20,7 @@ const rules: readonly Rule[] = [
   { reads: ['webhooks.secretFile', 'webhooks.privateNetworks'], find: webhookErrors },
   { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogErrors },
   { reads: ['role', 'control.url', 'control.gatewayTokenFile', 'bulk.jobsAtOnce'], find: roleErrors },
+  { reads: ['role', 'processes', 'datastores', 'routing', 'bulk.importUrl'], find: processErrors },
   { reads: ['role', 'control.databaseUrlFile'], find: databaseErrors },
   { reads: ['limits.redisUrlFile'], find: redisErrors },
   { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: signInErrors },
@@ -105,6 +106,22 @@ function roleErrors (config: Config, environment: Environment): string[] {
       ? [`control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role ${role}`]
       : []),
     ...(role === 'worker' && bulk.jobsAtOnce === 0 ? ['bulk.jobsAtOnce: with 0 the role worker would do nothing'] : [])
+  ]
+}
+
+/** What several processes cannot do together. */
+function processErrors ({ role, processes, datastores, routing: { test, live }, bulk }: Config): string[] {
+  if (processes === 1) return []
+  return [
+    ...(role === 'all' || role === 'gateway'
+      ? []
+      : [`processes (or CLINIGATE_PROCESSES): the role ${role} has one process`]),
+    ...([test, live].every(name => Object.hasOwn(datastores, name))
+      ? []
+      : ['processes (or CLINIGATE_PROCESSES): the embedded sandbox serves one process; set FHIR_TEST_URL and FHIR_LIVE_URL']),
+    ...(bulk.importUrl === undefined
+      ? []
+      : ['processes (or CLINIGATE_PROCESSES): a datastore that fetches from bulk.importUrl must reach one process; leave one of the two out'])
   ]
 }
 

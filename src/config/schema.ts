@@ -20,6 +20,15 @@ export const configSchema = Type.Object(
       default: 'all',
       examples: ['gateway']
     }),
+    processes: Type.Integer({
+      description:
+        'How many processes serve the port together, for a machine with several processors. Their limits hold together, and one that ends is started again. Roles `all` and `gateway` with FHIR servers of your own only',
+      env: 'CLINIGATE_PROCESSES',
+      minimum: 1,
+      maximum: 64,
+      default: 1,
+      examples: [4]
+    }),
     dataDirectory: Type.String({
       description: "Directory for the process's own databases and generated secrets",
       env: 'CLINIGATE_DATA',

@@ -1,10 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { limiter } from './limiter.js'
+import { limiter, type RateLimitStoreClass } from './limiter.js'
 import { FixedWindowCounter } from './fixed-windows.js'
 
 /** How many requests without a valid key an address may send per minute. `windowMs` is a minute, except in tests. */
-interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }
+interface FailedAttemptsOptions {
+  readonly failedAttemptsPerMinute: number
+  /** Counts for all processes of the gateway, where there are several. */
+  readonly attemptCounter?: RateLimitStoreClass
+  readonly windowMs?: number
+}
 
 /**
  * Counts a request whose key was refused. @throws {Failure} RATE_LIMITED instead of that refusal, if there were too
@@ -18,11 +23,11 @@ type CountRefusal = (request: FastifyRequest) => Promise<void>
  */
 export async function failedAttempts (
   scope: FastifyInstance,
-  { failedAttemptsPerMinute, windowMs = 60_000 }: FailedAttemptsOptions
+  { failedAttemptsPerMinute, attemptCounter = FixedWindowCounter, windowMs = 60_000 }: FailedAttemptsOptions
 ): Promise<CountRefusal> {
   const count = await limiter(
     scope,
-    { store: FixedWindowCounter },
+    { store: attemptCounter },
     { max: failedAttemptsPerMinute, timeWindow: windowMs }
   )
   return async request => {

@@ -1,6 +1,9 @@
 import rateLimit, { type CreateRateLimitOptions, type RateLimitPluginOptions } from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
 
+/** A store for a limiter, as `@fastify/rate-limit` makes it. */
+export type RateLimitStoreClass = NonNullable<RateLimitPluginOptions['store']>
+
 /** Counts requests in fixed time windows. */
 export type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 

@@ -3,16 +3,20 @@ import fp from 'fastify-plugin'
 import type { Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import type {} from './in-flight.js'
-import { limiter, type Limiter } from './limiter.js'
+import { limiter, type Limiter, type RateLimitStoreClass } from './limiter.js'
 import { quotaExempt } from './monthly-quota.js'
 import { getPlan } from './plans.js'
 import type { SharedRateLimitStore } from './shared-counts.js'
 import { FixedWindowCounter } from './fixed-windows.js'
 
-/** Without `shared`, each gateway counts on its own. `windowMs` is a minute, except in tests. */
+/**
+ * Without `shared`, each gateway counts on its own; `counter` counts for all of its processes, where there are several.
+ * `windowMs` is a minute, except in tests.
+ */
 interface PerMinuteOptions {
   readonly plans: Plans
   readonly shared?: SharedRateLimitStore
+  readonly counter?: RateLimitStoreClass
   readonly windowMs?: number
 }
 
@@ -26,17 +30,18 @@ export const pollRouteOptions = { config: { ...quotaExempt.config, isPoll: true 
  * Limits the requests of an organization with all its keys to its plan's number per minute, separately for test and
  * live. Refuses with RATE_LIMITED, and sets the remaining requests on the request.
  */
-export const rateLimit = fp<PerMinuteOptions>(async (app, { plans, shared, windowMs = 60_000 }) => {
-  const options = {
+export const rateLimit = fp<PerMinuteOptions>(async (app, options) => {
+  const { plans, shared, counter = FixedWindowCounter, windowMs = 60_000 } = options
+  const perMinute = {
     // Limiters share one key space in a shared store, so the key has the limiter's name as a prefix.
     keyGenerator: ({ caller, routeOptions }) =>
       `${routeOptions.config.isPoll === true ? 'poll' : 'min'}:${caller.tenantId}:${caller.mode}`,
     max: ({ caller }) => getPlan(plans, caller.plan).requestsPerMinute ?? Infinity,
     timeWindow: windowMs
   } satisfies CreateRateLimitOptions
-  const countHere = await limiter(app, { store: FixedWindowCounter }, options)
+  const countHere = await limiter(app, { store: counter }, perMinute)
   const count = shared
-    ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere)
+    ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, perMinute), countHere)
     : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
   app.addHook('onRequest', async request => {

@@ -1,3 +1,4 @@
+import type { RateLimitStoreClass } from '../../limits/limiter.js'
 import type { Config, Plans } from '../../config/schema.js'
 import type { ControlStore } from '../store/store.js'
 import type { Cookies } from './cookies.js'
@@ -16,6 +17,8 @@ export interface DashboardOptions {
   readonly url: string
   /** The secret of the dashboard's client at the OpenID provider. */
   readonly clientSecret?: string
+  /** Counts attempts to sign in for all processes of the port; absent if there is one. */
+  readonly signInCounter?: RateLimitStoreClass
 }
 
 /** The same with the cookies, which all parts of the dashboard share. */

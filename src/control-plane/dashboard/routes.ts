@@ -61,7 +61,7 @@ async function personal (scope: FastifyInstance, options: DashboardContext): Pro
   await scope.register(formbody, { bodyLimit: bodyBytes })
   await scope.register(sessions, { ...options, bounds: { idleMinutes, hours } })
   await scope.register(pageReplies, options)
-  const parts = { ...options, attempts: await signInRateLimit(scope) }
+  const parts = { ...options, attempts: await signInRateLimit(scope, options.signInCounter) }
   await scope.register(forVisitors, parts)
   await scope.register(forMembers, parts)
 }

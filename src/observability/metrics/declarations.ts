@@ -9,6 +9,8 @@ export interface Declaration {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
   readonly meaning: string
+  /** How a gauge of several processes becomes one; by default their sum. */
+  readonly together?: 'first' | 'max' | 'min'
   /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[]
 }
@@ -19,6 +21,7 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export const declarations = {
   clinigate_build_info: {
     type: 'gauge',
+    together: 'first',
     labels: ['version', 'node', 'role'],
     meaning: 'Always 1; the labels give the version and role'
   },
@@ -78,11 +81,13 @@ export const declarations = {
   },
   clinigate_key_copy_age_seconds: {
     type: 'gauge',
+    together: 'max',
     labels: [],
     meaning: 'Age of the local key copy; absent while it is being built'
   },
   clinigate_key_copy_connected: {
     type: 'gauge',
+    together: 'min',
     labels: [],
     meaning: '1 while the local key copy is connected to the control plane'
   },
@@ -99,6 +104,7 @@ export const declarations = {
   },
   clinigate_ledger_failing: {
     type: 'gauge',
+    together: 'max',
     labels: [],
     meaning: '1 while the usage ledger cannot be written, has lost requests or found a damaged file'
   },
@@ -109,11 +115,13 @@ export const declarations = {
   },
   clinigate_ledger_failed_sendings: {
     type: 'gauge',
+    together: 'max',
     labels: [],
     meaning: 'Failed attempts to send the ledger to the control plane since the last success'
   },
   clinigate_shared_counts_in_use: {
     type: 'gauge',
+    together: 'min',
     labels: [],
     meaning:
       '1 while gateways share their rate limit counts, 0 while each counts alone; absent if sharing is not configured'
@@ -137,6 +145,7 @@ export const declarations = {
   },
   clinigate_webhook_oldest_event_seconds: {
     type: 'gauge',
+    together: 'max',
     labels: [],
     meaning: 'Age of the oldest event that waits for an enabled webhook, 0 if none does; absent without a control plane in this process'
   },
@@ -144,6 +153,7 @@ export const declarations = {
   clinigate_events_sent_total: { type: 'counter', labels: [], meaning: 'Events that the control plane took' },
   clinigate_events_oldest_unsent_seconds: {
     type: 'gauge',
+    together: 'max',
     labels: [],
     meaning: 'Age of the oldest event that the control plane has not taken yet; absent if events are off'
   },
@@ -153,10 +163,16 @@ export const declarations = {
     meaning: 'Writes without a response, about which the datastore has yet to be asked'
   },
   clinigate_events_log_bytes: { type: 'gauge', labels: [], meaning: 'Size of the event log' },
-  clinigate_check_ok: { type: 'gauge', labels: ['check'], meaning: '1 while that check of `/health` is ok' },
+  clinigate_check_ok: {
+    type: 'gauge',
+    together: 'min',
+    labels: ['check'],
+    meaning: '1 while that check of `/health` is ok'
+  },
   clinigate_audit_log_lines_total: { type: 'counter', labels: [], meaning: 'Access audit log lines that are on disk' },
   clinigate_audit_log_failing: {
     type: 'gauge',
+    together: 'max',
     labels: [],
     meaning: '1 while the access audit log cannot be written'
   },

@@ -6,11 +6,19 @@ import { Traffic, trafficMetrics, type TrafficMetric } from './traffic.js'
 /** The running program. */
 interface Build { readonly version: string, readonly role: string }
 
+/** One metric with its samples, as `prom-client` passes them between processes. */
+export interface MetricJson {
+  readonly name: string
+  readonly type: string
+}
+
 /** Metrics that Prometheus can read. */
 export interface PrometheusMetrics extends Metrics {
   /** All of them, in its text format. */
   readonly text: () => Promise<string>
   readonly contentType: string
+  /** The same for another process, which adds them to its own. */
+  readonly json: () => Promise<readonly MetricJson[]>
 }
 
 /** Stores measurements for Prometheus, with those of the process. */
@@ -25,7 +33,11 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
     contentType: registry.contentType,
     text: async () => {
       await read(meters, readings)
-      return await registry.metrics() + await textOf(traffic)
+      return await registry.metrics() + await AggregatorRegistry.aggregate([toJson(traffic)]).metrics()
+    },
+    json: async () => {
+      await read(meters, readings)
+      return [...await registry.getMetricsAsJSON() as unknown as MetricJson[], ...toJson(traffic)]
     },
     watch: more => { readings = { ...readings, ...more } },
     recordRequest: request => traffic.recordRequest(request),
@@ -42,16 +54,15 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
 }
 
 /** The library makes the text of what other processes counted; to it, this is what one of them did. */
-async function textOf (traffic: Traffic): Promise<string> {
+function toJson (traffic: Traffic): MetricJson[] {
   const samples = traffic.samples()
-  const metrics = trafficMetrics.map(name => ({
+  return trafficMetrics.map(name => ({
     name,
     help: declarations[name].meaning,
     type: declarations[name].type,
     aggregator: 'sum',
     values: samples[name]
   }))
-  return await AggregatorRegistry.aggregate([metrics]).metrics()
 }
 
 /** Reads the gauges of the parts. */
@@ -153,7 +164,7 @@ class Meters {
   }
 }
 
-function made (name: string, { type, labels, meaning }: Declaration, registry: Registry): Made {
+function made (name: string, { type, labels, meaning, together }: Declaration, registry: Registry): Made {
   const common = { name, help: meaning, labelNames: [...labels], registers: [registry] }
-  return type === 'counter' ? new Counter(common) : new Gauge(common)
+  return type === 'counter' ? new Counter(common) : new Gauge({ ...common, aggregator: together ?? 'sum' })
 }

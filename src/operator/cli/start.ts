@@ -15,6 +15,7 @@ export function addStart (program: Command, { environment, out }: CliContext): v
         'worker'
       ])
     )
+    .option('--processes <n>', 'processes that serve the port together; overrides CLINIGATE_PROCESSES')
     .option('--config <file>', 'configuration file; overrides CLINIGATE_CONFIG')
     .action(async (options: StartOptions) => {
       // The other commands need not wait for all that the service is made of.

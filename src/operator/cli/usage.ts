@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Option, type Command } from 'commander'
 import { organizationOperations, recordOperations } from '../../control-plane/admin-api/operations.js'
@@ -91,7 +92,15 @@ function exportUsage ({ from, to, settle, ledger }: ExportOptions, context: CliC
 }
 
 const ledgerFiles = (ledger: readonly string[] | undefined, { environment }: CliContext): readonly string[] =>
-  ledger ?? [join(loadConfig(environment).dataDirectory, 'usage.db')]
+  ledger ?? ownLedgers(loadConfig(environment).dataDirectory)
+
+/** Those of all processes that have served with this data directory. */
+function ownLedgers (dataDirectory: string): readonly string[] {
+  const others = existsSync(dataDirectory)
+    ? readdirSync(dataDirectory).filter(name => /^process-\d+$/.test(name)).map(name => join(dataDirectory, name, 'usage.db'))
+    : []
+  return [join(dataDirectory, 'usage.db'), ...others.filter(existsSync)]
+}
 
 const linesIn = (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] =>
   readLedger(file, () => ledgerLines(file, which))

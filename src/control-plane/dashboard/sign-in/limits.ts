@@ -1,5 +1,6 @@
 import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { RateLimitStoreClass } from '../../../limits/limiter.js'
 
 /** Attempts within the window, by what they are counted for. */
 const perAccount = 10
@@ -16,7 +17,7 @@ const counted = 100_000
  */
 type CountAttempt = (request: FastifyRequest, whose: string) => Promise<number | undefined>
 
-/** The counters of one process; each process has its own. */
+/** The counters of a control plane: of one process, or of all that serve the same port. */
 export interface AttemptLimits {
   /** Counts for an account, and for the address from which it is tried. */
   readonly atAccount: CountAttempt
@@ -24,17 +25,23 @@ export interface AttemptLimits {
   readonly ofBrowser: CountAttempt
 }
 
-/** Begins to count. */
-export async function signInRateLimit (scope: FastifyInstance): Promise<AttemptLimits> {
-  await scope.register(rateLimit, { global: false })
+/**
+ * Begins to count.
+ * @param store of all processes that serve the same port; absent if there is one
+ */
+export async function signInRateLimit (
+  scope: FastifyInstance, store?: RateLimitStoreClass
+): Promise<AttemptLimits> {
+  await scope.register(rateLimit, { global: false, ...store && { store } })
   scope.decorateRequest('attempt', undefined)
   const limit = (options: CreateRateLimitOptions) =>
     scope.createRateLimit({ timeWindow: windowMs, cache: counted, ...options } as CreateRateLimitOptions)
-  const keyGenerator = ({ attempt }: FastifyRequest) => attempt!
+  // All counters may be in one store.
+  const keyOf = (kind: string) => ({ attempt }: FastifyRequest) => `${kind} ${attempt!}`
   const [byAddress, byAccount, byBrowser] = [
     limit({ max: perAddress }),
-    limit({ max: perAccount, keyGenerator }),
-    limit({ max: perBrowser, keyGenerator })
+    limit({ max: perAccount, keyGenerator: keyOf('account') }),
+    limit({ max: perBrowser, keyGenerator: keyOf('browser') })
   ]
   const countWith = (limits: ReadonlyArray<typeof byAddress>): CountAttempt => async (request, whose) => {
     request.attempt = whose

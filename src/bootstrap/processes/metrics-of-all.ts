@@ -1,0 +1,49 @@
+import { AggregatorRegistry } from 'prom-client'
+import type { MetricJson, PrometheusMetrics } from '../../observability/metrics/prometheus.js'
+
+/** How long a process may take to give its metrics. */
+const timeoutMs = 2_000
+
+/** A process whose metrics can be read. */
+interface MeasuredProcess { readonly metrics: () => Promise<readonly MetricJson[]> }
+
+/**
+ * The metrics of several processes as those of one. What a process counted stays counted when it ends, so that no
+ * total falls: as it was last read.
+ */
+export class MetricsOfAll implements Pick<PrometheusMetrics, 'text' | 'contentType'> {
+  readonly #latest = new Map<MeasuredProcess, readonly MetricJson[]>()
+  #ended: readonly MetricJson[] = []
+
+  readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
+
+  add (process: MeasuredProcess): void {
+    this.#latest.set(process, [])
+  }
+
+  /** To be called when a process has ended. */
+  async remove (process: MeasuredProcess): Promise<void> {
+    const totals = (this.#latest.get(process) ?? []).filter(({ type }) => type === 'counter' || type === 'histogram')
+    this.#latest.delete(process)
+    this.#ended = await aggregate([this.#ended, totals]).getMetricsAsJSON() as unknown as readonly MetricJson[]
+  }
+
+  /** In the text format of Prometheus. A process that does not respond counts as it was last read. */
+  async text (): Promise<string> {
+    await Promise.all([...this.#latest.keys()].map(async process => {
+      const read = await withTimeout(process.metrics()).catch(() => undefined)
+      if (read !== undefined && this.#latest.has(process)) this.#latest.set(process, read)
+    }))
+    return await aggregate([this.#ended, ...this.#latest.values()]).metrics()
+  }
+}
+
+const aggregate = (all: ReadonlyArray<readonly MetricJson[]>) =>
+  AggregatorRegistry.aggregate(all as unknown as object[])
+
+function withTimeout<T> (work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('the process does not respond')), timeoutMs)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import type { Config } from '../../config/schema.js'
+import { gatewayName } from '../gateway-name.js'
+import type { ProcessMember } from './member.js'
+
+type Numbered = Pick<ProcessMember, 'number' | 'of'>
+
+/** The directory of the process with a number, for the files that it alone writes. */
+function processDirectory (dataDirectory: string, number: number): string {
+  return number === 1 ? dataDirectory : join(dataDirectory, `process-${number}`)
+}
+
+/** The configuration as one of several processes applies it: its share of what all of them may use together. */
+export function toShare (config: Config, { number, of }: Numbered): Config {
+  const { limits, bulk, control, auditLog } = config
+  const { file } = auditLog
+  return {
+    ...config,
+    limits: { ...limits, connections: Math.ceil(limits.connections / of) },
+    bulk: { ...bulk, jobsAtOnce: Math.floor(bulk.jobsAtOnce / of) + (number <= bulk.jobsAtOnce % of ? 1 : 0) },
+    control: number === 1 ? control : { ...control, gatewayName: `${gatewayName(control)}-${number}` },
+    auditLog: number === 1 || file === undefined ? auditLog : { ...auditLog, file: `${file}.process-${number}` }
+  }
+}
+
+/**
+ * The same for the gateway of the process, whose data directory is its own, but for what clients may ask any process
+ * for: the files of bulk jobs, and cursors.
+ */
+export function toOwnDirectory (config: Config, { number }: Pick<Numbered, 'number'>): Config {
+  const { dataDirectory, bulk, cursor } = config
+  return {
+    ...config,
+    dataDirectory: processDirectory(dataDirectory, number),
+    bulk: { ...bulk, directory: bulk.directory ?? join(dataDirectory, 'bulk') },
+    cursor: { secretFile: cursor.secretFile ?? join(dataDirectory, 'cursor.secret') }
+  }
+}
