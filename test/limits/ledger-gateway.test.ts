@@ -209,7 +209,7 @@ t.test('nothing of a URL, an id or a body is in the ledger', async t => {
     .join('')
   const lines = JSON.stringify(ledgerLines(join(directory, 'usage.db')))
   t.match(lines, 'patients')
-  for (const hidden of [id, 's3cret', 'S3cret', '1931', secret]) {
+  for (const hidden of [id, 's3cret', 'S3cret', '1931-07', secret]) {
     t.notOk(written.includes(hidden) || lines.includes(hidden))
   }
 })
