@@ -246,7 +246,7 @@ t.test('two processes serve one port as one gateway', async t => {
     const { secret: key } = await two.newKey('enterprise')
     await known(key, 200)
     const pids = two.pids()
-    slow.load.delayMs = 500
+    slow.load.delayMs = 2_000
     const before = slow.load.now
     const open = many(3, () => send('GET', '/v1/patients?count=1', { key }))
     await until(() => slow.load.now === before + 3)
