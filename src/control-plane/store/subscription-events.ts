@@ -18,11 +18,11 @@ function eventsOf (db: Kysely<Tables>, row: Subscribed) {
     .where('type', 'in', typesOfTopic(settingsOf(row).type))
 }
 
-/** How many events of the topic are still to be sent for the first time. */
-export async function countEventsAfter (db: Kysely<Tables>, row: Subscribed): Promise<number> {
+/** The events of the topic since the subscription was created: those that were sent, and those that are to be. */
+export async function countEvents (db: Kysely<Tables>, row: Subscribed): Promise<number> {
   const { count } = await eventsOf(db, row).where('sequence', '>', row.position)
     .select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
-  return Number(count)
+  return Number(row.eventNumber) + Number(count)
 }
 
 /** The retained events with numbers in a range, the oldest first. */

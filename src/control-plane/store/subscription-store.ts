@@ -10,17 +10,15 @@ import {
   type Subscriptions
 } from '../../events/subscriptions/subscription.js'
 import type { WebhookOwner, WebhookScope } from '../../events/webhooks/webhook.js'
-import { recordAudit, serialized } from './change-log.js'
+import { serialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
-import { requireOrganization } from './organization-store.js'
-import { notFound } from './permissions.js'
+import { ReceiverRows } from './receiver-rows.js'
 import { filterOfTopic, formatSettings, mergeHeaders, settingsOf, statusOf, toSubscription } from './subscription-rows.js'
-import { countEventsAfter, listNumberedEvents } from './subscription-events.js'
+import { countEvents, listNumberedEvents } from './subscription-events.js'
 import type { Tables } from './tables.js'
 import { parseUrl } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'
-import { latestSequence } from './webhook-store.js'
 import type { WebhookRow } from './webhook-tables.js'
 
 /**
@@ -30,64 +28,44 @@ import type { WebhookRow } from './webhook-tables.js'
 export class SubscriptionStore implements Subscriptions {
   readonly #context: ControlContext
   readonly #sealer: SecretSealer
+  readonly #rows: ReceiverRows
 
   constructor (context: ControlContext, sealer: SecretSealer) {
     this.#context = context
     this.#sealer = sealer
+    this.#rows = new ReceiverRows(context, { kind: 'subscription', max: maxSubscriptions })
   }
 
   /** Events from now on are sent, once the handshake has succeeded. */
   async create (draft: SubscriptionDraft, owner: WebhookOwner): Promise<Subscription> {
-    const { tenantId, mode, by } = owner
     const headers = mergeHeaders(draft.headers, undefined)
     const id = `sub-${randomString(base32, 26)}`
     return await serialized(this.#context.db, async trx => {
-      await requireOrganization(trx, tenantId)
-      await requireFewer(trx, owner)
-      const row: WebhookRow = {
+      await this.#rows.requireRoom(trx, owner)
+      const row = await this.#rows.add(trx, owner, {
         id,
-        kind: 'subscription',
-        tenantId,
-        mode,
         ...this.#columnsOf(draft, { id, headers, version: 1 }),
         types: filterOfTopic(draft.type),
         description: null,
-        enabled: 0,
-        disabledReason: null,
-        disabledAt: null,
-        previousSecret: null,
-        previousSecretUntil: null,
-        createdAt: this.#at(),
-        createdBy: by,
-        position: await latestSequence(trx),
-        leaseNumber: 0,
-        leasedUntil: null,
-        claimedAt: this.#at(),
-        restUntil: null,
-        awaitsHandshake: 0,
-        heartbeatAt: null,
-        eventNumber: 0
-      }
-      await trx.insertInto('webhooks').values(row).execute()
-      await this.#record(trx, owner, { id, action: 'subscription created', detail: { mode, type: draft.type } })
+        enabled: 0
+      })
+      const detail = { mode: owner.mode, type: draft.type }
+      await this.#rows.record(trx, owner, { id, action: 'subscription created', detail })
       return await this.#begin(trx, { row, draft, isKept: false })
     })
   }
 
-  async list ({ tenantId, mode }: WebhookScope): Promise<Subscription[]> {
+  async list (scope: WebhookScope): Promise<Subscription[]> {
     const { db } = this.#context
-    const rows = await db.selectFrom('webhooks').selectAll().where('kind', '=', 'subscription')
-      .where('tenantId', '=', tenantId).where('mode', '=', mode).orderBy('createdAt').orderBy('id').execute()
-    return await Promise.all(rows.map(row => this.#present(db, row)))
+    return await Promise.all((await this.#rows.list(scope)).map(row => this.#present(db, row)))
   }
 
   async find (id: string, scope: WebhookScope): Promise<Subscription> {
-    const { db } = this.#context
-    return await this.#present(db, await this.#rowOf(db, id, scope))
+    return await this.#present(this.#context.db, await this.#rows.find(id, scope))
   }
 
   replace (id: string, owner: WebhookOwner, draft: SubscriptionDraft, version: number): Promise<Subscription> {
-    return this.#change(id, owner, async (trx, before) => {
+    return this.#rows.change(id, owner, async (trx, before) => {
       const { type, version: stored } = settingsOf(before)
       if (version !== 0 && version !== stored) throw new ControlError('conflict', 'The subscription was changed meanwhile.')
       if (type !== draft.type) {
@@ -106,23 +84,18 @@ export class SubscriptionStore implements Subscriptions {
         leaseNumber: before.leaseNumber + 1,
         leasedUntil: null
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
-      await this.#record(trx, owner, { id, action: 'subscription changed', detail: { status: draft.status } })
+      await this.#rows.record(trx, owner, { id, action: 'subscription changed', detail: { status: draft.status } })
       return await this.#begin(trx, { row, draft, isKept })
     })
   }
 
   remove (id: string, owner: WebhookOwner): Promise<void> {
-    return this.#change(id, owner, async trx => {
-      await trx.deleteFrom('webhookRetries').where('webhookId', '=', id).execute()
-      await trx.deleteFrom('webhookDeliveries').where('webhookId', '=', id).execute()
-      await trx.deleteFrom('webhooks').where('id', '=', id).execute()
-      await this.#record(trx, owner, { id, action: 'subscription deleted', detail: {} })
-    })
+    return this.#rows.remove(id, owner)
   }
 
   async events (id: string, scope: WebhookScope, range: EventRange): Promise<NumberedEvent[]> {
-    const { db } = this.#context
-    return await listNumberedEvents(db, await this.#rowOf(db, id, scope), { ...range, limit: maxListedEvents })
+    const row = await this.#rows.find(id, scope)
+    return await listNumberedEvents(this.#context.db, row, { ...range, limit: maxListedEvents })
   }
 
   #columnsOf (
@@ -132,14 +105,14 @@ export class SubscriptionStore implements Subscriptions {
     return {
       url: parseUrl(draft.endpoint, 'channel.endpoint'),
       secret: this.#sealer.seal(JSON.stringify(headers), id),
-      settings: formatSettings(draft, { version, lastUpdated: this.#at() }),
+      settings: formatSettings(draft, { version, lastUpdated: this.#rows.at() }),
       endsAt: draft.end === undefined ? null : this.#endOf(draft.end)
     }
   }
 
   #endOf (end: string): string {
     const time = new Date(end).toISOString()
-    if (time > this.#at()) return time
+    if (time > this.#rows.at()) return time
     throw new ControlError('invalid', 'expected a time in the future', 'end')
   }
 
@@ -154,15 +127,7 @@ export class SubscriptionStore implements Subscriptions {
     const isOff = draft.status === 'off'
     await trx.deleteFrom('webhookRetries').where('webhookId', '=', id).where('sequence', '=', 0).execute()
     if (!isOff && !isKept) {
-      await trx.insertInto('webhookRetries').values({
-        webhookId: id,
-        eventId: `hsk_${randomString(base32, 26)}`,
-        sequence: 0,
-        eventCreatedAt: this.#at(),
-        attempts: 0,
-        nextAttemptAt: this.#at(),
-        eventNumber: null
-      }).execute()
+      await this.#rows.sendNow(trx, id, `hsk_${randomString(base32, 26)}`)
     }
     const state = {
       enabled: isKept ? 1 : 0,
@@ -170,58 +135,22 @@ export class SubscriptionStore implements Subscriptions {
       disabledReason: null,
       disabledAt: null,
       ...!isKept && { restUntil: null },
-      heartbeatAt: isKept && draft.heartbeatSeconds !== undefined ? this.#at(draft.heartbeatSeconds * 1_000) : null
+      heartbeatAt: isKept && draft.heartbeatSeconds !== undefined ? this.#rows.at(draft.heartbeatSeconds * 1_000) : null
     }
     const changed = await trx.updateTable('webhooks').set(state).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
     return await this.#present(trx, changed)
   }
 
   async #present (db: ControlContext['db'], row: Selectable<WebhookRow>): Promise<Subscription> {
-    return toSubscription(row, {
-      headers: this.#headersOf(row),
-      eventCount: Number(row.eventNumber) + await countEventsAfter(db, row)
-    })
+    return toSubscription(row, { headers: this.#headersOf(row), eventCount: await countEvents(db, row) })
   }
 
   #headersOf ({ id, secret }: WebhookRow): readonly string[] | undefined {
     const text = this.#sealer.open(secret, id)
     return text === undefined ? undefined : JSON.parse(text) as string[]
   }
-
-  #change<T> (
-    id: string, owner: WebhookOwner, change: (trx: Transaction<Tables>, row: WebhookRow) => Promise<T>
-  ): Promise<T> {
-    return serialized(this.#context.db, async trx => change(trx, await this.#rowOf(trx, id, owner)))
-  }
-
-  async #rowOf (db: ControlContext['db'], id: string, { tenantId, mode }: WebhookScope): Promise<WebhookRow> {
-    const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).where('kind', '=', 'subscription')
-      .where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirst()
-    if (row === undefined) throw notFound('subscription')
-    return row
-  }
-
-  #record (
-    trx: Transaction<Tables>,
-    { tenantId, by: actor }: WebhookOwner,
-    { id: entity, action, detail }: { readonly id: string, readonly action: string, readonly detail: object }
-  ): Promise<void> {
-    return recordAudit(trx, { at: this.#at(), actor, action, entity, tenantId, detail })
-  }
-
-  /** The time now, or in `inMs`. */
-  #at (inMs = 0): string {
-    return new Date(this.#context.now().getTime() + inMs).toISOString()
-  }
 }
 
 /** Hidden values stay with the receiver that they were meant for: an update elsewhere would hand them over. */
 const isSameOrigin = (endpoint: string, stored: string): boolean =>
   new URL(parseUrl(endpoint, 'channel.endpoint')).origin === new URL(stored).origin
-
-async function requireFewer (trx: Transaction<Tables>, { tenantId, mode }: WebhookScope): Promise<void> {
-  const { count } = await trx.selectFrom('webhooks').select(({ fn }) => fn.countAll().as('count'))
-    .where('kind', '=', 'subscription').where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirstOrThrow()
-  if (Number(count) < maxSubscriptions) return
-  throw new ControlError('conflict', `There are ${maxSubscriptions} subscriptions, the most. Delete one that is not needed.`)
-}

@@ -13,7 +13,7 @@ import { heartbeatBounds } from '../../events/subscriptions/subscription.js'
 import type { ControlContext } from './context.js'
 import { channelOf, dueEvent, handshakeType, heartbeat, testEvent } from './due-events.js'
 import type { EventRow } from './event-tables.js'
-import { countEventsAfter } from './subscription-events.js'
+import { countEvents } from './subscription-events.js'
 import { endSubscriptions, settleHandshake } from './subscription-turns.js'
 import type { Tables } from './tables.js'
 import { isReceived } from './webhook-rows.js'
@@ -147,9 +147,10 @@ export class WebhookQueue implements DeliveryQueue {
       await db.deleteFrom('webhookRetries').where('webhookId', '=', webhookId)
         .where('eventId', 'in', expired.map(({ eventId }) => eventId)).execute()
     }
-    const eventCount = rows.length === 0 ? 0 : await this.#countEvents(webhook)
+    const isTest = ({ retried }: typeof rows[number]): boolean => Number(retried) === 0
+    const eventCount = rows.some(isTest) ? await this.#countEvents(webhook) : 0
     return rows.filter(row => !expired.includes(row)).map(row =>
-      Number(row.retried) === 0
+      isTest(row)
         ? testEvent(webhook, { id: row.eventId, createdAt: row.eventCreatedAt, eventCount })
         : dueEvent(webhook, { ...row as EventRow, sequence: Number(row.retried) }, {
           attempt: row.attempts + 1, number: numberIn(webhook, Number(row.eventNumber))
@@ -157,9 +158,9 @@ export class WebhookQueue implements DeliveryQueue {
     )
   }
 
-  /** The events of a subscription's topic since it was created. */
+  /** The events of a subscription's topic since it was created; 0 for a webhook, which has no use of it. */
   async #countEvents (row: Selectable<WebhookRow>): Promise<number> {
-    return row.kind === 'webhook' ? 0 : Number(row.eventNumber) + await countEventsAfter(this.#context.db, row)
+    return row.kind === 'webhook' ? 0 : await countEvents(this.#context.db, row)
   }
 
   async #countRetries (webhookId: string): Promise<number> {

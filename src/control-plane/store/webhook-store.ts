@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely'
 import { base32, randomString } from '../../keys/random-text.js'
 import {
   maxWebhooks,
@@ -14,75 +13,46 @@ import {
   type WebhookScope
 } from '../../events/webhooks/webhook.js'
 import { newWebhookSecret } from '../../events/webhooks/signature.js'
-import { recordAudit, serialized } from './change-log.js'
+import { serialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
-import { requireOrganization } from './organization-store.js'
-import { notFound } from './permissions.js'
-import type { Tables } from './tables.js'
+import { ReceiverRows } from './receiver-rows.js'
 import { toDelivery, toWebhook, webhookColumns } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'
-import type { WebhookRow } from './webhook-tables.js'
 
 const newId = (prefix: string): string => `${prefix}_${randomString(base32, 26)}`
-
-/** What a change does in its transaction, to the webhook as it is. */
-type Change<T> = (trx: Transaction<Tables>, row: WebhookRow) => Promise<T>
 
 /** The webhooks of organizations. Each change writes a line of the audit trail, without the URL. */
 export class WebhookStore implements Webhooks {
   readonly #context: ControlContext
   readonly #sealer: SecretSealer
+  readonly #rows: ReceiverRows
 
   constructor (context: ControlContext, sealer: SecretSealer) {
     this.#context = context
     this.#sealer = sealer
+    this.#rows = new ReceiverRows(context, { kind: 'webhook', max: maxWebhooks })
   }
 
   /** Events from now on are sent. */
   async create (draft: WebhookDraft, owner: WebhookOwner): Promise<NewWebhook> {
     const { url, types = ['*'], description = '', enabled = true } = draft
-    const { tenantId, mode, by } = owner
     const columns = webhookColumns({ url, types, description, enabled }) as Required<ReturnType<typeof webhookColumns>>
     const secret = newWebhookSecret()
     return await serialized(this.#context.db, async trx => {
-      await requireOrganization(trx, tenantId)
-      await requireFewer(trx, owner)
+      await this.#rows.requireRoom(trx, owner)
       const id = newId('whk')
-      const row: WebhookRow = {
-        id,
-        kind: 'webhook',
-        tenantId,
-        mode,
-        ...columns,
-        disabledReason: null,
-        disabledAt: null,
-        secret: this.#sealer.seal(secret, id),
-        previousSecret: null,
-        previousSecretUntil: null,
-        createdAt: this.#at(),
-        createdBy: by,
-        position: await latestSequence(trx),
-        leaseNumber: 0,
-        leasedUntil: null,
-        claimedAt: this.#at(),
-        restUntil: null,
-        settings: null,
-        awaitsHandshake: 0,
-        heartbeatAt: null,
-        endsAt: null,
-        eventNumber: 0
-      }
-      await trx.insertInto('webhooks').values(row).execute()
-      await this.#record(trx, owner, { id, action: 'webhook created', detail: { mode, types, enabled } })
+      const row = await this.#rows.add(trx, owner, {
+        id, ...columns, secret: this.#sealer.seal(secret, id), settings: null, endsAt: null
+      })
+      const detail = { mode: owner.mode, types, enabled }
+      await this.#rows.record(trx, owner, { id, action: 'webhook created', detail })
       return { ...toWebhook(row, this.#context.now()), secret }
     })
   }
 
-  async list ({ tenantId, mode }: WebhookScope): Promise<Webhook[]> {
-    const rows = await this.#context.db.selectFrom('webhooks').selectAll().where('kind', '=', 'webhook')
-      .where('tenantId', '=', tenantId).where('mode', '=', mode).orderBy('createdAt').orderBy('id').execute()
-    return rows.map(row => toWebhook(row, this.#context.now()))
+  async list (scope: WebhookScope): Promise<Webhook[]> {
+    return (await this.#rows.list(scope)).map(row => toWebhook(row, this.#context.now()))
   }
 
   /** Whose webhook has this id. */
@@ -92,12 +62,12 @@ export class WebhookStore implements Webhooks {
   }
 
   async find (id: string, scope: WebhookScope): Promise<Webhook> {
-    return toWebhook(await this.#rowOf(this.#context.db, id, scope), this.#context.now())
+    return toWebhook(await this.#rows.find(id, scope), this.#context.now())
   }
 
   async change (id: string, owner: WebhookOwner, changes: WebhookChanges): Promise<Webhook> {
     const columns = webhookColumns(changes)
-    return await this.#change(id, owner, async (trx, row) => {
+    return await this.#rows.change(id, owner, async (trx, row) => {
       const isEnabled = row.enabled === 0 && columns.enabled === 1
       const changed = await trx.updateTable('webhooks').set({
         ...columns,
@@ -107,11 +77,11 @@ export class WebhookStore implements Webhooks {
         leasedUntil: null
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
       if (isEnabled) {
-        await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#at() }).where('webhookId', '=', id)
+        await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#rows.at() }).where('webhookId', '=', id)
           .execute()
       }
       const { url, ...detail } = changes
-      await this.#record(trx, owner, {
+      await this.#rows.record(trx, owner, {
         id,
         action: 'webhook changed',
         detail: { ...detail, ...url !== undefined && { changed: ['url'] } }
@@ -121,51 +91,38 @@ export class WebhookStore implements Webhooks {
   }
 
   remove (id: string, owner: WebhookOwner): Promise<void> {
-    return this.#change(id, owner, async trx => {
-      await trx.deleteFrom('webhookRetries').where('webhookId', '=', id).execute()
-      await trx.deleteFrom('webhookDeliveries').where('webhookId', '=', id).execute()
-      await trx.deleteFrom('webhooks').where('id', '=', id).execute()
-      await this.#record(trx, owner, { id, action: 'webhook deleted', detail: {} })
-    })
+    return this.#rows.remove(id, owner)
   }
 
   roll (id: string, owner: WebhookOwner): Promise<NewWebhook> {
     const secret = newWebhookSecret()
-    return this.#change(id, owner, async (trx, row) => {
+    return this.#rows.change(id, owner, async (trx, row) => {
       const changed = await trx.updateTable('webhooks').set({
         secret: this.#sealer.seal(secret, id),
         previousSecret: row.secret,
-        previousSecretUntil: this.#at(overlapMs)
+        previousSecretUntil: this.#rows.at(overlapMs)
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
-      await this.#record(trx, owner, { id, action: 'webhook secret rolled', detail: {} })
+      await this.#rows.record(trx, owner, { id, action: 'webhook secret rolled', detail: {} })
       return { ...toWebhook(changed, this.#context.now()), secret }
     })
   }
 
   test (id: string, owner: WebhookOwner): Promise<{ readonly eventId: string }> {
-    return this.#change(id, owner, async trx => {
+    return this.#rows.change(id, owner, async trx => {
       const waiting = await trx.selectFrom('webhookRetries').select('eventId').where('webhookId', '=', id)
         .where('sequence', '=', 0).executeTakeFirst()
       if (waiting !== undefined) {
         throw new ControlError('conflict', 'A test event is waiting to be sent. Try again when it has been.')
       }
       const eventId = newId('evt')
-      await trx.insertInto('webhookRetries').values({
-        webhookId: id,
-        eventId,
-        sequence: 0,
-        eventCreatedAt: this.#at(),
-        attempts: 0,
-        nextAttemptAt: this.#at(),
-        eventNumber: null
-      }).execute()
+      await this.#rows.sendNow(trx, id, eventId)
       return { eventId }
     })
   }
 
   async deliveries (id: string, scope: WebhookScope, { count, before }: DeliveryQuery): Promise<DeliveryPage> {
     const { db } = this.#context
-    await this.#rowOf(db, id, scope)
+    await this.#rows.find(id, scope)
     const last = before === undefined
       ? undefined
       : await db.selectFrom('webhookDeliveries').select(['at', 'id']).where('webhookId', '=', id)
@@ -181,7 +138,7 @@ export class WebhookStore implements Webhooks {
 
   resend (id: string, owner: WebhookOwner, since: string): Promise<{ readonly events: number }> {
     const from = new Date(since).toISOString()
-    return this.#change(id, owner, async (trx, row) => {
+    return this.#rows.change(id, owner, async (trx, row) => {
       const { first, count } = await trx.selectFrom('events').select(({ fn }) => [
         fn.min('sequence').as('first'), fn.countAll().as('count')
       ]).where('organizationId', '=', row.tenantId).where('mode', '=', row.mode).where('createdAt', '>=', from)
@@ -191,7 +148,7 @@ export class WebhookStore implements Webhooks {
         .where('id', '=', id).execute()
       // They come again in their order.
       await trx.deleteFrom('webhookRetries').where('webhookId', '=', id).where('sequence', '>', position).execute()
-      await this.#record(trx, owner, { id, action: 'webhook events sent again', detail: { since: from } })
+      await this.#rows.record(trx, owner, { id, action: 'webhook events sent again', detail: { since: from } })
       return { events: Number(count) }
     })
   }
@@ -200,41 +157,4 @@ export class WebhookStore implements Webhooks {
   async deleteBefore (time: Date): Promise<void> {
     await this.#context.db.deleteFrom('webhookDeliveries').where('at', '<', time.toISOString()).execute()
   }
-
-  #change<T> (id: string, owner: WebhookOwner, change: Change<T>): Promise<T> {
-    return serialized(this.#context.db, async trx => change(trx, await this.#rowOf(trx, id, owner)))
-  }
-
-  async #rowOf (db: ControlContext['db'], id: string, { tenantId, mode }: WebhookScope): Promise<WebhookRow> {
-    const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).where('kind', '=', 'webhook')
-      .where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirst()
-    if (row === undefined) throw notFound('webhook')
-    return row
-  }
-
-  #record (
-    trx: Transaction<Tables>,
-    { tenantId, by: actor }: WebhookOwner,
-    { id: entity, action, detail }: { readonly id: string, readonly action: string, readonly detail: object }
-  ): Promise<void> {
-    return recordAudit(trx, { at: this.#at(), actor, action, entity, tenantId, detail })
-  }
-
-  /** The time now, or in `inMs`. */
-  #at (inMs = 0): string {
-    return new Date(this.#context.now().getTime() + inMs).toISOString()
-  }
-}
-
-async function requireFewer (trx: Transaction<Tables>, { tenantId, mode }: WebhookScope): Promise<void> {
-  const { count } = await trx.selectFrom('webhooks').select(({ fn }) => fn.countAll().as('count'))
-    .where('kind', '=', 'webhook').where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirstOrThrow()
-  if (Number(count) < maxWebhooks) return
-  throw new ControlError('conflict', `There are ${maxWebhooks} webhooks, the most. Delete one that is not needed.`)
-}
-
-/** The sequence number of the latest event. */
-export async function latestSequence (trx: Transaction<Tables>): Promise<number> {
-  const { sequence } = await trx.selectFrom('eventCounter').select('sequence').executeTakeFirstOrThrow()
-  return Number(sequence)
 }
