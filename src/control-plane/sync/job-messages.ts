@@ -14,7 +14,7 @@ import {
 } from '../../jobs/model/job.js'
 import { saveResults, type Jobs } from '../../jobs/model/jobs.js'
 import { idSchema as id } from '../../keys/random-text.js'
-import { lazyCheck, strictObject } from './messages.js'
+import { argumentsOf, lazyCheck, strictObject } from './messages.js'
 
 const ids = Type.Array(id, { maxItems: 10_000 })
 
@@ -34,16 +34,6 @@ interface Call {
 
 const none = Type.Object({}, strictObject)
 
-/** The message with the arguments of a call. */
-const receivedSchema = (things: readonly TSchema[]): TSchema =>
-  Type.Unsafe({
-    type: 'array',
-    items: [...things],
-    additionalItems: false,
-    minItems: things.length,
-    maxItems: things.length
-  })
-
 const responseSchema = (schema: TSchema): TSchema => Type.Object({ response: schema }, strictObject)
 const optionalResponseSchema = (schema: TSchema): TSchema =>
   Type.Object({ response: Type.Optional(schema) }, strictObject)
@@ -60,33 +50,33 @@ export const withReasons = 'reasons=true'
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   create: {
-    request: receivedSchema([jobDraftSchema]),
+    request: argumentsOf(jobDraftSchema),
     responseSchema: Type.Union([
       optionalResponseSchema(jobSchema),
       Type.Object({ refused: Type.Literal(tooMany) }, strictObject)
     ])
   },
-  find: { request: receivedSchema([id, jobScopeSchema]), responseSchema: optionalResponseSchema(jobSchema) },
-  list: { request: receivedSchema([jobScopeSchema, part]), responseSchema: responseSchema(jobPageSchema) },
-  cancel: { request: receivedSchema([id, jobScopeSchema]), responseSchema: optionalResponseSchema(jobSchema) },
-  discard: { request: receivedSchema([id, jobScopeSchema]), responseSchema: none },
-  claim: { request: receivedSchema([workerSchema]), responseSchema: optionalResponseSchema(claimedJobSchema) },
+  find: { request: argumentsOf(id, jobScopeSchema), responseSchema: optionalResponseSchema(jobSchema) },
+  list: { request: argumentsOf(jobScopeSchema, part), responseSchema: responseSchema(jobPageSchema) },
+  cancel: { request: argumentsOf(id, jobScopeSchema), responseSchema: optionalResponseSchema(jobSchema) },
+  discard: { request: argumentsOf(id, jobScopeSchema), responseSchema: none },
+  claim: { request: argumentsOf(workerSchema), responseSchema: optionalResponseSchema(claimedJobSchema) },
   save: {
-    request: receivedSchema([leaseSchema, jobChangeSchema, milliseconds]),
+    request: argumentsOf(leaseSchema, jobChangeSchema, milliseconds),
     responseSchema: responseSchema(Type.Enum(saveResults))
   },
   release: {
     request: Type.Union([
-      receivedSchema([leaseSchema]),
-      receivedSchema([leaseSchema, Type.Object({ afterMs: milliseconds }, strictObject)])
+      argumentsOf(leaseSchema),
+      argumentsOf(leaseSchema, Type.Object({ afterMs: milliseconds }, strictObject))
     ]),
     responseSchema: none
   },
-  expired: { request: receivedSchema([id]), responseSchema: responseSchema(ids) },
-  existing: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
-  abandoned: { request: receivedSchema([ids]), responseSchema: responseSchema(ids) },
-  forget: { request: receivedSchema([ids]), responseSchema: none },
-  identityKey: { request: receivedSchema([jobScopeSchema]), responseSchema: responseSchema(secretSchema) }
+  expired: { request: argumentsOf(id), responseSchema: responseSchema(ids) },
+  existing: { request: argumentsOf(ids), responseSchema: responseSchema(ids) },
+  abandoned: { request: argumentsOf(ids), responseSchema: responseSchema(ids) },
+  forget: { request: argumentsOf(ids), responseSchema: none },
+  identityKey: { request: argumentsOf(jobScopeSchema), responseSchema: responseSchema(secretSchema) }
 }
 
 /**

@@ -17,6 +17,16 @@ const seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
  */
 export const feedQuery = Type.Object({ feedId: positionSchema.properties.feedId, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, strictObject)
 
+/** The message with the arguments of a call, in their order. */
+export const argumentsOf = (...things: readonly TSchema[]): TSchema =>
+  Type.Unsafe({
+    type: 'array',
+    items: [...things],
+    additionalItems: false,
+    minItems: things.length,
+    maxItems: things.length
+  })
+
 const ajv = new Ajv({ code: { optimize: false } })
 // A key with an expiry that the engine can't parse would never expire.
 ajv.addFormat('iso-time', isDateTime)

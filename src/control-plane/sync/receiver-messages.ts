@@ -23,17 +23,7 @@ import {
 } from '../../events/webhooks/webhook.js'
 import { refusalReasons, type RefusalReason } from '../store/control-error.js'
 import { idSchema as id } from '../../keys/random-text.js'
-import { lazyCheck, strictObject } from './messages.js'
-
-/** The message with the arguments of a call. */
-const argumentsOf = (...things: readonly TSchema[]): TSchema =>
-  Type.Unsafe({
-    type: 'array',
-    items: [...things],
-    additionalItems: false,
-    minItems: things.length,
-    maxItems: things.length
-  })
+import { argumentsOf, lazyCheck, strictObject } from './messages.js'
 
 /** The JSON schemas use the format of documents for times. */
 const formats = (schema: TSchema): TSchema =>
