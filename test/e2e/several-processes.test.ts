@@ -10,7 +10,7 @@ import { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
 import { freePort } from '../harness/free-port.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
-import { requestsIn } from '../limits/usage-samples.js'
+import { aUse, requestsIn } from '../limits/usage-samples.js'
 import { readScrape } from '../metrics/scrape.js'
 import { startService, temporary } from '../sync/control-plane.js'
 import { startProcess } from '../sync/processes.js'
@@ -276,16 +276,7 @@ t.test('what processes had counted is sent when there are fewer of them', async 
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const ledger = new UsageLedger({ file: join(data, 'process-2', 'usage.db'), now, log })
   await ledger.opened
-  ledger.record({
-    tenantId: 'org-a',
-    mode: 'live',
-    keyId: 'key-a',
-    resource: 'patients',
-    interaction: 'read',
-    outcome: 'ok',
-    isCounted: true,
-    isOverage: false
-  }, now().toISOString())
+  ledger.record(aUse(), now().toISOString())
   await ledger.close()
   const { control } = await startService(t, { CLINIGATE_DATA: data })
   await until(async () => await requestsOf(control!, 'org-a') === 1)
