@@ -29,7 +29,9 @@ const file = name => readFileSync(new URL(`../test/jobs/${name}`, import.meta.ur
 const [key, cert] = [file('source-key.pem'), file('source.pem')]
 const directory = mkdtempSync(join(tmpdir(), 'clinigate-deliveries-'))
 const now = () => new Date()
-const store = await openControlStore({ file: join(directory, 'control.db'), plans: ['pro'], now, webhookKey: Buffer.alloc(32, 1) })
+const store = await openControlStore({
+  file: join(directory, 'control.db'), plans: ['pro'], now, webhookKey: Buffer.alloc(32, 1)
+})
 const { tenantId } = await store.organizations.create({ name: 'a', plan: 'pro' }, 'bench')
 const owner = { tenantId, mode: 'live', by: 'bench' }
 const committed = new Map()
@@ -64,9 +66,16 @@ const { user, system } = process.cpuUsage(cpu)
 latencies.sort((one, other) => one - other)
 const quantile = part => Math.round(latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))])
 console.log(`${cpus().length} processors (${cpus()[0].model}), Node.js ${process.version}`)
-console.log(`${committed.size} events at ${Math.round(committed.size / appendedMs * 1_000)}/s to ${receivers} receivers, ${hanging} more hang`)
-console.log(`delivered ${Math.round(latencies.length / drainedMs * 1_000)}/s; latency p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, most ${quantile(1)} ms`)
-console.log(`processor time ${Math.round((user + system) / 1_000 / latencies.length * 1_000)} µs for each delivery, the receivers' part included`)
+const perSecond = (count, ms) => Math.round(count / ms * 1_000)
+const processorUs = Math.round((user + system) / latencies.length)
+console.log(
+  `${committed.size} events at ${perSecond(committed.size, appendedMs)}/s to ${receivers} receivers, ${hanging} more hang`
+)
+console.log(
+  `delivered ${perSecond(latencies.length, drainedMs)}/s; latency p50 ${quantile(0.5)} ms, ` +
+  `p99 ${quantile(0.99)} ms, most ${quantile(1)} ms`
+)
+console.log(`processor time ${processorUs} µs for each delivery, the receivers' part included`)
 await deliverer.close()
 for (const server of servers) {
   server.closeAllConnections()

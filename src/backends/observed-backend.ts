@@ -27,7 +27,7 @@ interface TracedExchange {
 /** Starts an exchange with a datastore within the current trace. */
 export type BeginExchange = (datastore: string, method: string) => TracedExchange
 
-/** What is told of each exchange: its measurement when it has ended, and its trace; each absent where there is none. */
+/** Who learns of each exchange: its measurement when it has ended, and its trace; each absent where there is none. */
 export interface Observers {
   readonly onExchange?: (exchange: Exchange) => void
   readonly beginExchange?: BeginExchange

@@ -78,6 +78,6 @@ export class EventClient {
   }
 }
 
-/** Without a response of the gateway, when asked too often, and for errors of it. */
+/** Without a response of the gateway, after too many requests, and for errors of it. */
 const mayPass = ({ status }: ClinigateError): boolean =>
   status < 300 || status === 429 || (status >= 500 && status !== 501)

@@ -4,6 +4,7 @@ import { describeRoute, enveloped, failuresOf, publicFailures, responsesOf } fro
 import { sendFailure, sendWithStatus } from '../envelope/reply.js'
 import { healthStates, type Health } from '../envelope/health-states.js'
 import type { Readiness } from './readiness.js'
+import { withTimeout } from '../time/with-timeout.js'
 
 /** One thing that the gateway needs, and its state. */
 export interface Check {
@@ -134,7 +135,7 @@ function remember (check: () => Check | Promise<Check>, now: () => Date): () => 
   return () => {
     const at = now().getTime()
     if (latest === undefined || at - latest.at >= lifetimeMs) latest = { at, result: toHealthResponse(check) }
-    return withTimeout(latest.result)
+    return withTimeout(latest.result, timeoutMs, { status: 'degraded', reason: 'no answer within a second' })
   }
 }
 
@@ -144,11 +145,4 @@ async function toHealthResponse (check: () => Check | Promise<Check>): Promise<C
   } catch {
     return { status: 'degraded', reason: 'the check failed' }
   }
-}
-
-function withTimeout (result: Promise<Check>): Promise<Check> {
-  return new Promise(resolve => {
-    const timer = setTimeout(resolve, timeoutMs, { status: 'degraded', reason: 'no answer within a second' })
-    result.then(resolve).finally(() => clearTimeout(timer))
-  })
 }

@@ -10,7 +10,7 @@ import type { MetricJson } from '../../observability/metrics/prometheus.js'
 import { Channel, type Packets } from './channel.js'
 import type { WindowCount, WindowName } from './shared-state.js'
 
-/** The state of all processes, as the first one tells it. */
+/** The state of all processes, as the first one reports it. */
 interface GroupState {
   readonly running: number
   readonly of: number
@@ -64,7 +64,7 @@ export async function joinProcesses ({ version, onStop }: MemberParts): Promise<
   let metrics = async (): Promise<readonly MetricJson[]> => []
   const channel = new Channel(packets => process.send!(packets), {
     stop: onStop,
-    state: (told: GroupState) => { state = told },
+    state: (latest: GroupState) => { state = latest },
     metrics: () => metrics()
   })
   process.on('message', (packets: Packets) => channel.receive(packets))

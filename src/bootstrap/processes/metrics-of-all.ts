@@ -1,5 +1,6 @@
 import { AggregatorRegistry } from 'prom-client'
 import type { MetricJson, PrometheusMetrics } from '../../observability/metrics/prometheus.js'
+import { withTimeout } from '../../time/with-timeout.js'
 
 /** How long a process may take to give its metrics. */
 const timeoutMs = 2_000
@@ -31,7 +32,7 @@ export class MetricsOfAll implements Pick<PrometheusMetrics, 'text' | 'contentTy
   /** In the text format of Prometheus. A process that does not respond counts as it was last read. */
   async text (): Promise<string> {
     await Promise.all([...this.#latest.keys()].map(async process => {
-      const read = await withTimeout(process.metrics()).catch(() => undefined)
+      const read = await withTimeout(process.metrics(), timeoutMs, undefined).catch(() => undefined)
       if (read !== undefined && this.#latest.has(process)) this.#latest.set(process, read)
     }))
     return await aggregate([this.#ended, ...this.#latest.values()]).metrics()
@@ -40,10 +41,3 @@ export class MetricsOfAll implements Pick<PrometheusMetrics, 'text' | 'contentTy
 
 const aggregate = (all: ReadonlyArray<readonly MetricJson[]>) =>
   AggregatorRegistry.aggregate(all as unknown as object[])
-
-function withTimeout<T> (work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the process does not respond')), timeoutMs)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
-}

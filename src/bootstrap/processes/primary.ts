@@ -27,7 +27,7 @@ interface PrimaryParts {
   readonly log: FastifyBaseLogger
 }
 
-/** The processes of a gateway, which run until they are told to stop. */
+/** The processes of a gateway, which run until they are stopped. */
 export interface ProcessGroup {
   /** Rejects if a process cannot start the first time; it has said why on standard error. */
   readonly started: Promise<void>

@@ -141,7 +141,7 @@ const requirements: Readonly<Record<RequiredRole, (actor: Actor) => void>> = {
   operator: requireOperator
 }
 
-/** The subject first, so that one of another organization is missing for whoever asks. */
+/** The subject first, so that one of another organization is missing whatever the role. */
 async function subjectFor<Subject> (
   { load }: DeclaredPage<Subject>,
   request: PageRequest,

@@ -30,9 +30,9 @@ const codes: Readonly<Record<RefusalReason, FailureCode>> = {
  * @param type the resource type with which paths begin in raw FHIR
  * @throws {Failure} for a refusal of the control plane
  */
-export async function asFailures<T> (asked: Promise<T>, type?: string): Promise<T> {
+export async function asFailures<T> (call: Promise<T>, type?: string): Promise<T> {
   try {
-    return await asked
+    return await call
   } catch (error) {
     if (!(error instanceof ControlError)) throw error
     const { reason, message, field } = error

@@ -23,7 +23,7 @@ interface SubscriptionRoutesOptions {
   readonly now: () => Date
 }
 
-/** A request with everything that its answer needs. */
+/** A request with everything that its response needs. */
 interface Call {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -35,11 +35,11 @@ interface Call {
   readonly id: string
 }
 
-type Answer = (call: Call) => Promise<unknown>
+type Handle = (call: Call) => Promise<unknown>
 type Interaction = 'create' | 'read' | 'update' | 'delete' | 'search'
 
 /** What each path below `/Subscription` offers, by method. */
-const offered: Readonly<Record<string, Readonly<Record<string, readonly [Interaction, Answer]>>>> = {
+const offered: Readonly<Record<string, Readonly<Record<string, readonly [Interaction, Handle]>>>> = {
   '': { GET: ['search', search], POST: ['create', create] },
   _search: { POST: ['search', search] },
   $status: { GET: ['search', listStatus], POST: ['search', listStatus] },
@@ -50,7 +50,7 @@ const offered: Readonly<Record<string, Readonly<Record<string, readonly [Interac
 
 /**
  * `/v1/fhir/Subscription`: topic-based subscriptions by HL7's Subscriptions R5 Backport 1.1, for keys with the scope
- * `webhooks` that may read the type of the topic. They are the gateway's own: no datastore is asked. Others are
+ * `webhooks` that may read the type of the topic. They are the gateway's own: no datastore is involved. Others are
  * reported as missing.
  */
 export async function subscriptionRoutes (
@@ -61,14 +61,14 @@ export async function subscriptionRoutes (
     if (subscriptions === undefined) throw switchedOff()
     const requested = readRequest(request, mount)
     const [, ...path] = requested.path
-    const [kind, answer] = readerOf(path, request.method)
+    const [kind, handle] = interactionOf(path, request.method)
     request.understood = { kind, type: 'Subscription' }
     requireWebhookScope(request.caller)
     refuseIdempotencyKey(request)
     const isWrite = kind === 'create' || kind === 'update' || kind === 'delete'
     const { hasOtherPrecondition, ifNoneExist } = requested
     if (isWrite && (hasOtherPrecondition === true || ifNoneExist !== undefined)) throw otherPrecondition()
-    return await answer({ request, reply, requested, subscriptions, fhirBase: mount.fhirBase, now, id: path[0] ?? '' })
+    return await handle({ request, reply, requested, subscriptions, fhirBase: mount.fhirBase, now, id: path[0] ?? '' })
   }
   for (const path of ['/Subscription', '/Subscription/*']) {
     scope.route({
@@ -84,7 +84,7 @@ function switchedOff (): Failure {
   })
 }
 
-function readerOf (path: readonly string[], method: string): readonly [Interaction, Answer] {
+function interactionOf (path: readonly string[], method: string): readonly [Interaction, Handle] {
   const [first = '', ...more] = path
   const isNamed = first !== '' && Object.hasOwn(offered, first) === false && !/^[_$]/.test(first)
   const pattern = [isNamed ? ':id' : first, ...more].join('/')
@@ -221,8 +221,8 @@ function send (
 }
 
 /** @param isVersioned whether a conflict is about the version. @throws {Failure} for a refusal of the control plane */
-async function refused<T> (asked: Promise<T>, isVersioned = false): Promise<T> {
-  return await asFailures(asked.catch((error: unknown) => {
+async function refused<T> (change: Promise<T>, isVersioned = false): Promise<T> {
+  return await asFailures(change.catch((error: unknown) => {
     if (isVersioned && error instanceof ControlError && error.reason === 'conflict') throw new Failure('PRECONDITION_FAILED')
     throw error
   }), 'Subscription')
