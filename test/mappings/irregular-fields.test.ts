@@ -2,7 +2,7 @@
  * Fields whose simple form is not the FHIR element itself: what a client sees, and what of the stored resource stays.
  */
 import t from 'tap'
-import { isNarrative } from '../../src/mappings/fields/xhtml.js'
+import { isNarrative } from '../../src/mappings/fields/narrative.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { checkCreate } from '../../src/mappings/core/validate.js'
 import { appointments } from '../../src/mappings/resources/appointments.js'

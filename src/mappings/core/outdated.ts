@@ -1,6 +1,6 @@
 /** What goes with an old value because it tells of that one alone. */
 import type { FhirElement } from '../fhir.js'
-import { deepEqual } from './element.js'
+import { deepEqual, type Element, type ElementOptions } from './element.js'
 import { at, isElement, itemsAt, withAt, withMember } from './path.js'
 
 /** Members and extensions of an element that describe some of its members, and go when one of those changes. */
@@ -61,3 +61,19 @@ export function withPrimitive (holder: FhirElement, path: string, value: unknown
 /** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */
 export const siblingOf = (path: string): string =>
   path.slice(0, path.lastIndexOf('.') + 1) + `_${path.slice(path.lastIndexOf('.') + 1)}`
+
+/**
+ * A field whose change removes what stands at these paths: it is shown by no field, and told of the old value alone.
+ */
+export function clearsSiblings<T, O extends ElementOptions> (
+  paths: readonly string[],
+  element: Element<T, O>
+): Element<T, O> {
+  return {
+    ...element,
+    write (holder, value) {
+      const after = element.write(holder, value)
+      return after === holder ? holder : paths.reduce((rest, path) => withAt(rest, path, undefined), after)
+    }
+  }
+}

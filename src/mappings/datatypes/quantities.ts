@@ -1,8 +1,9 @@
 /** Quantities and what is made of them: http://hl7.org/fhir/R4/datatypes.html#quantity */
-import { datatype } from '../core/datatype.js'
+import { datatype, type Datatype } from '../core/datatype.js'
 import { record } from '../core/structure.js'
 import { code } from './code.js'
-import { absoluteUri, decimal, nonNegativeDecimal, openCode, text } from './primitives.js'
+import { absoluteUri, decimal, nonNegativeDecimal, openCode, text, textUpTo } from './primitives.js'
+import { isElement } from '../core/path.js'
 
 const measured = {
   value: decimal('value', { required: true }),
@@ -55,3 +56,53 @@ const currency = datatype({
 export const money = record({ value: decimal('value', { required: true }), currency: currency('currency') }, {
   kind: 'quantity', schema: { title: 'Money' }, expects: 'an object with value and currency'
 })
+
+const withShortUnit = { ...measured, unit: textUpTo(50)('unit') }
+
+/** A number of something whose unit is a short word: a SimpleQuantity of R4. */
+export const amount = record(withShortUnit, {
+  kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system and code; code needs system'
+})
+
+/** The same where R4 has a Quantity, which may be more or less than the number. */
+export const quantityWithComparator = record(
+  { ...withShortUnit, comparator: code(['<', '<=', '>=', '>'])('comparator') },
+  {
+    kind: 'quantity',
+    schema: codeNeedsSystem,
+    expects: 'an object with value, unit, system, code and comparator; code needs system'
+  }
+)
+
+const ucum = 'http://unitsofmeasure.org'
+
+/** Lengths of time as one number of a fixed unit, stored as a Duration or Quantity of UCUM. */
+export const duration = {
+  seconds: durationIn('s', 's', { s: 1, min: 60, h: 3600 }),
+  minutes: durationIn('min', 'min', { min: 1, h: 60, d: 1440 }),
+  days: durationIn('d', 'days', { d: 1, wk: 7 })
+}
+
+/** Lengths stored in a larger unit are shown in this one; what is in none of them is kept unseen. */
+function durationIn (code: string, unit: string, factors: Readonly<Record<string, number>>): Datatype<number> {
+  return datatype<number>({
+    schema: { type: 'number', minimum: 0, 'x-expects': `a number of ${unit}` },
+    kind: 'quantity',
+    revises: true,
+    read (stored) {
+      const value = isElement(stored) ? decimal.codec.read(stored.value) : undefined
+      if (!isElement(stored) || value === undefined || stored.comparator !== undefined) return undefined
+      const unit = stored.code ?? stored.unit
+      if (typeof unit !== 'string' || !Object.hasOwn(factors, unit)) return undefined
+      return factors[unit] === 1 ? value : times(value, factors[unit]!)
+    },
+    write: (value, before) => quantity.codec.write({ value, unit, system: ucum, code }, before)
+  })
+}
+
+/** A decimal times a whole number, by its digits: in binary numbers 8.2 × 60 is 491.99999999999994. */
+function times (value: number, factor: number): number {
+  const [digits, exponent = '0'] = String(value).split(/e/i) as [string, string?]
+  const [full, fraction = ''] = digits.split('.') as [string, string?]
+  return Number(`${BigInt(full + fraction) * BigInt(factor)}e${Number(exponent) - fraction.length}`)
+}

@@ -6,12 +6,10 @@ import { boolean, dateTime, decimal, integer, text, time } from '../datatypes/pr
 import { quantity, range, ratio } from '../datatypes/quantities.js'
 import { datatype } from '../core/datatype.js'
 import type { Element } from '../core/element.js'
-import { withPrimitive } from '../core/outdated.js'
+import { withPrimitive, clearsSiblings } from '../core/outdated.js'
 import { isElement, withMember } from '../core/path.js'
 import { backbone } from '../core/structure.js'
-import { choice, hasChoice, isBoolean, isText } from './choice.js'
-import { withChoiceForms } from './choice-forms.js'
-import { clearsSiblings } from './clears-siblings.js'
+import { choice, hasChoice, isBoolean, isText, withChoiceForms } from './choice.js'
 
 /** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field next to it. */
 const plainQuantity = datatype<number>({

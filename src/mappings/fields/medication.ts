@@ -1,6 +1,17 @@
 import { concept } from '../datatypes/concept.js'
 import { reference } from '../datatypes/reference.js'
 import type { Rule } from '../core/rule.js'
+import { code } from '../datatypes/code.js'
+import { boolean, nonNegativeDecimal, positiveInteger, text } from '../datatypes/primitives.js'
+import { nonNegativeQuantity } from '../datatypes/quantities.js'
+import type { Codec } from '../core/codec.js'
+import type { Element } from '../core/element.js'
+import { isElement } from '../core/path.js'
+import { backbone } from '../core/structure.js'
+import { unitsOfTime } from '../value-sets.js'
+import { choice, isBoolean } from './choice.js'
+import { fromFirstItem, firstItemLens, listItemField } from './list-items.js'
+import { clearsSiblings } from '../core/outdated.js'
 
 /** The medicine in words or by a code, as orders, dispenses and statements name it. */
 export const medication = concept('medicationCodeableConcept', {
@@ -24,3 +35,56 @@ export const medicationRule: Rule = {
   message: 'medication or medicationId is required',
   holds: resource => resource.medicationCodeableConcept !== undefined || resource.medicationReference !== undefined
 }
+
+/** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
+const withReason: Codec<boolean> = {
+  ...boolean.codec,
+  read: stored => (isElement(stored) ? true : undefined),
+  write: () => undefined
+}
+
+const asNeeded: Element<boolean> = {
+  ...choice<boolean>('asNeeded', [
+    { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+    { suffix: 'CodeableConcept', codec: withReason, is: () => false }
+  ]),
+  schema: boolean.codec.schema
+}
+
+/**
+ * What says more of how often it is taken than the simple form shows: a code of the whole of it, such as BID, and the
+ * upper ends of 3 to 4 times in 6 to 8 h.
+ */
+const restOfTiming = [
+  'code',
+  'repeat.frequencyMax',
+  'repeat._frequencyMax',
+  'repeat.periodMax',
+  'repeat._periodMax'
+].map(path => `timing.${path}`)
+
+/**
+ * A part of how often it is taken. Next to another one, the rest would tell of the old, or of more than is meant now.
+ */
+const timed = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
+
+const instruction = backbone({
+  dose: fromFirstItem('doseAndRate', nonNegativeQuantity('doseQuantity', { choice: 'dose' })),
+  frequency: timed(positiveInteger('timing.repeat.frequency')),
+  period: timed(nonNegativeDecimal('timing.repeat.period')),
+  periodUnit: timed(code(unitsOfTime)('timing.repeat.periodUnit')),
+  route: concept('route'),
+  asNeeded
+}, {
+  schema: { dependentRequired: { period: ['periodUnit'] } },
+  expects: 'an object with dose, frequency, period, periodUnit, route and asNeeded; period needs periodUnit'
+})
+
+/**
+ * The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept.
+ */
+export const dosage = (path: string) =>
+  listItemField(instruction.codec, path, firstItemLens, { about: 'Dose, frequency and route as numbers and codes.' })
+
+/** The words of the first of the Dosages at a path. */
+export const dosageText = (path: string) => fromFirstItem(path, text('text', { about: 'Instructions as text.' }))

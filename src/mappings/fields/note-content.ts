@@ -6,7 +6,7 @@ import type { Element, DefaultContext } from '../core/element.js'
 import { isElement, itemsAt, textAt, withMember } from '../core/path.js'
 import type { Schema } from '../core/schema.js'
 import { isText } from './choice.js'
-import { inMatchingItem } from './in-item.js'
+import { inMatchingItem } from './list-items.js'
 
 type Attachment = NonNullable<ReturnType<typeof attachment.codec.read>>
 

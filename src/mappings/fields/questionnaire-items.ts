@@ -9,8 +9,7 @@ import { datatype, type Datatype } from '../core/datatype.js'
 import type { Element } from '../core/element.js'
 import { itemsAt } from '../core/path.js'
 import { backbone, recursiveBackbone } from '../core/structure.js'
-import { isBoolean, isText } from './choice.js'
-import { atMostOne } from './exclusive.js'
+import { isBoolean, isText, atMostOne } from './choice.js'
 
 const values = {
   valueString: text('valueString', { choice: 'value' }),

@@ -2,7 +2,7 @@ import { textUpTo } from '../datatypes/primitives.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import type { Element, ElementOptions } from '../core/element.js'
 import { withoutExtensions } from '../core/outdated.js'
-import { inItemWithUse } from './in-item.js'
+import { inItemWithUse } from './list-items.js'
 
 type Options = ElementOptions & { readonly max?: number }
 

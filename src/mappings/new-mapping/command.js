@@ -83,7 +83,7 @@ function toldOf () {
       'Not shown yet; what is stored there stays there:',
       missing.filter(({ isRequired }) => !isRequired).map(described)
     ],
-    ['R4’s own rules; those on fields that you show belong into src/mappings/invariants:', rulesOf(type)],
+    ['R4’s own rules; those on fields that you show belong above the mapping, passed as rules:', rulesOf(type)],
     ['Next: docs/how-to/add-a-resource.md', []]
   ]
   return sections

@@ -1,6 +1,6 @@
 import { isNumber } from '../../json/json.js'
 import { formats, formatDescriptions } from '../core/formats.js'
-import { isXhtml } from '../fields/xhtml.js'
+import { isXhtml } from '../fields/narrative.js'
 
 /** A primitive type of R4. */
 interface Primitive {

@@ -9,8 +9,7 @@ import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { allergyClinicalStatus, allergyVerificationStatus } from '../value-sets.js'
 import type { FhirElement } from '../fhir.js'
-import type { Rule } from '../core/rule.js'
-import { exists, hasCoding } from '../core/exists.js'
+import { exists, hasCoding, type Rule } from '../core/rule.js'
 
 const allergyRules: readonly Rule[] = [
   {

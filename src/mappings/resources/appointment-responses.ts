@@ -6,8 +6,7 @@ import { identifiers } from '../fields/identifiers.js'
 import { byReference } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { participationStatus } from '../value-sets.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const appointmentResponseRules: readonly Rule[] = [
   {

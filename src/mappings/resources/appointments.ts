@@ -1,19 +1,58 @@
+import { isElement, itemsAt, textAt } from '../core/path.js'
+import { exists, type Rule } from '../core/rule.js'
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime, instant, positiveInteger, text, unsignedInteger } from '../datatypes/primitives.js'
 import { reference, typedReference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
-import { inMatchingItem } from '../fields/in-item.js'
+import { inMatchingItem } from '../fields/list-items.js'
 import type { FhirElement } from '../fhir.js'
 import type { DefaultContext } from '../core/element.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
-import { textAt } from '../core/path.js'
 import { backbone } from '../core/structure.js'
-import { appointmentRules } from '../invariants/appointment.js'
 import { participationStatus } from '../value-sets.js'
 import { datatype, type Datatype } from '../core/datatype.js'
+
+const appointmentRules: readonly Rule[] = [
+  {
+    key: 'participant 1..*',
+    fields: ['participants'],
+    message: 'an appointment needs a participant',
+    holds: appointment => itemsAt(appointment, 'participant').length > 0
+  },
+  {
+    key: 'app-1',
+    fields: ['participants'],
+    message: 'each participant needs an actorId or a role',
+    holds: appointment =>
+      itemsAt(appointment, 'participant').every(
+        participant => isElement(participant) && (exists(participant, 'type') || exists(participant, 'actor'))
+      )
+  },
+  {
+    key: 'app-2',
+    fields: ['start', 'end'],
+    message: 'send start and end together, or neither',
+    holds: appointment => exists(appointment, 'start') === exists(appointment, 'end')
+  },
+  {
+    key: 'app-3',
+    fields: ['status', 'start', 'end'],
+    message: 'only a proposed, cancelled or waitlist appointment can be without start and end',
+    holds: appointment =>
+      (exists(appointment, 'start') && exists(appointment, 'end')) ||
+      ['proposed', 'cancelled', 'waitlist'].includes(appointment.status as string)
+  },
+  {
+    key: 'app-4',
+    fields: ['cancelationReason', 'status'],
+    message: 'only a cancelled or noshow appointment has a cancelationReason',
+    holds: appointment =>
+      !exists(appointment, 'cancelationReason') || ['cancelled', 'noshow'].includes(appointment.status as string)
+  }
+]
 
 const actors = [
   'Patient',

@@ -3,15 +3,14 @@ import { codingOf } from '../datatypes/coding.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { base64, boolean, instantOrDay, text } from '../datatypes/primitives.js'
-import { anyResourceReference, referenceOrDisplay } from '../fields/reference-or-display.js'
+import { anyResourceReference, referenceOrDisplay } from '../datatypes/reference.js'
 import type { DefaultContext } from '../core/element.js'
 import { byCode, byReference, byText, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { auditSubtypes, auditTypes } from '../value-sets.js'
 import { isElement, itemsAt } from '../core/path.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const auditEventRules: readonly Rule[] = [
   {

@@ -10,8 +10,7 @@ import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { requestStatus } from '../value-sets.js'
 import { isElement, itemsAt } from '../core/path.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const carePlanRules: readonly Rule[] = [
   {

@@ -11,8 +11,7 @@ import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import type { FhirElement } from '../fhir.js'
 import { at, isElement, itemsAt } from '../core/path.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const careTeamRules: readonly Rule[] = [
   {

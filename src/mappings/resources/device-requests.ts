@@ -11,9 +11,7 @@ import { byReference, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
-import { rangeRule } from '../invariants/range.js'
+import { exists, rangeRule, type Rule } from '../core/rule.js'
 
 const deviceRequestRules: readonly Rule[] = [
   {

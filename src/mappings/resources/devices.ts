@@ -9,7 +9,7 @@ import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import type { FhirElement } from '../fhir.js'
 import type { Element, ElementOptions } from '../core/element.js'
-import { inMatchingItem } from '../fields/in-item.js'
+import { inMatchingItem } from '../fields/list-items.js'
 
 const isNamed = (item: FhirElement): boolean => text.codec.read(item.name) !== undefined
 

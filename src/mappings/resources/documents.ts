@@ -1,16 +1,54 @@
+import { isNarrative, narrative } from '../fields/narrative.js'
+import type { FhirElement } from '../fhir.js'
+import { at, isElement, itemsAt } from '../core/path.js'
+import { exists, type Rule } from '../core/rule.js'
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept, type ConceptValue } from '../datatypes/concept.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { oneIdentifier } from '../fields/identifiers.js'
-import { narrative } from '../fields/narrative.js'
-import { recursiveList } from '../fields/recursive-list.js'
+import { recursiveList } from '../fields/list-items.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone, recursiveBackbone } from '../core/structure.js'
-import { compositionRules } from '../invariants/composition.js'
 import { compositionStatus, documentRelations } from '../value-sets.js'
+
+const compositionRules: readonly Rule[] = [
+  {
+    key: 'author 1..*',
+    fields: ['authorIds'],
+    message: 'a document needs an author',
+    holds: composition => itemsAt(composition, 'author').length > 0
+  },
+  {
+    key: 'cmp-1',
+    fields: ['sections'],
+    message: 'each section needs text, resourceIds or sections',
+    holds: composition =>
+      sectionsIn(composition).every(section => ['text', 'entry', 'section'].some(part => exists(section, part)))
+  },
+  {
+    key: 'cmp-2',
+    fields: ['sections'],
+    message: 'a section with a stored reason why it is empty cannot have resourceIds',
+    holds: composition =>
+      sectionsIn(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
+  },
+  {
+    key: 'txt-1',
+    fields: ['sections'],
+    message: 'XHTML must be well-formed, use only formatting elements and attributes, and contain visible content',
+    holds: composition =>
+      sectionsIn(composition)
+        .map(section => at(section, 'text.div'))
+        .every(div => typeof div !== 'string' || isNarrative(div))
+  }
+]
+
+function sectionsIn (holder: FhirElement): FhirElement[] {
+  return itemsAt(holder, 'section').filter(isElement).flatMap(section => [section, ...sectionsIn(section)])
+}
 
 /** A part of a document, with the records that it is about and parts of its own. */
 interface Section {

@@ -7,8 +7,7 @@ import { note } from '../fields/note.js'
 import { from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const familyHistoryRules: readonly Rule[] = [
   {

@@ -2,13 +2,12 @@ import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
-import { intOrString } from '../fields/int-or-string.js'
+import { intOrString } from '../fields/choice.js'
 import { byToken, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import { isElement, itemsAt } from '../core/path.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const immunizationRecommendationRules: readonly Rule[] = [
   {

@@ -4,13 +4,12 @@ import { boolean, date, dateTime, text } from '../datatypes/primitives.js'
 import { nonNegativeQuantity } from '../datatypes/quantities.js'
 import { display, reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
-import { intOrString } from '../fields/int-or-string.js'
+import { intOrString } from '../fields/choice.js'
 import { note } from '../fields/note.js'
 import { byReference, byText, byToken, from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const immunizationRules: readonly Rule[] = [
   {

@@ -3,13 +3,12 @@ import { dateTime } from '../datatypes/primitives.js'
 import { canonical, reference } from '../datatypes/reference.js'
 import { oneIdentifier } from '../fields/identifiers.js'
 import { responseItem } from '../fields/questionnaire-items.js'
-import { recursiveList } from '../fields/recursive-list.js'
+import { recursiveList } from '../fields/list-items.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
 import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../core/path.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const questionnaireResponseRules: readonly Rule[] = [
   {

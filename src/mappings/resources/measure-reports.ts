@@ -10,8 +10,7 @@ import { backbone, record } from '../core/structure.js'
 import { measurePopulations } from '../value-sets.js'
 import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../core/path.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const measureReportRules: readonly Rule[] = [
   {

@@ -1,3 +1,6 @@
+import type { FhirElement } from '../fhir.js'
+import { isElement, itemsAt } from '../core/path.js'
+import { exists, isAscending, rangeRule, type Rule } from '../core/rule.js'
 import { period } from '../datatypes/complex.js'
 import { code } from '../datatypes/code.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
@@ -10,8 +13,61 @@ import { note } from '../fields/note.js'
 import { from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
-import { observationRules } from '../invariants/observation.js'
 import { interpretations, observationCategories, observationStatus } from '../value-sets.js'
+
+const observationRules: readonly Rule[] = [
+  {
+    key: 'US Core',
+    severity: 'warning',
+    fields: ['effectiveDateTime'],
+    message: 'give the clinically relevant time in this field or in effectivePeriod',
+    holds: observation => exists(observation, 'effective[x]')
+  },
+  {
+    key: 'obs-3',
+    fields: ['referenceRange'],
+    message: 'each range needs low, high or text',
+    holds: observation =>
+      [observation, ...itemsAt(observation, 'component')].every(
+        holder =>
+          isElement(holder) &&
+          itemsAt(holder, 'referenceRange').every(
+            range => isElement(range) && ['low', 'high', 'text'].some(part => range[part] !== undefined)
+          )
+      )
+  },
+  {
+    key: 'obs-6',
+    fields: ['dataAbsentReason'],
+    message: 'leave it out when there is a value, or remove the value',
+    holds: observation => observation.dataAbsentReason === undefined || !hasValue(observation)
+  },
+  {
+    key: 'obs-7',
+    fields: ['component'],
+    message: 'a component must not have the code of the observation when the observation has a value',
+    holds: observation =>
+      !hasValue(observation) ||
+      !itemsAt(observation, 'component').some(
+        component => isElement(component) && codes(component).some(code => codes(observation).includes(code))
+      )
+  },
+  {
+    fields: ['referenceRange'],
+    message: 'low of a range must not be above its high',
+    holds: observation => itemsAt(observation, 'referenceRange').every(isAscending)
+  },
+  rangeRule('valueRange'),
+  rangeRule('valueRange', 'component')
+]
+
+const hasValue = (holder: FhirElement): boolean => Object.keys(holder).some(name => /^value[A-Z]/.test(name))
+
+function codes (holder: FhirElement): string[] {
+  return itemsAt(holder, 'code.coding').flatMap(coding =>
+    isElement(coding) && coding.code !== undefined ? [JSON.stringify([coding.system, coding.code])] : []
+  )
+}
 
 /** http://hl7.org/fhir/R4/observation.html */
 export const observations = mapping('Observation', {

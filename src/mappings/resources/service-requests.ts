@@ -8,8 +8,7 @@ import { note } from '../fields/note.js'
 import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
-import type { Rule } from '../core/rule.js'
-import { exists } from '../core/exists.js'
+import { exists, type Rule } from '../core/rule.js'
 
 const serviceRequestRules: readonly Rule[] = [
   {

@@ -2,7 +2,7 @@ import { fieldIssue, maxIssues, type Issue } from '../../envelope/failures.js'
 import { ExactNumber, isNumber } from '../../json/json.js'
 import type { FhirElement, FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { elementDefinitions } from '../../mappings/r4/elements.js'
-import { printPath, type Step } from '../../mappings/r4/path.js'
+import { printPath, type Step } from '../../mappings/r4/walk.js'
 import type { TenantContext } from '../tenant-context.js'
 
 /** How a datastore writes references to its own records. */

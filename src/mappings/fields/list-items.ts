@@ -1,6 +1,10 @@
 import type { FhirElement } from '../fhir.js'
 import type { Element, ElementOptions } from '../core/element.js'
 import { isElement, itemsAt, withAt } from '../core/path.js'
+import { put, type Codec } from '../core/codec.js'
+import { datatype, type Datatype } from '../core/datatype.js'
+import { display, localReference } from '../datatypes/reference.js'
+import type { ListOptions } from '../core/cardinality.js'
 
 /** Which item of a list a field lives in. */
 interface ItemChoice {
@@ -72,4 +76,65 @@ export function inFirst<T, O extends ElementOptions> (path: string, inner: Eleme
 /** A field of the first item of a list, next to others. */
 export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
   return inMatchingItem(path, { find: () => true, isRetained: true }, inner)
+}
+
+/** The place of an item in a list; -1 where a new one is to be added. */
+type ListItemLens = (items: readonly unknown[]) => number
+
+export const firstItemLens: ListItemLens = items => items.length === 0 ? -1 : 0
+
+/**
+ * A field that shows one item of a list as a codec does, whether that shows anything of it yet or not: a Dosage that so
+ * far has only a text takes a dose. The other items are kept, and of this one what the codec keeps.
+ */
+export function listItemField<T, const O extends ElementOptions = object> (
+  codec: Codec<T>,
+  path: string,
+  lens: ListItemLens,
+  options: O = {} as O
+): Element<T, O> {
+  return {
+    ...datatype(codec)(path, options),
+    read (holder) {
+      const items = itemsAt(holder, path)
+      return codec.read(items[lens(items)])
+    },
+    write (holder, value) {
+      const items = itemsAt(holder, path)
+      const found = lens(items)
+      const after = put(codec, value, items[found])
+      if (after === items[found]) return holder
+      const remaining = after === undefined ? [] : [after]
+      const changed = found < 0 ? [...items, ...remaining] : items.toSpliced(found, 1, ...remaining)
+      return withAt(holder, path, changed.length === 0 ? undefined : changed)
+    }
+  }
+}
+
+/**
+ * The first Reference that leads to a record of the store, as the field with the id shows it; where none does, the
+ * first of any kind.
+ */
+const lens: ListItemLens = items => {
+  const found = items.findIndex(item => isElement(item) && localReference(item.reference) !== undefined)
+  return found < 0 ? firstItemLens(items) : found
+}
+
+/** The display of the first Reference of a list: somebody by name, next to the field with the id or alone. */
+export function firstDisplay (path: string, options: ElementOptions & { readonly max?: number } = {}): Element<string> {
+  return { ...listItemField(display(options.max).codec, path, lens, options), path: `${path}.display` }
+}
+
+/**
+ * A list of backbone elements that hold themselves: their definition stands at the root of the field's schema, where
+ * `$ref` looks for it.
+ */
+export function recursiveList<T, const O extends ListOptions = object> (
+  { codec }: Datatype<T>,
+  path: string,
+  options: O = {} as O
+): Element<T[], O> {
+  const { $defs, ...schema } = codec.schema
+  const element = datatype<T>({ ...codec, schema }).list(path, options)
+  return { ...element, schema: { ...element.schema, $defs } }
 }

@@ -1,6 +1,6 @@
 import { conceptOf } from '../datatypes/concept.js'
 import { positiveInteger, textUpTo } from '../datatypes/primitives.js'
-import { money } from '../datatypes/quantities.js'
+import { money, simpleQuantity } from '../datatypes/quantities.js'
 import { backbone } from '../core/structure.js'
 
 const category = conceptOf({ max: 200 })
@@ -19,3 +19,12 @@ export const processNote = backbone({
   number: positiveInteger('number'),
   text: textUpTo(2000)('text', { required: true })
 })
+
+/** The fields that a line of a claim has, and the line of the explanation that responds to it. */
+export const billedItem = {
+  sequence: positiveInteger('sequence', { required: true }),
+  productOrService: conceptOf({ max: 500 })('productOrService', { required: true }),
+  quantity: simpleQuantity('quantity'),
+  unitPrice: money('unitPrice'),
+  net: money('net')
+}
