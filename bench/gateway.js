@@ -5,7 +5,7 @@ import { destination, pino } from 'pino'
 import { loadConfig } from '../dist/config/load.js'
 import { logOptions } from '../dist/http/log.js'
 import { buildGateway } from '../dist/app.js'
-import { Disposables } from '../dist/bootstrap/disposables.js'
+import { Disposables } from '../dist/bootstrap/parts.js'
 import { openControlSide } from '../dist/bootstrap/control-plane.js'
 import { openGatewaySide } from '../dist/bootstrap/gateway.js'
 

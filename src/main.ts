@@ -1,7 +1,6 @@
 /** The process: arguments, then the same start as that of the command line. */
 import { parseArgs } from 'node:util'
-import { requireOpenFiles } from './bootstrap/open-files.js'
-import { requireSupportedNode } from './bootstrap/supported-node.js'
+import { requireOpenFiles, requireSupportedNode } from './bootstrap/requirements.js'
 import { version } from './bootstrap/version.js'
 
 const usage = `Usage: npm start [-- options]

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DatastoreConfig } from '../src/config/schema.js'
 import { readCredentials } from '../src/config/credentials.js'
-import { controlDatabaseUrl } from '../src/config/secrets.js'
-import { cursorSecret } from '../src/config/cursor-secret.js'
+import { controlDatabaseUrl, cursorSecret, readText } from '../src/config/secrets.js'
 import {
   defaultFile,
   editorSchema,
@@ -16,7 +15,6 @@ import {
 } from '../src/config/documentation.js'
 import { policyTable } from '../src/tenant-guard/policy.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
-import { readText } from '../src/config/secret-file.js'
 import { warnAboutConfig } from '../src/bootstrap/warnings.js'
 
 const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname

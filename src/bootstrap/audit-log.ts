@@ -9,13 +9,12 @@ import type { Config } from '../config/schema.js'
 import type { Check } from '../http/health.js'
 import type { AccessAuditSink } from '../http/audit-accesses.js'
 import { ownerOf, type JobKind, type JobOwner } from '../jobs/model/job.js'
-import { ensureDirectory } from '../files/ensure-directory.js'
+import { ensureDirectory } from '../files/ensure.js'
 import type { GaugeSources } from '../observability/metrics/measurements.js'
 import { storeAccessEvents } from '../tenant-guard/access-events.js'
-import type { Disposables } from './disposables.js'
+import type { Disposables, ServiceParts } from './parts.js'
 import type { OpenTenantContext } from './guarded-stores.js'
-import { ownUrl } from './own-url.js'
-import type { ServiceParts } from './parts.js'
+import { ownUrl } from './own-config.js'
 
 /** The access audit log of this process. */
 export interface OpenAuditLog {

@@ -13,12 +13,10 @@ import type { Check } from '../http/health.js'
 import type { Job, JobKind } from '../jobs/model/job.js'
 import type { Jobs } from '../jobs/model/jobs.js'
 import type { Exports } from '../api/passthrough/export-routes.js'
-import { exportParts } from './bulk-export.js'
-import { importParts } from './bulk-import.js'
+import { exportParts, importParts, type Bulk, type BulkParts } from './bulk-jobs.js'
 import { auditedJob } from './audit-log.js'
-import type { Bulk, BulkParts } from './bulk-parts.js'
-import type { Disposables } from './disposables.js'
-import { gatewayName } from './gateway-name.js'
+import type { Disposables } from './parts.js'
+import { gatewayName } from './own-config.js'
 
 /** The bulk jobs of this gateway, which is working on them. */
 export interface OpenBulk {

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import type { Authorization } from '../backends/authentication/authorization.js'
 import type { Backend } from '../backends/backend.js'
+import { Breaker } from '../backends/breaker.js'
+import type { Disposables, ServiceParts } from './parts.js'
+import type { Authorization } from '../backends/authentication/authorization.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
 import { observedBackend, type Observers } from '../backends/observed-backend.js'
 import { routing, type RoutingKey } from '../backends/routing.js'
@@ -9,13 +11,39 @@ import { TenantConcurrency } from '../backends/shares.js'
 import type { Config } from '../config/schema.js'
 import type { Check } from '../http/health.js'
 import { startSandbox } from '../sandbox/sandbox.js'
-import { openCircuits, type CircuitBreakers } from './circuits.js'
-import { logCapabilities } from './capability-logging.js'
-import type { Disposables } from './disposables.js'
+import { logCapabilities } from './capabilities.js'
 import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
-import type { ServiceParts } from './parts.js'
 import { openedFile } from './startup-errors.js'
 import { warnAboutConfig } from './warnings.js'
+
+/** The circuit breakers of the datastores, by their names. */
+type CircuitBreakers = Readonly<Record<string, Breaker>>
+
+/** Opens a breaker for each datastore, so that one that is down does not affect another. */
+function openCircuits (
+  backends: readonly Backend[],
+  log: ServiceParts['log'],
+  closers: Disposables
+): CircuitBreakers {
+  return Object.fromEntries(
+    backends.map(backend => [
+      backend.name,
+      closers.add(
+        new Breaker({
+          probe: () => backend.probe(),
+          onChange: state => {
+            if (state === 'open') {
+              log.error(
+                { datastore: backend.name },
+                'a datastore does not answer; its requests are refused until it does'
+              )
+            } else log.info({ datastore: backend.name }, 'a datastore answers again')
+          }
+        })
+      )
+    ])
+  )
+}
 
 /** The FHIR servers behind the gateway, sandboxes included. */
 export interface OpenDatastores {

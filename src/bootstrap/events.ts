@@ -11,7 +11,7 @@ import { brokenFiles } from '../control-plane/outbox/broken-files.js'
 import { countLines, type BatchAck } from '../control-plane/outbox/batch.js'
 import { BatchSender } from '../control-plane/outbox/sender.js'
 import { BackgroundTask } from '../time/background-task.js'
-import type { Disposables } from './disposables.js'
+import type { Disposables } from './parts.js'
 
 /** The event log of a gateway, as it is sent to its control plane. */
 export interface OpenEvents {

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.js'
-import { cursorSecret } from '../config/cursor-secret.js'
+import { cursorSecret } from '../config/secrets.js'
 import type { ChangeSource } from '../events/log.js'
 import type { ChangeOwner, ChangeRecorder } from '../events/intent.js'
 import { createCursors } from '../tenant-guard/cursor.js'

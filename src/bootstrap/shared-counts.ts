@@ -4,7 +4,7 @@ import type { Environment } from '../config/environment.js'
 import { redisUrl } from '../config/secrets.js'
 import type { Check } from '../http/health.js'
 import type { SharedRateLimitStore } from '../limits/shared-counts.js'
-import type { Disposables } from './disposables.js'
+import type { Disposables } from './parts.js'
 
 /** The counts that this gateway shares with others, where a server for them is configured; it need not respond. */
 export async function openSharedCounts (

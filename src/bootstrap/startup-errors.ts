@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { ConfigError } from '../config/load.js'
-import { DatabaseUnavailable } from '../control-plane/store/database-unavailable.js'
+import { DatabaseUnavailable } from '../control-plane/store/control-error.js'
 
 /**
  * Opens a file of the data directory.

@@ -5,7 +5,7 @@ import type { Check } from '../http/health.js'
 import { BackgroundTask } from '../time/background-task.js'
 import { WebhookDeliverer } from '../events/webhooks/deliverer.js'
 import type { Metrics } from '../observability/metrics/measurements.js'
-import type { Disposables } from './disposables.js'
+import type { Disposables } from './parts.js'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs

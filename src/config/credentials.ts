@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { DatastoreConfig } from './schema.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText, type ConfigError, type Secret } from './secret-file.js'
+import { isError, readAuthorities, readSecret, readText, type ConfigError, type Secret } from './secrets.js'
 
 /** How the gateway authenticates itself at a datastore, secrets included: pass it on, never log it. */
 export type Credentials =

@@ -1,12 +1,10 @@
 import type { Config } from './schema.js'
 import { suggestion } from '../envelope/nearest.js'
 import { isNetwork } from '../net/checked-connection.js'
-import { readSecretBytes } from './cursor-secret.js'
+import { readSecretBytes, readText, controlDatabaseUrl, gatewayToken, redisUrl } from './secrets.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
 import type { FormError } from './schema-errors.js'
-import { readText } from './secret-file.js'
-import { controlDatabaseUrl, gatewayToken, redisUrl } from './secrets.js'
 
 /** What holds across settings, or of what they name. It is asked only where all that it reads has its form. */
 interface Rule {

@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { DatastoreConfig } from './schema.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText } from './secret-file.js'
+import { isError, readAuthorities, readSecret, readText } from './secrets.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {

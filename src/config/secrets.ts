@@ -1,31 +1,153 @@
-import type { Config } from './schema.js'
-import { readText } from './secret-file.js'
+import { X509Certificate, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Environment } from './environment.js'
+import type { Config } from './schema.js'
+import { ensureDirectory, ensureFile } from '../files/ensure.js'
+
+/**
+ * A secret as it was at the start; where it came from a file, the file may hold a newer one meanwhile. Pass it on,
+ * never log it.
+ */
+export interface Secret {
+  readonly text: string
+  readonly file?: string
+}
+
+/** What is wrong with a setting: a sentence that repeats no value. */
+export interface ConfigError { readonly error: string }
+
+/** Reads a secret from where `<name>Env` or `<name>File` points, or says what is wrong. */
+export function readSecret (
+  name: string,
+  { variable, file }: { readonly variable: string | undefined; readonly file: string | undefined },
+  environment: Environment
+): Secret | ConfigError {
+  if ((variable === undefined) === (file === undefined)) return { error: `needs either ${name}Env or ${name}File` }
+  const text = variable !== undefined ? environment[variable] : readText(file!)
+  if (text === undefined) {
+    return {
+      error: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read`
+    }
+  }
+  // Such a character would end the header that carries the secret.
+  if (!/^[\x20-\x7e]+$/.test(text)) {
+    return { error: `the ${name} is empty or contains a character that is not valid in a header` }
+  }
+  return { text, ...(file !== undefined && { file }) }
+}
+
+/** The text of a file without the space around it; undefined when it cannot be read. */
+export function readText (file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** The certificate authorities, in PEM, in the file that settings name, if they do. */
+export function readAuthorities ({ caFile }: { readonly caFile?: string }): { readonly ca?: string } | ConfigError {
+  if (caFile === undefined) return {}
+  const ca = readText(caFile)
+  if (ca === undefined) return { error: 'caFile: the file cannot be read' }
+  // Node passes over what is no certificate, and then trusts nobody.
+  return holdsCertificate(ca) ? { ca } : { error: 'caFile: the file must hold certificates in PEM' }
+}
+
+function holdsCertificate (pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0
+  } catch {
+    return false
+  }
+}
+
+export function isError (value: object): value is ConfigError {
+  return 'error' in value
+}
 
 /**
  * The URL of the control plane's PostgreSQL database, password included: never log it; undefined means SQLite in the
  * data directory.
  */
 export function controlDatabaseUrl ({ control }: Config, environment: Environment): string | undefined {
-  return secretOf(environment.CONTROL_DATABASE_URL, control.databaseUrlFile)
+  return secretFrom(environment.CONTROL_DATABASE_URL, control.databaseUrlFile)
 }
 
 /** The token that a gateway shows to the control plane. */
 export function gatewayToken ({ control }: Config, environment: Environment): string | undefined {
-  return secretOf(environment.CLINIGATE_GATEWAY_TOKEN, control.gatewayTokenFile)
+  return secretFrom(environment.CLINIGATE_GATEWAY_TOKEN, control.gatewayTokenFile)
 }
 
 /** The URL of the Redis server that gateways share, password included: never log it. */
 export function redisUrl ({ limits }: Config, environment: Environment): string | undefined {
-  return secretOf(environment.REDIS_URL, limits.redisUrlFile)
+  return secretFrom(environment.REDIS_URL, limits.redisUrlFile)
 }
 
 /** The secret of the dashboard's client at the OpenID provider; undefined for a public client. */
 export function oidcClientSecret ({ dashboard }: Config, environment: Environment): string | undefined {
-  return secretOf(environment.OIDC_CLIENT_SECRET, dashboard.oidc?.clientSecretFile)
+  return secretFrom(environment.OIDC_CLIENT_SECRET, dashboard.oidc?.clientSecretFile)
 }
 
 /** The variable wins; an empty one counts as absent. */
-function secretOf (variable: string | undefined, file: string | undefined): string | undefined {
+function secretFrom (variable: string | undefined, file: string | undefined): string | undefined {
   return variable || (file === undefined ? undefined : readText(file))
+}
+
+/** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
+export function readSecretBytes (file: string): Buffer | undefined {
+  return bytesIn(readText(file) ?? '')
+}
+
+function bytesIn (text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === 32 && bytes.toString('base64') === text ? bytes : undefined
+}
+
+/**
+ * The secret that seals the cursors: of the configured file, or else of one that is made in the data directory at the
+ * first start and that only the gateway's own user may read.
+ */
+export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
+  return secretOf(dataDirectory, {
+    setting: 'cursor.secretFile',
+    configured: cursor.secretFile,
+    name: 'cursor.secret',
+    loss: 'invalidates all page links'
+  })
+}
+
+/** The key that encrypts the secrets of webhooks, configured or made in the same way. */
+export function webhookKey ({ webhooks, dataDirectory }: Config): Buffer {
+  return secretOf(dataDirectory, {
+    setting: 'webhooks.secretFile',
+    configured: webhooks.secretFile,
+    name: 'webhooks.secret',
+    loss: 'stops all webhooks until their secrets are rolled'
+  })
+}
+
+/** A setting with the file of a secret, the name of the generated file, and the effect of losing it. */
+interface SecretSource {
+  readonly setting: string
+  readonly configured: string | undefined
+  readonly name: string
+  readonly loss: string
+}
+
+function secretOf (dataDirectory: string, { setting, configured, name, loss }: SecretSource): Buffer {
+  const file = configured ?? generated(dataDirectory, name)
+  const secret = bytesIn(readFileSync(file, 'utf8').trim())
+  if (!secret) {
+    throw new Error(
+      `${configured !== undefined ? setting : `the file ${name} in the data directory`} does not contain 32 bytes in base64${configured !== undefined ? '' : `; restore it, or delete it, which ${loss}`}`
+    )
+  }
+  return secret
+}
+
+function generated (dataDirectory: string, name: string): string {
+  ensureDirectory(dataDirectory)
+  return ensureFile(join(dataDirectory, name), () => randomBytes(32).toString('base64'))
 }

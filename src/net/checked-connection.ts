@@ -2,7 +2,19 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { buildConnector, type Agent } from 'undici'
-import { isLoopback, isPublic } from './public-address.js'
+
+/**
+ * Whether an address is a public Internet address: not private, loopback, link-local, unique-local, shared or reserved,
+ * whether IPv4, IPv6 or IPv4 in IPv6 (https://www.iana.org/assignments/iana-ipv4-special-registry).
+ */
+export function isPublic (address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast'
+}
+
+/** Whether an address is a loopback address. */
+function isLoopback (address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
+}
 
 /** Which addresses may be connected to: public ones, and those that the operator lists. */
 export interface AddressRules {

@@ -8,7 +8,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { RoutingKey } from '../../src/backends/routing.js'
 import { loadConfig } from '../../src/config/load.js'
-import { Disposables } from '../../src/bootstrap/disposables.js'
+import { Disposables } from '../../src/bootstrap/parts.js'
 import { openDatastores } from '../../src/bootstrap/datastores.js'
 
 /** One server behind three names, two connections to each; it answers what it is asked when it is told to. */

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import t from 'tap'
-import { firstStart } from '../../src/bootstrap/first-start.js'
+import { firstStart } from '../../src/bootstrap/startup-message.js'
 import { startProcess } from '../../src/bootstrap/process.js'
 import { loadConfig } from '../../src/config/load.js'
 import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
@@ -42,7 +42,7 @@ t.test('a start that finds no room for its databases says so', async t => {
 // It left an empty file, with which no later start was possible.
 t.test('a secret of the cursors that found no room on the disk is made by the next start', async t => {
   const directory = t.testdir()
-  const program = `const { cursorSecret } = await import(${JSON.stringify(join(built, 'config', 'cursor-secret.js'))})
+  const program = `const { cursorSecret } = await import(${JSON.stringify(join(built, 'config', 'secrets.js'))})
     console.log(cursorSecret({ cursor: {}, dataDirectory: ${JSON.stringify(directory)} }).length)`
   const start = async (blocks: number) => await limited(blocks, ['--input-type=module', '--eval', program])
   t.match(await start(0), 'EFBIG')

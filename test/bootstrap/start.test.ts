@@ -4,10 +4,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } 
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requireOpenFiles } from '../../src/bootstrap/open-files.js'
+import { requireOpenFiles } from '../../src/bootstrap/requirements.js'
 import { openService } from '../../src/bootstrap/service.js'
 import { loadConfig } from '../../src/config/load.js'
-import { ensureDirectory } from '../../src/files/ensure-directory.js'
+import { ensureDirectory } from '../../src/files/ensure.js'
 import { buildMain } from '../harness/built.js'
 import { until } from '../harness/until.js'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { buildMain } from '../harness/built.js'
-import { requireSupportedNode } from '../../src/bootstrap/supported-node.js'
+import { requireSupportedNode } from '../../src/bootstrap/requirements.js'
 
 t.test('a Node that is too old for the database driver is refused with the version to use', async t => {
   for (const version of ['20.20.2', '22.11.0', '18.0.0']) {

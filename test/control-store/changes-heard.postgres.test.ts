@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inProcessChangeFeed } from '../../src/control-plane/store/local-feed.js'
+import { inProcessChangeFeed } from '../../src/control-plane/sync/local.js'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import type { Batch } from '../../src/keys/change-feed.js'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createHash } from 'node:crypto'
 import { openDatabase, type DatabaseLocation } from '../../src/control-plane/store/database.js'
-import { inProcessChangeFeed } from '../../src/control-plane/store/local-feed.js'
+import { inProcessChangeFeed } from '../../src/control-plane/sync/local.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import { Follower } from '../../src/keys/follower.js'

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { HttpBackend } from '../../src/backends/http-backend.js'
-import { logCapabilities } from '../../src/bootstrap/capability-logging.js'
+import { logCapabilities } from '../../src/bootstrap/capabilities.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 /** A log whose next line can be waited for. */

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { openEvents } from '../../src/bootstrap/events.js'
-import { Disposables } from '../../src/bootstrap/disposables.js'
+import { Disposables } from '../../src/bootstrap/parts.js'
 import { loadConfig } from '../../src/config/load.js'
 import { remoteLink } from '../../src/control-plane/sync/remote.js'
 import { startFaultProxy } from '../chaos/fault-proxy.js'

@@ -4,7 +4,7 @@ import * as oidc from 'openid-client'
 import { Agent, fetch } from 'undici'
 import type { ClientProof, OAuthCredentials, SigningHash } from '../../config/credentials.js'
 import type { ClientCertificate } from '../../config/datastore-connection.js'
-import type { Secret } from '../../config/secret-file.js'
+import type { Secret } from '../../config/secrets.js'
 import { bearerHeader } from './authorization.js'
 import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 

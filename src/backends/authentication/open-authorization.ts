@@ -1,5 +1,5 @@
 import type { DatastoreConnection } from '../../config/datastore-connection.js'
-import type { Secret } from '../../config/secret-file.js'
+import type { Secret } from '../../config/secrets.js'
 import { basicHeader, bearerHeader, fixedAuthorization, type Authorization } from './authorization.js'
 import type { CredentialSource } from './credential-source.js'
 import { RefreshingAuthorization, type RenewedOptions } from './renewed-authorization.js'

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import type { ControlStore } from '../store/store.js'
 import { ControlError, type RefusalReason } from '../store/control-error.js'
 import { bodyTypes, jsonBodies, parseBody } from '../../envelope/body.js'
@@ -8,11 +9,13 @@ import { rawQuery } from '../../envelope/query.js'
 import { envelope } from '../../envelope/reply.js'
 import { ServedDocument } from '../../envelope/served-document.js'
 import { refuseIdempotencyKey } from '../../idempotency/header.js'
-import { withControlService } from './authenticate.js'
 import { managementDocument } from './document.js'
 import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
 import { statusOf, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
+import { controlServiceFor, type ControlService } from '../store/desk.js'
+import { tokenActor } from '../store/token-store.js'
+import { bearerToken } from '../../envelope/bearer.js'
 
 /** The dependencies of the management API; `url` is its public URL. */
 interface ManagementOptions {
@@ -87,4 +90,30 @@ const codes: Readonly<Record<RefusalReason, FailureCode>> = {
 
 function failureOfRefusal (error: unknown): unknown {
   return error instanceof ControlError ? new Failure(codes[error.reason], { message: error.message }) : error
+}
+
+/**
+ * Admits only requests with a valid management token into the scope, and sets the control service of each to that of
+ * the token's owner.
+ */
+const withControlService = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
+  app.decorateRequest('adminControlService')
+  app.addHook('onRequest', async request => {
+    const token = await control.tokens.whoHas(bearerToken(request.raw.rawHeaders) ?? '')
+    const actor = token && tokenActor(token)
+    if (actor === undefined) {
+      throw new Failure('UNAUTHORIZED', {
+        message: 'Send a valid management token in the header Authorization: Bearer <token>.',
+        headers: { 'www-authenticate': 'Bearer realm="control"' }
+      })
+    }
+    request.adminControlService = controlServiceFor(control, actor)
+  })
+}, { name: 'management-desk', fastify: '5.x' })
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Known in every scope that {@link withControlService} guards, from its hook on. */
+    adminControlService: ControlService
+  }
 }

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Batch, Change, EntityState, Position } from '../../keys/change-feed.js'
-import { notify } from './database/announce.js'
+import { notify } from './change-notifier.js'
 import type { Tables } from './tables.js'
 
 /** One line of the audit trail. */

@@ -2,7 +2,7 @@ import { presentEvent } from '../../events/event.js'
 import { buildNotification, type Notice, type NotifiedSubscription } from '../../events/subscriptions/notification.js'
 import type { DueEvent, SubscriptionChannel } from '../../events/webhooks/delivery-queue.js'
 import { base32, randomString } from '../../keys/random-text.js'
-import type { EventRow } from './event-tables.js'
+import type { EventRow } from './tables.js'
 import { settingsOf, statusOf, toHeaders } from './subscription-rows.js'
 import type { WebhookRow } from './webhook-tables.js'
 

@@ -5,8 +5,7 @@ import type { BatchAck } from '../outbox/batch.js'
 import { chunksOf } from '../../json/chunks.js'
 import { applyOnce, rowsAtOnce } from './batches.js'
 import type { ControlContext } from './context.js'
-import type { EventRow } from './event-tables.js'
-import type { Tables } from './tables.js'
+import type { EventRow, Tables } from './tables.js'
 
 export type { StoredEvent } from '../../events/event.js'
 

@@ -4,11 +4,9 @@ import type { ClaimedJob, Job, JobChange, JobDraft, JobPage, JobScope, Lease, Wo
 import type { Jobs, SaveResult } from '../../jobs/model/jobs.js'
 import { maxUnfinishedJobs, tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
-import type { JobRow } from './job-tables.js'
-import { jobRow, toJob } from './job-rows.js'
-import type { Tables } from './tables.js'
+import type { JobRow, Tables } from './tables.js'
+import { jobRow, toJob, idsAtOnce, takeTurn, isFreeAt, countUnfinished, stateColumns, printed } from './job-rows.js'
 import { chunksOf } from '../../json/chunks.js'
-import { idsAtOnce, takeTurn, isFreeAt, countUnfinished, stateColumns, printed } from './job-queries.js'
 
 const hourMs = 3_600_000
 

@@ -1,9 +1,13 @@
-import type { Selectable } from 'kysely'
+import type { Selectable, Kysely, Transaction } from 'kysely'
 import { changes } from '../../events/event.js'
-import { hiddenValue, type Subscription, type SubscriptionDraft } from '../../events/subscriptions/subscription.js'
+import {
+  hiddenValue, type Subscription, type SubscriptionDraft, type EventRange, type NumberedEvent
+} from '../../events/subscriptions/subscription.js'
 import { eventType } from '../../events/to-events.js'
 import { ControlError } from './control-error.js'
 import type { WebhookRow } from './webhook-tables.js'
+import type { EventRow, Tables } from './tables.js'
+import type { Attempt } from '../../events/webhooks/delivery-queue.js'
 
 /** What the column `settings` of a subscription has as JSON. */
 type Settings = Pick<
@@ -90,7 +94,80 @@ export function toHeaders (headers: readonly string[]): Readonly<Record<string, 
 const nameOf = (header: string): string => header.slice(0, header.indexOf(':'))
 
 /** The types of the events of a topic. */
-export const typesOfTopic = (type: string): readonly string[] => changes.map(change => eventType(type, change))
+const typesOfTopic = (type: string): readonly string[] => changes.map(change => eventType(type, change))
 
 /** The same as a filter of a webhook. */
 export const filterOfTopic = (type: string): string => eventType(type, 'created').replace(/created$/, '*')
+
+/*
+ * The number of an event in a subscription is not stored with it: the row has the number at its position, and the
+ * events before and after are counted from there. Events that are too old are deleted from the far end.
+ */
+
+type Subscribed = Pick<WebhookRow, 'tenantId' | 'mode' | 'settings' | 'position' | 'eventNumber'>
+
+/** The events of the topic of a subscription. */
+function eventsOf (db: Kysely<Tables>, row: Subscribed) {
+  return db.selectFrom('events').where('organizationId', '=', row.tenantId).where('mode', '=', row.mode)
+    .where('type', 'in', typesOfTopic(settingsOf(row).type))
+}
+
+/** The events of the topic since the subscription was created: those that were sent, and those that are to be. */
+export async function countEvents (db: Kysely<Tables>, row: Subscribed): Promise<number> {
+  const { count } = await eventsOf(db, row).where('sequence', '>', row.position)
+    .select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
+  return Number(row.eventNumber) + Number(count)
+}
+
+/** The retained events with numbers in a range, the oldest first. */
+export async function listNumberedEvents (
+  db: Kysely<Tables>, row: Subscribed, { since = 1, until = Infinity, limit }: EventRange & { readonly limit: number }
+): Promise<NumberedEvent[]> {
+  const sent = Number(row.eventNumber)
+  const { count } = await eventsOf(db, row).where('sequence', '<=', row.position)
+    .select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
+  const first = Math.max(1, since, sent - Number(count) + 1)
+  const last = Math.min(until, first + limit - 1)
+  const [before, after] = [Math.min(last, sent), Math.max(first, sent + 1)]
+  const earlier = first > before
+    ? []
+    : await eventsOf(db, row).selectAll().where('sequence', '<=', row.position).orderBy('sequence', 'desc')
+      .offset(sent - before).limit(before - first + 1).execute()
+  const later = after > last
+    ? []
+    : await eventsOf(db, row).selectAll().where('sequence', '>', row.position).orderBy('sequence')
+      .offset(after - sent - 1).limit(last - after + 1).execute()
+  return [
+    ...earlier.map((event, at) => numbered(event, before - at)).reverse(),
+    ...later.map((event, at) => numbered(event, after + at))
+  ]
+}
+
+const numbered = (event: EventRow, number: number): NumberedEvent =>
+  ({ number, event: { ...event, sequence: Number(event.sequence) } })
+
+/** What a handshake says of a subscription: events are sent from then on, or it ends with an error. @param at now */
+export async function settleHandshake (
+  trx: Transaction<Tables>, id: string, { attempt, at }: { readonly attempt: Attempt, readonly at: string }
+): Promise<void> {
+  const { outcome, error, responseStatus } = attempt
+  const isShaken = outcome === 'delivered'
+  const reason = error ?? `the receiver responded with status ${responseStatus}`
+  await trx.updateTable('webhooks').set({
+    awaitsHandshake: 0,
+    enabled: isShaken ? 1 : 0,
+    disabledAt: isShaken ? null : at,
+    disabledReason: isShaken ? null : `The handshake failed: ${reason}.`
+  }).where('id', '=', id).execute()
+}
+
+/** Switches off the subscriptions whose time is over. @param at now */
+export async function endSubscriptions (db: Kysely<Tables>, at: string): Promise<void> {
+  const ended = await db.selectFrom('webhooks').select('id').where('endsAt', '<=', at)
+    .where(eb => eb.or([eb('enabled', '=', 1), eb('awaitsHandshake', '=', 1)])).execute()
+  for (const { id } of ended) {
+    await db.updateTable('webhooks').set(eb => ({
+      enabled: 0, awaitsHandshake: 0, leaseNumber: eb('leaseNumber', '+', 1), leasedUntil: null
+    })).where('id', '=', id).where('endsAt', '<=', at).execute()
+  }
+}

@@ -14,8 +14,10 @@ import { serialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
 import { ReceiverRows } from './receiver-rows.js'
-import { filterOfTopic, formatSettings, mergeHeaders, settingsOf, statusOf, toSubscription } from './subscription-rows.js'
-import { countEvents, listNumberedEvents } from './subscription-events.js'
+import {
+  filterOfTopic, formatSettings, mergeHeaders, settingsOf, statusOf, toSubscription, countEvents,
+  listNumberedEvents
+} from './subscription-rows.js'
 import type { Tables } from './tables.js'
 import { parseUrl } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'

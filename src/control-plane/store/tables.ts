@@ -1,10 +1,9 @@
 import type { Role } from '../../config/actor.js'
 import type { Change } from '../../keys/change-feed.js'
 import type { Mode } from '../../config/mode.js'
-import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
-import type { EventCounterRow, EventRow } from './event-tables.js'
-import type { BatchSourceRow, UsageHourRow, UsageMonthRow } from './usage-tables.js'
 import type { WebhookDeliveryRow, WebhookRetryRow, WebhookRow } from './webhook-tables.js'
+import type { JobStatus } from '../../jobs/model/job.js'
+import type { MonthTotal, UsageLine } from '../../limits/usage.js'
 
 /**
  * The tables of the control database. In SQL their names are in snake case. Times are ISO 8601 text in UTC and booleans
@@ -164,4 +163,85 @@ export interface GatewayRow {
   seq: number
   reachedAt: string
   checks: string
+}
+
+/** A bulk job. `owner`, `request`, `files`, `errors`, `failure` and `checkpoint` are JSON. */
+export interface JobRow {
+  id: string
+  tenantId: string
+  mode: Mode
+  owner: string
+  status: JobStatus
+  request: string
+  storeId: string
+  fileKey: string
+  total: number | null
+  processed: number
+  failed: number
+  files: string
+  errors: string
+  failure: string | null
+  checkpoint: string | null
+  createdAt: string
+  startedAt: string | null
+  completedAt: string | null
+  expiresAt: string
+  /** The gateway that last claimed it. */
+  gateway: string | null
+  leaseNumber: number
+  /** When the lease ends; null if there is none. */
+  leasedUntil: string | null
+  /** The earliest time at which it may be claimed. */
+  notBefore: string
+  failures: number
+}
+
+/** The one row that is locked to create or claim a job. */
+interface JobTurnRow { claims: number }
+
+/** The secret from which the ids of an organization's imported records are derived. */
+interface ImportIdentityRow {
+  tenantId: string
+  mode: Mode
+  secret: string
+}
+
+/** A change of a record. It has ids only: nothing clinical. */
+export interface EventRow {
+  /** Where it stands among all events of the control plane. */
+  sequence: number
+  id: string
+  organizationId: string
+  mode: Mode
+  type: string
+  createdAt: string
+  resourceType: string
+  resourceId: string
+  versionId: string | null
+  requestId: string
+}
+
+/** The one row with the sequence number of the latest event. */
+interface EventCounterRow { sequence: number }
+
+/** The last batch that was applied from a file of a gateway: its usage ledger, or its event log. */
+interface BatchSourceRow {
+  ledgerId: string
+  /** The gateway that sent it. */
+  gateway: string
+  number: number
+  batchId: string
+  appliedAt: string
+}
+
+/** The number of requests of all gateways in an hour, for one combination of the other columns. */
+export interface UsageHourRow extends Omit<UsageLine, 'isCounted' | 'isOverage' | 'lastAt' | 'count'> {
+  isCounted: number
+  isOverage: number
+  count: number
+}
+
+/** How many requests of a pool counted in a month, and how many of them were above the quota. */
+export interface UsageMonthRow extends MonthTotal {
+  overage: number
 }

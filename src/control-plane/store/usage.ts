@@ -5,8 +5,7 @@ import { chunksOf } from '../../json/chunks.js'
 import { applyOnce, rowsAtOnce } from './batches.js'
 import { buildBill, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
-import type { Tables } from './tables.js'
-import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
+import type { Tables, UsageHourRow, UsageMonthRow } from './tables.js'
 import { usageTotals, type UsageReport, type UsageQuery } from './usage-totals.js'
 
 /** The usage that gateways report. Each batch is applied exactly once. */

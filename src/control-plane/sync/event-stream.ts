@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 import { createParser } from 'eventsource-parser'
-import { ControlPlaneError } from './failed.js'
+import { ControlPlaneError } from './link.js'
 
 /**
  * The longest message, in characters. A batch of a thousand changes has about 0.4 million, or 1.2 million with the

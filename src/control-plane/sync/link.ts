@@ -42,3 +42,11 @@ export interface LinkedStore {
   readonly webhooks: Webhooks
   readonly subscriptions: Subscriptions
 }
+
+/** The link to the control plane failed. The message says what to do, and repeats nothing that was sent. */
+export class ControlPlaneError extends Error {
+  constructor (message: string) {
+    super(message)
+    this.name = 'ControlPlaneError'
+  }
+}

@@ -4,7 +4,7 @@ import { isDateTime } from '../../time/iso-time.js'
 import { changeBatchSchema, positionSchema, type Batch } from '../../keys/change-feed.js'
 import { usageAckSchema, type UsageAck } from '../../limits/usage.js'
 import { storedEventSchema, type StoredEvent } from '../../events/event.js'
-import { ControlPlaneError } from './failed.js'
+import { ControlPlaneError } from './link.js'
 
 /** Messages must not have unknown members: they may mean something that must not be ignored. */
 export const strictObject = { additionalProperties: false }

@@ -2,7 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import { ownerOf, type Job, type JobScope } from '../../jobs/model/job.js'
 import type { Jobs } from '../../jobs/model/jobs.js'
 import { tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
-import { ControlPlaneError } from './failed.js'
+import { ControlPlaneError } from './link.js'
 import { isJobResponse, withReasons, type JobResponse } from './job-messages.js'
 import { unreadableResponse } from './messages.js'
 

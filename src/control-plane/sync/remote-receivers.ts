@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import type { WebhookOwner, WebhookScope } from '../../events/webhooks/webhook.js'
 import { ControlError } from '../store/control-error.js'
-import { ControlPlaneError } from './failed.js'
+import { ControlPlaneError } from './link.js'
 import { unreadableResponse } from './messages.js'
 import { isCallResponse, type Receivers } from './receiver-messages.js'
 

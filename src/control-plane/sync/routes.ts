@@ -9,11 +9,16 @@ import type { ChangeFeed, Position } from '../../keys/change-feed.js'
 import { formatEvent } from './event-stream.js'
 import { eventBatchSchema, eventQuerySchema, type EventBatch, type EventQuery } from '../../events/event.js'
 import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
-import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
 import { gatewayReportSchema, type GatewayReport } from '../store/gateway-store.js'
 import { compileCheck, feedQuery } from './messages.js'
-import { receiverRoutes } from './receiver-routes.js'
+import { rawQuery } from '../../envelope/query.js'
+import type { Jobs } from '../../jobs/model/jobs.js'
+import { isTooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
+import { plainNumbers } from '../../json/json.js'
+import { jobCalls, maxJobRequestBytes, tooMany, withReasons } from './job-messages.js'
+import { ControlError } from '../store/control-error.js'
+import { callRequest, receiverCalls, type CallResponse, type Receivers } from './receiver-messages.js'
 
 /** The control store that remote gateways use, and how to authenticate them. */
 interface LinkOptions {
@@ -139,5 +144,54 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The name of the gateway's token, in the scope of {@link linkRoutes}. */
     gatewayName: string
+  }
+}
+
+/** The calls of gateways to the jobs: one route per call. The body has the arguments. */
+function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
+  for (const name of Object.keys(jobCalls) as Array<keyof Jobs>) {
+    const call = (args: unknown[]): Promise<unknown> =>
+      (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, args)
+    // Gateways call about once a second.
+    const options = {
+      schema: { body: jobCalls[name].request },
+      bodyLimit: maxJobRequestBytes,
+      logLevel: 'warn'
+    } as const
+    scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
+      try {
+        return { response: await call(plainNumbers(body)) }
+      } catch (error) {
+        return refusal(error, rawQuery(raw.url) === withReasons)
+      }
+    })
+  }
+}
+
+/**
+ * The response that no job was made. @throws every other failure, since gateways take any failure to mean that the
+ * control plane can't be reached
+ */
+function refusal (error: unknown, takesReasons: boolean): object {
+  if (!isTooManyUnfinished(error)) throw error
+  return takesReasons ? { refused: tooMany } : {}
+}
+
+const maxRequestBytes = 131_072
+
+/** The calls of gateways to webhooks and subscriptions: one route per call. The body has the arguments. */
+function receiverRoutes (scope: FastifyInstance, receivers: Receivers): void {
+  for (const [path, name] of receiverCalls) {
+    const options = { schema: { body: callRequest(path, name) }, bodyLimit: maxRequestBytes } as const
+    scope.post<{ Body: unknown[] }>(`/${path}/${name}`, options, async ({ body }): Promise<CallResponse> => {
+      const called = receivers[path] as unknown as Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>
+      try {
+        return { response: (await called[name]!(...plainNumbers(body))) ?? null }
+      } catch (error) {
+        if (!(error instanceof ControlError)) throw error
+        const { reason, message, field } = error
+        return { refused: { reason, message, ...field !== undefined && { field } } }
+      }
+    })
   }
 }

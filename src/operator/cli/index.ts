@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { userInfo } from 'node:os'
-import { requireOpenFiles } from '../../bootstrap/open-files.js'
-import { requireSupportedNode } from '../../bootstrap/supported-node.js'
+import { requireOpenFiles, requireSupportedNode } from '../../bootstrap/requirements.js'
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   // The reader of the output may have closed it.

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import SQLite from 'better-sqlite3'
-import { ensureDirectory } from '../../../files/ensure-directory.js'
+import { ensureDirectory } from '../../../files/ensure.js'
 import { privateDatabase } from '../../../files/open-sqlite.js'
 import { ControlError } from '../control-error.js'
 

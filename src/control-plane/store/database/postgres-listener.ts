@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { jitteredBackoff } from '../../../time/backoff.js'
-import type { ChangeSource } from '../change-notifier.js'
-import { channel } from './announce.js'
+import { channel, type ChangeSource } from '../change-notifier.js'
 
 const pauses = { firstMs: 100, maxMs: 5_000 }
 /** How often the connection is checked, since a broken one may not report an error. */

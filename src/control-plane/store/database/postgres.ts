@@ -1,10 +1,9 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
-import { ControlError } from '../control-error.js'
+import { ControlError, DatabaseUnavailable } from '../control-error.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
 import { PostgresListener } from './postgres-listener.js'
-import { verifyingUrl } from './postgres-url.js'
 import { safeReason, unavailable } from './unavailable.js'
 
 /** The most connections of one process. By default, PostgreSQL allows 100 for all processes. */
@@ -102,4 +101,31 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
   }
   // Kysely's other form, with a cursor, is for streams, which are not used.
   return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(failure) }
+}
+
+/** The values of `sslmode` and what they do. With TLS, the certificate and its host name are always verified. */
+const modes: Readonly<Record<string, string>> = {
+  disable: 'disable',
+  require: 'verify-full',
+  'verify-ca': 'verify-full',
+  'verify-full': 'verify-full'
+}
+
+/**
+ * The URL of a PostgreSQL database in the form that pg needs, with an `sslmode` that it supports.
+ * @throws {DatabaseUnavailable} if it requests TLS without verification
+ */
+export function verifyingUrl (url: string): string {
+  const parsed = new URL(url)
+  const parameters = parsed.searchParams
+  const requested = parameters.get('sslmode')
+  if (requested === null && !parameters.has('ssl') && !parameters.has('uselibpqcompat')) return url
+  const mode = modes[requested ?? '']
+  if (mode === undefined || parameters.has('ssl') || parameters.has('uselibpqcompat')) {
+    throw new DatabaseUnavailable(
+      'In CONTROL_DATABASE_URL, use only sslmode to set whether the connection uses TLS: verify-full, or disable within a trusted network.'
+    )
+  }
+  parameters.set('sslmode', mode)
+  return parsed.href
 }

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg'
-import { DatabaseUnavailable } from '../database-unavailable.js'
+import { DatabaseUnavailable } from '../control-error.js'
 
 /**
  * Remedies by error code of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), Node's network

@@ -1,7 +1,18 @@
+import { hostname } from 'node:os'
+import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
-import type { Config } from '../../config/schema.js'
-import { gatewayName } from '../gateway-name.js'
-import type { ProcessMember } from './member.js'
+import type { Config } from '../config/schema.js'
+import type { ProcessMember } from './processes/member.js'
+
+/** The name of the gateway of this process: the machine's name where the configuration has none. */
+export function gatewayName ({ gatewayName: name }: Config['control']): string {
+  return name ?? (hostname().replace(/[^\w.-]/g, '-').slice(0, 100) || 'gateway')
+}
+
+/** Where clients reach this process. */
+export function ownUrl ({ publicUrl, host, port }: Config): string {
+  return publicUrl ?? `http://${isIPv6(host) ? `[${host}]` : host}:${port}`
+}
 
 type Numbered = Pick<ProcessMember, 'number' | 'of'>
 

@@ -1,0 +1,103 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Backend } from '../backends/backend.js'
+import { BackgroundTask } from '../time/background-task.js'
+import {
+  getCapabilities, hasSearchParameter, offersAll, type Capabilities, type Offered
+} from '../tenant-guard/capabilities.js'
+
+const retryMs = 60_000
+const dayMs = 86_400_000
+
+/**
+ * Requests the capabilities of each datastore in the background and logs them; an unavailable one is requested again.
+ */
+export function logCapabilities (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
+  const loops = backends.map(backend => {
+    let summary = ''
+    return new BackgroundTask(async stopping => {
+      const capabilities = await unlessLeft(requested(backend), stopping)
+      if (capabilities === undefined) return retryMs
+      const { software, fhirVersion, hasExport } = capabilities
+      const text = JSON.stringify([software, fhirVersion, hasExport])
+      if (text !== summary) logChange(backend.name, capabilities, log)
+      summary = text
+      return dayMs
+    })
+  })
+  return { close: async () => { await Promise.all(loops.map(loop => loop.stop())) } }
+}
+
+/** The capabilities; undefined if the datastore does not respond, which the health checks report. */
+async function requested (backend: Backend): Promise<Capabilities | undefined> {
+  return await getCapabilities(backend).catch(() => undefined)
+}
+
+/** The result of the work, or undefined as soon as `leaving` aborts. */
+function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
+  return new Promise(resolve => {
+    const leave = (): void => resolve(undefined)
+    leaving.addEventListener('abort', leave)
+    // The signal is that of all turns.
+    work.then(resolve).finally(() => leaving.removeEventListener('abort', leave))
+  })
+}
+
+function logChange (
+  datastore: string,
+  { software, fhirVersion, hasExport }: Capabilities,
+  log: FastifyBaseLogger
+): void {
+  const logged = { datastore, software, fhirVersion, hasExport }
+  if (/^4\.0\./.test(fhirVersion ?? '')) {
+    log.info(logged, 'a datastore reported its capabilities; clinigate doctor tests them')
+  } else log.warn(logged, 'a datastore does not report FHIR 4.0; run clinigate doctor')
+}
+
+/** Timeout of a capability request, since a datastore may not respond with its capabilities. */
+const timeoutMs = 2_000
+/** How long a result is cached, so that a datastore that does not state its capabilities is not requested each time. */
+const refreshMs = 10_000
+
+type Known = ReadonlyArray<Capabilities | undefined>
+
+/**
+ * What all of these datastores offer, by their capabilities; one that states none is assumed to offer all.
+ */
+export function offeredByAll (backends: readonly Backend[], now: () => Date): () => Promise<Offered> {
+  let last: { readonly requestedAt: number, readonly offered: Promise<Offered> } | undefined
+  let known: Known = []
+  let offered = offersAll
+  const fetchOffered = async (): Promise<Offered> => {
+    const stated = await Promise.all(backends.map(capabilitiesOf))
+    if (stated.some((capabilities, i) => capabilities !== known[i])) offered = offeredBy(stated)
+    known = stated
+    return offered
+  }
+  return async () => {
+    const at = now().getTime()
+    if (last === undefined || Math.abs(at - last.requestedAt) >= refreshMs) {
+      last = { requestedAt: at, offered: fetchOffered() }
+    }
+    return await last.offered
+  }
+}
+
+async function capabilitiesOf (backend: Backend): Promise<Capabilities | undefined> {
+  const over = new AbortController()
+  const timeout = pause(timeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
+  const capabilities = await Promise.race([getCapabilities(backend).catch(() => undefined), timeout])
+  over.abort()
+  return capabilities
+}
+
+function offeredBy (known: Known): Offered {
+  const byAll = (isOffered: (capabilities: Capabilities) => boolean): boolean =>
+    known.every(capabilities => capabilities === undefined || isOffered(capabilities))
+  return {
+    hasType: type => byAll(({ types }) => types.length === 0 || types.includes(type)),
+    hasOperation: (type, name) =>
+      byAll(({ operations }) => operations.has(`${type}/${name}`) || operations.has(name)),
+    hasParameter: (type, name) => byAll(capabilities => hasSearchParameter(capabilities, type, name))
+  }
+}
