@@ -1,6 +1,70 @@
 import { failureOf } from '../../envelope/error-handlers.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { isAppendOnly } from '../../tenant-guard/policy.js'
 import type { ImportContext } from './import-context.js'
 import type { IndexFile } from './index-file.js'
+import type { IndexedLine } from './index-rows.js'
+import { idOf } from './line-ids.js'
+import type { LineRecord } from './record.js'
+
+/** A line to write, and the name of its record. */
+export interface NamedLine {
+  readonly line: IndexedLine
+  readonly record: Pick<LineRecord, 'type' | 'name' | 'mapping'>
+}
+
+/**
+ * A line's id, and its stored record: complete for lines in the simple form and of evidence, only the identity for
+ * others.
+ */
+export interface Target { readonly id: string, readonly before: StoredResource | undefined }
+
+/**
+ * Finds the ids under which lines are stored. First the record that an import made of a line with this name, then the
+ * tenant's record with the name as its id; else a new record. Records of other tenants are invisible, and count as
+ * missing.
+ */
+export async function targetsOf (
+  context: ImportContext,
+  lines: readonly NamedLine[]
+): Promise<ReadonlyMap<number, Target>> {
+  const groups = new Map<string, NamedLine[]>()
+  for (const line of lines) {
+    const name = `${line.record.type} ${line.record.mapping !== undefined}`
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [line])
+    else group.push(line)
+  }
+  const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(context, group)))
+  return new Map(found.flat())
+}
+
+async function targetsOfGroup (
+  context: ImportContext,
+  lines: readonly NamedLine[]
+): Promise<ReadonlyArray<readonly [number, Target]>> {
+  const { type, mapping } = lines[0]!.record
+  const isComplete = mapping !== undefined || isAppendOnly(type)
+  const mayBeThere = await findExistingRecords(context, type)
+  // A line that was sent before may be stored, even if its record did not exist before this import.
+  const requested = context.index.together(() =>
+    lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id)))
+  )
+  const stored =
+    requested.length === 0
+      ? new Map<string, StoredResource>()
+      : await context.store.stored({ type, ids: [...new Set(requested)], isComplete })
+  return lines.map(line => {
+    const ids = idsOf(line)
+    const before = ids.map(id => stored.get(id)).find(record => record !== undefined)
+    return [line.line.line, { id: before?.id ?? ids[0], before }] as const
+  })
+}
+
+/** The ids under which a line may be stored, the import's own first; if it was sent to be created, only that one. */
+function idsOf ({ line: { identity, plan }, record: { name } }: NamedLine): readonly [string, ...string[]] {
+  return name === undefined || plan === 'created' ? [idOf(identity)] : [idOf(identity), name]
+}
 
 /** Maximum number of records listed per line of the input. */
 const listedForALine = 5
@@ -15,7 +79,7 @@ const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
  * which takes as long as writing them; listing the existing ones takes a tenth of that. Where there are many more
  * records than lines, or the datastore does not list them, each line has to be looked up: then any record may exist.
  */
-export async function findExistingRecords (context: ImportContext, type: string): Promise<MayBeThere> {
+async function findExistingRecords (context: ImportContext, type: string): Promise<MayBeThere> {
   const { index, identities } = context
   if (index.isListed(type) === undefined) await listOnce(context, type)
   if (index.isListed(type) !== true) return () => true

@@ -1,15 +1,14 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent } from 'undici'
 import { Failure } from '../../envelope/failures.js'
 import { requireLines } from '../../files/line-files.js'
-import { corruptFile } from '../storage/storage-errors.js'
+import { AddressRefused, checkedConnector, type AddressRules } from '../../net/checked-connection.js'
 import { stateOf } from '../job-context.js'
-import { checkpointOf, type ImportCheckpoint, type InputState } from './checkpoint.js'
-import { inputFile, type ImportContext } from './import-context.js'
+import { corruptFile } from '../storage/storage-errors.js'
+import { decompress } from './decompress.js'
+import { checkpointOf, inputFile, type ImportCheckpoint, type ImportContext, type InputState } from './import-context.js'
 import { LineCount, newline, withoutBom } from './lines.js'
-import { fetchSource, SourceError, type SourceRules } from './fetch-source.js'
-
-export type { SourceRules } from './fetch-source.js'
 
 /** A URL that lines of an import are fetched from, and the type of lines without one. The URL may contain a secret. */
 export interface Source { readonly type: string | null, readonly url: string }
@@ -96,4 +95,87 @@ async function copy (
 
 function refusal ({ number }: SourceLocation, message: string): Failure {
   return new Failure('BAD_REQUEST', { message: `Source ${number + 1} could not be fetched: ${message}.` })
+}
+
+/** The hosts that imports may fetch from, and the limits of a source. */
+export interface SourceRules extends Pick<AddressRules, 'trial'> {
+  /** Host names, with a port where it is not 443. */
+  readonly importHosts: readonly string[]
+  /** The maximum size of a source in bytes, and the maximum time to fetch it. */
+  readonly sourceBytes?: number
+  readonly sourceMs?: number
+}
+
+const defaults = { sourceBytes: 64 * 1024 ** 3, sourceMs: 6 * 3_600_000 }
+const connectMs = 10_000
+const quietMs = 60_000
+
+/** A source that can't be fetched for a reason that the client has to fix; the message contains no address. */
+export class SourceError extends Error {
+  constructor (message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'SourceError'
+  }
+}
+
+/** The URL of a source, if the rules allow fetching it. @throws {SourceError} */
+export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
+  if (!URL.canParse(text)) throw new SourceError('the URL is not valid')
+  const url = new URL(text)
+  if (url.protocol !== 'https:') throw new SourceError('the URL must begin with https')
+  if (url.username !== '' || url.password !== '') throw new SourceError('the URL must not contain credentials')
+  if (!importHosts.some(host => host.toLowerCase() === url.host)) {
+    throw new SourceError('the operator has not allowed this host')
+  }
+  return url
+}
+
+/**
+ * The content of a source, in chunks. The name is resolved once, and the connection goes to that address; certificates
+ * are verified, redirects are not followed.
+ * @throws {SourceError} when the source is at fault, and other errors when a retry may help
+ */
+export async function * fetchSource (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
+  const url = sourceUrl(text, rules)
+  const { sourceBytes = defaults.sourceBytes, sourceMs = defaults.sourceMs, trial } = rules
+  const agent = new Agent({
+    connections: 1,
+    headersTimeout: quietMs,
+    bodyTimeout: quietMs,
+    connect: checkedConnector({ trial }, connectMs)
+  })
+  try {
+    const signal = AbortSignal.any([leaving, AbortSignal.timeout(sourceMs)])
+    const { statusCode, headers, body } = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'GET',
+      headers: {
+        accept: 'application/fhir+ndjson, application/x-ndjson, application/ndjson;q=0.9, */*;q=0.1',
+        'accept-encoding': 'gzip, identity'
+      },
+      signal
+    })
+    requireContent(statusCode)
+    let size = 0
+    for await (const chunk of decompress(
+      body as AsyncIterable<Buffer>,
+      String(headers['content-encoding'] ?? 'identity')
+    )) {
+      size += chunk.length
+      if (size > sourceBytes) throw new SourceError('it is too large')
+      yield chunk
+    }
+  } catch (error) {
+    throw error instanceof Failure || error instanceof AddressRefused ? new SourceError(error.message) : error
+  } finally {
+    await agent.destroy()
+  }
+}
+
+function requireContent (status: number): void {
+  if (status === 200) return
+  if (status >= 300 && status < 400) throw new SourceError('it redirects to another address; use that address')
+  if (status === 429 || status >= 500) throw new Error('the source failed', { cause: { status } })
+  throw new SourceError(`it answered with status ${status}`)
 }

@@ -1,15 +1,39 @@
 import { Failure } from '../../envelope/failures.js'
 import type { CreateContext } from '../../mappings/core/element.js'
-import type { ImportRequest } from '../model/job.js'
+import type { ImportRequest, Job } from '../model/job.js'
 import type { RecordQuota, QuotaReservation, RecordUse } from '../../limits/record-quota.js'
 import { isBillable } from '../../limits/usage.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
-import type { JobContext } from '../job-context.js'
-import type { InputState } from './checkpoint.js'
+import type { FileState, JobContext } from '../job-context.js'
 import { uuidOf, type Identities, type Identity } from './line-ids.js'
 import type { IndexFile } from './index-file.js'
 import type { RecordCache } from './kept-records.js'
 import { failed, type Result, type ResultCipher } from './result.js'
+
+/** The input of an import, with its state when it was last complete. */
+export interface InputState extends FileState {
+  readonly lines: number
+  /** How many of the lines are blank, so that they have no result; absent for none. */
+  readonly blank?: number
+}
+
+/** The state of an import in the control plane, which shows that its files are not older. The index holds the rest. */
+export interface ImportCheckpoint {
+  /** The input up to the last complete source; absent before the first source was fetched. */
+  readonly input?: InputState
+  /** The list of sources, until all of them were fetched. */
+  readonly sources?: FileState
+  /** How many sources were fetched. */
+  readonly parts?: number
+}
+
+/** The checkpoint of an import, which only imports write; empty when the job has none. */
+export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ImportCheckpoint {
+  return (checkpoint ?? {}) as ImportCheckpoint
+}
+
+/** How many lines of an input have a record, and so a result. */
+export const recordsIn = ({ lines, blank = 0 }: InputState): number => lines - blank
 
 /** The records of other types to which bare ids lead. */
 interface FoundBareIds {

@@ -12,7 +12,7 @@ import { createContext, failedOutcome, typeOfLine, type ImportContext, type Line
 import { idOf, type Identity } from './line-ids.js'
 import { states, type IndexedLine, type LineAction, type LineReference } from './index-rows.js'
 import type { CachedRecord } from './kept-records.js'
-import { targetsOf, type NamedLine, type Target } from './look-up.js'
+import { targetsOf, type NamedLine, type Target } from './existing-records.js'
 import { lookUpNames } from './references.js'
 import { createdContent, createWarnings, readRecord } from './record.js'
 import { prepareLine, type Prepared, type ReadLine } from './resource.js'

@@ -12,7 +12,7 @@ import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-li
 import { isAppendOnly, unchangeable } from '../../tenant-guard/policy.js'
 import { createContext, type ImportContext } from './import-context.js'
 import type { IndexedLine } from './index-rows.js'
-import type { Target } from './look-up.js'
+import type { Target } from './existing-records.js'
 import { createWarnings, type LineRecord } from './record.js'
 import { hasCanonicalIds, resolveTargets } from './references.js'
 

@@ -13,7 +13,7 @@ import { describeJobRoute, ndjsonContent, ndjsonTypes, ofOneJob } from '../descr
 import { fileFor, requireLocalFile, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
 import { indexFile } from './import-job.js'
-import { checkpointOf } from './checkpoint.js'
+import { checkpointOf } from './import-context.js'
 import { states, type ResultRow } from './index-rows.js'
 import { ResultCipher } from './result.js'
 

@@ -8,10 +8,8 @@ import { isTenantType } from '../../fhir/resource-types.js'
 import type { Spool } from '../storage/files.js'
 import { requireFewUnfinished } from '../model/unfinished-jobs.js'
 import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
-import { inputFile } from './import-context.js'
-import { SourceError, sourceUrl, type SourceRules } from './fetch-source.js'
-import { sourcesFile, type Source } from './fetch-sources.js'
-import { recordsIn, type ImportCheckpoint } from './checkpoint.js'
+import { SourceError, sourcesFile, sourceUrl, type Source, type SourceRules } from './fetch-sources.js'
+import { inputFile, recordsIn, type ImportCheckpoint } from './import-context.js'
 import { LineCount } from './lines.js'
 
 /** The parts of the gateway needed to start imports. */
