@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { accepted, put, putList, type Codec, type ReorderedList } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
 import { siblingOf, withPrimitive } from './outdated.js'
-import { at, isElement, itemsAt, withAt, withMember } from './path.js'
+import { at, finderOf, isElement, itemsAt, itemsOf, withAt, withMember } from './path.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
@@ -17,6 +17,7 @@ export interface ListOptions extends ElementOptions {
 /** A field that shows the one value at its path. */
 export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const dot = path.lastIndexOf('.')
+  const find = finderOf(path)
   const isRival = options.choice === undefined ? undefined : conflictingFields(options.choice, path.slice(dot + 1))
   return {
     schema: described(codec.schema, options),
@@ -24,9 +25,12 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
     kind: codec.kind,
     options,
     accept: value => accepted(codec, value),
-    read: holder => codec.read(at(holder, path)),
+    read (holder) {
+      const stored = find(holder)
+      return stored === undefined ? undefined : codec.read(stored)
+    },
     write (holder, value) {
-      const after = withPrimitive(holder, path, put(codec, value, at(holder, path)))
+      const after = withPrimitive(holder, path, put(codec, value, find(holder)))
       if (isRival === undefined || value === undefined) return after
       return dot < 0
         ? without(after, isRival)
@@ -60,6 +64,7 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const sibling = siblingOf(path)
+  const find = finderOf(path)
   const indexOfItem = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
     schema: described(codec.schema, options),
@@ -68,8 +73,11 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
     options,
     accept: value => accepted(codec, value),
     read (holder) {
-      const items = itemsAt(holder, path)
-      return codec.read(items[indexOfItem(items)])
+      for (const item of itemsOf(find(holder))) {
+        const shown = codec.read(item)
+        if (shown !== undefined) return shown
+      }
+      return undefined
     },
     write (holder, value) {
       const items = slotsAt(holder, path, sibling)
@@ -90,10 +98,15 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
 /** The shown items of a list element. */
 function listLens<T> (codec: Codec<T>, path: string) {
   const sibling = siblingOf(path)
+  const find = finderOf(path)
   return {
     read (holder: FhirElement): T[] | undefined {
-      const shown = itemsAt(holder, path).map(item => codec.read(item)).filter(item => item !== undefined)
-      return shown.length === 0 ? undefined : shown
+      let shown: T[] | undefined
+      for (const item of itemsOf(find(holder))) {
+        const value = codec.read(item)
+        if (value !== undefined) (shown ??= []).push(value)
+      }
+      return shown
     },
     write (holder: FhirElement, values: readonly T[]): FhirElement {
       const before = slotsAt(holder, path, sibling)

@@ -12,7 +12,7 @@ import { orderRules } from './date-order.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
 import { withShortcuts } from './shortcuts.js'
-import { readElements } from './structure.js'
+import { createReader } from './structure.js'
 
 /** What a resource file declares. */
 interface Declaration<E extends Elements> {
@@ -79,14 +79,14 @@ export function mapping<const E extends Elements> (type: string, declaration: De
   const { fields, filters, rules = [], normalizeInput: respell = sent => sent } = declaration
   const patch = patcher(fields)
   const named = namer(fields)
-  const toSimple = (resource: FhirElement): Partial<InferFields<E>> => readElements(fields, resource) ?? {}
+  const readFields = createReader(fields)
   return {
     ...declaration,
     type,
     rules: [...rules, ...orderRules(fields)],
     filters: { ...fieldFilters(fields), ...filters },
-    toSimple,
-    present: stored => Object.assign(identity(stored), toSimple(stored)),
+    toSimple: resource => readFields(resource) ?? {},
+    present: stored => readFields(stored, identity(stored)) as Identity & Partial<InferFields<E>>,
     named: sent => respell(named(sent), null),
     withDefaults (sent, createContext) {
       const simple = respell(named(sent), undefined)
@@ -186,12 +186,12 @@ function filterOf ({ kind, path, schema, options }: Element): Filter {
 /** Whether values are CodeableConcepts, which have words to search by. */
 const isConcept = ({ anyOf }: Schema): boolean => anyOf?.[1]?.properties?.codings !== undefined
 
-function identity (stored: StoredResource): Identity {
+function identity (stored: StoredResource): Record<keyof Identity, unknown> {
   const { resourceType, id, meta: { versionId, lastUpdated } } = stored
+  const shown: Record<string, unknown> = { id, resourceType }
   const createdAt = creationTimeOf(stored)
-  const known = { id, resourceType, versionId, createdAt, updatedAt: lastUpdated }
-  return Object.values(known).includes(undefined) ? withoutUndefined(known) : known
+  if (versionId !== undefined) shown.versionId = versionId
+  if (createdAt !== undefined) shown.createdAt = createdAt
+  if (lastUpdated !== undefined) shown.updatedAt = lastUpdated
+  return shown
 }
-
-const withoutUndefined = (known: Identity): Identity =>
-  Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)) as unknown as Identity

@@ -3,9 +3,19 @@ import type { FhirElement } from '../fhir.js'
 
 /** What stands at a path of single elements, or undefined. */
 export function at (holder: FhirElement, path: string): unknown {
-  if (!path.includes('.')) return holder[path]
+  return path.includes('.') ? atNames(holder, namesOf(path)) : holder[path]
+}
+
+/** Finds what stands at one path of single elements, in many holders. */
+export function finderOf (path: string): (holder: FhirElement) => unknown {
+  if (!path.includes('.')) return holder => holder[path]
+  const names = namesOf(path)
+  return holder => atNames(holder, names)
+}
+
+function atNames (holder: FhirElement, names: readonly string[]): unknown {
   let here: unknown = holder
-  for (const name of namesOf(path)) {
+  for (const name of names) {
     if (!isElement(here)) return undefined
     here = here[name]
   }
@@ -64,6 +74,10 @@ export function isElementArray (value: unknown): value is readonly FhirElement[]
 
 /** The items of a list element; a single value or nothing is read as no list, since R4 does not mix them. */
 export function itemsAt (holder: FhirElement, path: string): readonly unknown[] {
-  const value = at(holder, path)
-  return Array.isArray(value) ? value : []
+  return itemsOf(at(holder, path))
 }
+
+/** The items of an element that may be a list; none of anything else. */
+export const itemsOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : none
+
+const none: readonly unknown[] = Object.freeze([])

@@ -69,6 +69,7 @@ function objectSchema (elements: Elements): Schema {
 
 function structureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<InferFields<E>> {
   const entries = Object.entries(elements)
+  const readInto = createReader(elements)
   // Without a part that R4 requires, what is left would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
   const shows = (stored: unknown): stored is FhirElement => isElement(stored) && (options.where?.(stored) ?? true)
@@ -82,7 +83,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     revises: true,
     identityOf: listItemIdentity(elements, options.identity),
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as InferFields<E>,
-    read: stored => (shows(stored) ? readElements(elements, stored) : undefined),
+    read: stored => (shows(stored) ? readInto(stored) : undefined),
     write (value, before) {
       const sent = value as Record<string, unknown>
       const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>
@@ -113,17 +114,22 @@ function cleared (element: Element, holder: FhirElement): FhirElement {
   return rest === holder ? holder : cleared(element, rest)
 }
 
-/** The simple object that the elements show of a holder; undefined when they show nothing. */
-export function readElements<E extends Elements> (elements: E, holder: FhirElement): InferFields<E> | undefined {
-  const shown: Record<string, unknown> = {}
-  let any = false
-  for (const name in elements) {
-    const value = elements[name]!.read(holder)
-    if (value === undefined) continue
-    shown[name] = value
-    any = true
+/**
+ * Makes the simple object that the elements show of a holder, with other members before theirs if any are given.
+ * The reader returns undefined when there is neither.
+ */
+export function createReader<E extends Elements> (
+  elements: E
+): (holder: FhirElement, others?: Record<string, unknown>) => InferFields<E> | undefined {
+  // Every record goes through this, so what the elements are is looked at once.
+  const readers = Object.entries(elements).map(([name, { read }]) => ({ name, read }))
+  return (holder, shown) => {
+    for (const { name, read } of readers) {
+      const value = read(holder)
+      if (value !== undefined) (shown ??= {})[name] = value
+    }
+    return shown as InferFields<E> | undefined
   }
-  return any ? shown as InferFields<E> : undefined
 }
 
 function mapValues (value: object, change: (item: unknown, name: string) => unknown): object {

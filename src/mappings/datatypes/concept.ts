@@ -3,7 +3,7 @@ import type { FhirElement } from '../fhir.js'
 import { putList, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { withPrimitive } from '../core/outdated.js'
-import { isElement, itemsAt, withMember } from '../core/path.js'
+import { isElement, itemsAt, itemsOf } from '../core/path.js'
 import { record } from '../core/structure.js'
 import { canonicalJson } from '../core/canonical-json.js'
 import { aliasesOf, codeSchema } from './code.js'
@@ -13,7 +13,9 @@ import { absoluteUri, openCode, text, textUpTo } from './primitives.js'
 export interface CodingValue { readonly system?: string, readonly code?: string, readonly display?: string }
 
 /** A coded thing, or the words for it: http://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
-export type ConceptValue = string | CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
+export type ConceptValue = string | ConceptObject
+
+type ConceptObject = CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
 
 /**
  * The system of the coding that stands for plain text where a filter looks: FHIR's token parameters look at codings
@@ -187,12 +189,20 @@ function withHead (value: Exclude<ConceptValue, string>): ConceptValue {
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined
   const plainText = text.codec.read(stored.text)
-  const [head, ...others] = shownCodings(stored)
-    .map(item => coding.codec.read(item))
-    .filter(item => item !== undefined)
-  if (head === undefined) return plainText
-  const named = withMember(head as FhirElement, 'text', plainText ?? head.display)
-  return withMember(named, 'codings', others.length > 0 ? others : undefined)
+  // What is read of a coding is a new object, so the first one becomes the concept.
+  let shown: { -readonly [name in keyof ConceptObject]: ConceptObject[name] } | undefined
+  let others: CodingValue[] | undefined
+  for (const item of shownCodings(stored)) {
+    const value = coding.codec.read(item)
+    if (value === undefined) continue
+    if (shown === undefined) shown = value
+    else (others ??= []).push(value)
+  }
+  if (shown === undefined) return plainText
+  const words = plainText ?? shown.display
+  if (words !== undefined) shown.text = words
+  if (others !== undefined) shown.codings = others
+  return shown
 }
 
 /** A code with its text, which is its display where no other was sent: both are shown always. */
@@ -225,7 +235,7 @@ const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>
 
 /** The codings of a stored concept without the one that stands for its text. */
 function shownCodings (concept: FhirElement): readonly unknown[] {
-  const codings = itemsAt(concept, 'coding')
+  const codings = itemsOf(concept.coding)
   if (!codings.some(isTextCoding)) return codings
   const codes = textCodes(concept.text, codings)
   return codings.filter(item => !isTextCoding(item) || !codes.has(item.code as string))

@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { text, textUpTo, nonBlankText } from '../datatypes/primitives.js'
 import type { Datatype } from '../core/datatype.js'
 import type { Element, ElementOptions } from '../core/element.js'
-import { isElement, itemsAt, withMember } from '../core/path.js'
+import { isElement, itemsAt, itemsOf, withMember } from '../core/path.js'
 import type { Rule } from '../core/rule.js'
 
 type Options = ElementOptions & { readonly max?: number }
@@ -64,8 +64,8 @@ export function fullName<const O extends ElementOptions = object> (
   return {
     ...text('name.text', shown),
     read (holder) {
-      const name = itemsAt(holder, 'name')[chosen(holder)]
-      return isElement(name) ? (text.codec.read(name.text) ?? rendered(name)) : undefined
+      const name = chosenName(holder)
+      return name && (text.codec.read(name.text) ?? rendered(name))
     },
     write: holder => holder
   }
@@ -76,8 +76,8 @@ function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T,
     ...part,
     path: `name.${part.path}`,
     read (holder) {
-      const name = itemsAt(holder, 'name')[chosen(holder)]
-      return isElement(name) ? part.read(name) : undefined
+      const name = chosenName(holder)
+      return name && part.read(name)
     },
     write (holder, value) {
       const names = itemsAt(holder, 'name')
@@ -110,14 +110,22 @@ function changed<T> (part: Element<T>, name: FhirElement, value: T | undefined):
   return after === name ? name : withMember(withMember(after, 'text', undefined), '_text', undefined)
 }
 
+function chosenName (holder: FhirElement): FhirElement | undefined {
+  const index = chosen(holder)
+  return index < 0 ? undefined : itemsOf(holder.name)[index] as FhirElement
+}
+
+/** @returns -1 when there is no name */
 function chosen (holder: FhirElement): number {
-  const names = itemsAt(holder, 'name')
-  let best = { index: -1, rank: 0 }
-  for (const [index, name] of names.entries()) {
+  const names = itemsOf(holder.name)
+  let chosen = -1
+  let best = 0
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index]
     const rank = isElement(name) ? rankOf(name.use) : 0
-    if (rank > best.rank) best = { index, rank }
+    if (rank > best) [chosen, best] = [index, rank]
   }
-  return best.index
+  return chosen
 }
 
 function rankOf (use: unknown): number {
@@ -127,7 +135,7 @@ function rankOf (use: unknown): number {
 }
 
 function rendered (name: FhirElement): string | undefined {
-  const parts = [...itemsAt(name, 'prefix'), ...itemsAt(name, 'given'), name.family, ...itemsAt(name, 'suffix')]
+  const parts = [...itemsOf(name.prefix), ...itemsOf(name.given), name.family, ...itemsOf(name.suffix)]
   const shown = parts.filter(part => typeof part === 'string' && part !== '')
   return shown.length === 0 ? undefined : shown.join(' ')
 }
@@ -152,11 +160,16 @@ function firstGivenName<const O extends ElementOptions> (datatype: Datatype<stri
 
 function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
   const all = text.list('given')
-  const given = (name: FhirElement): readonly string[] =>
-    [...isFirstNameRemoved(name) ? [noName] : [], ...all.read(name) ?? []]
+  const given = (name: FhirElement): readonly string[] => {
+    const names = all.read(name) ?? []
+    return isFirstNameRemoved(name) ? [noName, ...names] : names
+  }
   return {
     ...datatype('given', options),
-    read: name => given(name).slice(1).join(' ') || undefined,
+    read (name) {
+      const names = given(name)
+      return names.length < 2 ? undefined : names.slice(1).join(' ')
+    },
     write (name, value) {
       const [head = noName, ...others] = given(name)
       const later = value?.split(' ') ?? []
@@ -168,7 +181,7 @@ function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<str
 }
 
 const isFirstNameRemoved = (name: FhirElement): boolean =>
-  itemsAt(name, 'given')[0] === noName && !isElement(itemsAt(name, '_given')[0])
+  itemsOf(name.given)[0] === noName && !isElement(itemsOf(name['_given'])[0])
 
 const withoutGivenNames = (name: FhirElement): FhirElement =>
   withMember(withMember(name, 'given', undefined), '_given', undefined)
