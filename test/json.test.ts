@@ -47,7 +47,12 @@ const jsonText = fc.letrec<{ value: string }>(tie => ({
 
 t.test('every number comes back with its own text, from clients and from datastores', async () => {
   fc.assert(fc.property(numberText, number => {
-    for (const body of [number, `[${number}]`, `{"value": ${number} }`, `[0,\n${number}\t]`]) {
+    const alone = [number, `[${number}]`, `[0,\n${number}\t]`]
+    const inObject = [
+      `{"value":${number}}`, `{"value": ${number} }`, `{"a":"0","b" :\r\n${number}\n,"c":1}`,
+      ...[`[${number}]`, `[0,${number}]`, `[ ${number} ,0]`].map(list => `{"a":1,"list":${list}}`)
+    ]
+    for (const body of [...alone, ...inObject]) {
       for (const read of [strict, parseStored]) {
         if (printJson(read(body)).replace(/\s/g, '') !== body.replace(/\s/g, '')) return false
       }

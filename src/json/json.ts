@@ -55,7 +55,8 @@ export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unkno
  * counts.
  */
 export function parseStored (text: string): unknown {
-  return mayHoldExactNumber.test(text) ? parseMarked(text, scan(text).numbers) : JSON.parse(text)
+  const mayHoldExact = text[0] !== '{' || exactNumberInObject.test(text)
+  return mayHoldExact ? parseMarked(text, scan(text).numbers) : JSON.parse(text)
 }
 
 /** Prints a value that may hold {@link ExactNumber}s, each with its own text. */
@@ -118,9 +119,10 @@ function mapMembers (members: Members, replace: (item: unknown, name: string) =>
 }
 
 // Every number that the engine would print differently has one of these forms; the same inside a text only costs time.
-// What follows the number is looked at too, since the times in every resource's meta would match otherwise.
-const mayHoldExactNumber =
-  /(?:^|[:[,])\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*(?:[,\]}]|$)/
+// The end of a number is searched for, and what is before it is looked at there: most digits are inside texts, where
+// such an end is rare.
+const exactNumberInObject =
+  /\d\s*[,\]}](?<=[:[,]\s*(?:-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*)|-0)\s*.)/
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
