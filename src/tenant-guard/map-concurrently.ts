@@ -8,6 +8,7 @@ export async function mapConcurrently<T, R> (
   items: readonly T[],
   work: (item: T, at: number) => Promise<R>
 ): Promise<R[]> {
+  if (items.length === 0) return []
   const limit = pLimit(maxAtOnce)
   return await Promise.all(
     items.map((item, at) =>

@@ -55,10 +55,12 @@ async function resolveCanonicalFilters (
   store: TenantStore,
   parameters: readonly SearchParameter[]
 ): Promise<readonly SearchParameter[]> {
-  const canonicals = new Map(Object.values(mapping.filters).map(({ param, canonicalOf }) => [param, canonicalOf]))
+  const filters = Object.values(mapping.filters)
+  const typeOf = (param: string): string | undefined => filters.findLast(filter => filter.param === param)?.canonicalOf
+  if (!parameters.some(([param]) => typeOf(param) !== undefined)) return parameters
   return await Promise.all(
     parameters.map(async ([param, value]) => {
-      const type = canonicals.get(param)
+      const type = typeOf(param)
       if (type === undefined) return [param, value] as const
       const urls = await Promise.all(
         splitUnescaped(value, ',').map(async part => {

@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { accepted, put, putList, type Codec, type ReorderedList } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
 import { siblingOf, withPrimitive } from './outdated.js'
-import { at, finderOf, isElement, itemsAt, itemsOf, withAt, withMember } from './path.js'
+import { at, createFinder, isElement, itemsAt, itemsOf, withAt, withMember } from './path.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
@@ -17,7 +17,7 @@ export interface ListOptions extends ElementOptions {
 /** A field that shows the one value at its path. */
 export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const dot = path.lastIndexOf('.')
-  const find = finderOf(path)
+  const find = createFinder(path)
   const isRival = options.choice === undefined ? undefined : conflictingFields(options.choice, path.slice(dot + 1))
   return {
     schema: described(codec.schema, options),
@@ -64,7 +64,7 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const sibling = siblingOf(path)
-  const find = finderOf(path)
+  const find = createFinder(path)
   const indexOfItem = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
     schema: described(codec.schema, options),
@@ -98,7 +98,7 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
 /** The shown items of a list element. */
 function listLens<T> (codec: Codec<T>, path: string) {
   const sibling = siblingOf(path)
-  const find = finderOf(path)
+  const find = createFinder(path)
   return {
     read (holder: FhirElement): T[] | undefined {
       let shown: T[] | undefined

@@ -7,7 +7,7 @@ export function at (holder: FhirElement, path: string): unknown {
 }
 
 /** Finds what stands at one path of single elements, in many holders. */
-export function finderOf (path: string): (holder: FhirElement) => unknown {
+export function createFinder (path: string): (holder: FhirElement) => unknown {
   if (!path.includes('.')) return holder => holder[path]
   const names = namesOf(path)
   return holder => atNames(holder, names)

@@ -1,6 +1,6 @@
 import type { FhirElement } from '../fhir.js'
 import type { Element, ElementOptions } from '../core/element.js'
-import { finderOf, isElement, itemsAt, itemsOf, withAt } from '../core/path.js'
+import { createFinder, isElement, itemsAt, itemsOf, withAt } from '../core/path.js'
 import { put, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { display, localReference } from '../datatypes/reference.js'
@@ -28,8 +28,9 @@ export function inMatchingItem<T, O extends ElementOptions> (
   const root = inner.path.split('.')[0]!
   const isOver = (item: FhirElement): boolean =>
     isRetained ? Object.keys(item).length === 0 : item[root] === undefined
-  const locate = finderOf(path)
-  const index = (holder: FhirElement): number => itemsOf(locate(holder)).findIndex(item => isElement(item) && find(item))
+  const locate = createFinder(path)
+  const index = (holder: FhirElement): number =>
+    itemsOf(locate(holder)).findIndex(item => isElement(item) && find(item))
   return {
     ...inner,
     path: `${path}.${inner.path}`,
