@@ -3,7 +3,6 @@
 // from directly. With --worker the jobs run in a process of their own.
 // Usage: npm run build && node bench/bulk-beside.js
 //   [--requests 500] [--records 5000] [--worker] [--fhir <base URL>]
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
@@ -16,6 +15,7 @@ import {
   loadByTransactions,
   openHapi
 } from './bulk-ways.js'
+import { machine, quantile } from './figures.js'
 import { newKey, newSurroundings, startOn, startWithWorker, stopAll } from './processes.js'
 
 const { values } = parseArgs({
@@ -49,7 +49,7 @@ try {
   }
   await times(asked, { most: 200 })
   console.log(
-    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; reads one after the other with pauses of 5 ms, at most ${requests}; jobs of ${records} records\n`
+    `${machine()}; reads one after the other with pauses of 5 ms, at most ${requests}; jobs of ${records} records\n`
   )
   console.log('| meanwhile | reads | p50 ms | p99 ms |\n|---|---|---|---|')
   for (const [meanwhile, work] of Object.entries(busy)) {
@@ -78,7 +78,5 @@ async function times ({ url, path, secret }, { until, most }) {
     await pause(5)
   }
   await client.close()
-  const sorted = measured.toSorted((a, b) => a - b)
-  const quantile = part => sorted[Math.floor((sorted.length - 1) * part)]
-  return { count: sorted.length, p50: quantile(0.5), p99: quantile(0.99) }
+  return { count: measured.length, p50: quantile(measured, 0.5), p99: quantile(measured, 0.99) }
 }

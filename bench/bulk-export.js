@@ -3,9 +3,9 @@
 // A HAPI of its own, on PostgreSQL, is started unless one is named. A hundred thousand records: --records 100000
 // --rounds 1 Usage: npm run build && node bench/bulk-export.js [--records 10000] [--rounds 3] [--fhir <base URL>
 // --fhir-pid <pid>]
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
+import { machine } from './figures.js'
 import { recordsOf } from './bulk-records.js'
 import { exportDirectly, exportThrough, hapiOptions, loadByTransactions, openHapi } from './bulk-ways.js'
 import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
@@ -31,7 +31,7 @@ try {
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
   const measured = await compare(ways, { rounds, processes })
   console.log(
-    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${records} records each way, to the last byte of the last file\n`
+    `${machine()}; ${rounds} rounds of ${records} records each way, to the last byte of the last file\n`
   )
   show(measured, { records, peers: [peer], processes })
 } finally {

@@ -4,9 +4,9 @@
 // to the gateway and to whoever loads without one, as on machines of their own. A hundred thousand records each way:
 // --records 100000 --rounds 1 Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways
 // 'gateway,gateway again,1,2,$import'] [--apart] [--fhir <base URL> --fhir-pid <pid>]
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
+import { machine } from './figures.js'
 import { recordsOf } from './bulk-records.js'
 import { hapiOptions, importThrough, loadByNativeImport, loadByTransactions, openHapi } from './bulk-ways.js'
 import { moveTo, newKey, newSurroundings, startOn, stopAll } from './processes.js'
@@ -57,7 +57,7 @@ try {
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
   const measured = await compare(ways, { rounds, processes })
   console.log(
-    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${records} records each way, patients with nine observations each, in transactions of 200${values.apart ? ', HAPI on processors of its own' : ''}\n`
+    `${machine()}; ${rounds} rounds of ${records} records each way, patients with nine observations each, in transactions of 200${values.apart ? ', HAPI on processors of its own' : ''}\n`
   )
   show(measured, { records, peers: Object.keys(ways).filter(name => !name.startsWith('gateway')), processes })
 } finally {

@@ -1,8 +1,8 @@
 // Resident memory of a gateway, its control plane apart, while it imports and exports files of more and more lines,
 // each size by a gateway of its own, and what a line costs it, before a FHIR server that has nothing to do. Usage: npm
 // run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { machine } from './figures.js'
 import { recordsOf } from './bulk-records.js'
 import { exportThrough, importThrough } from './bulk-ways.js'
 import { newKey, newSurroundings, processorTime, residentMemory, start, startApart, stopAll } from './processes.js'
@@ -16,7 +16,7 @@ const sizes = Array.from({ length: Number(values.sizes) }, (_, i) =>
 ).reverse()
 
 try {
-  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}\n`)
+  console.log(`${machine()}\n`)
   console.log(
     '| lines | job | lines/s | gateway processor ms a line | resident MiB before | most MiB |\n|---|---|---|---|---|---|'
   )

@@ -1,5 +1,6 @@
 // Compares ways to do the same: each round takes every way in turn, beginning with another one, so that a noisy
 // machine, and a server that grows, are as unfair to one as to the other.
+import { sum, table } from './figures.js'
 import { processorTime } from './processes.js'
 
 /**
@@ -37,15 +38,14 @@ export function show (measured, { records, peers, processes }) {
   const cpuOf = (name, process) =>
     sum(measured[name].map(({ cpuMs }) => cpuMs[process])) / records / measured[name].length
   const columns = Object.keys(processes)
-  console.log(
-    `| way | records/s | to ${peer} | of each round | ${columns.map(name => `${name} processor ms a record`).join(' | ')} |\n|${'---|'.repeat(4 + columns.length)}`
-  )
-  for (const name of Object.keys(measured)) {
-    const rounds = measured[name].map(({ seconds }) => (records / seconds).toFixed(0)).join(', ')
-    console.log(
-      `| ${[name, rateOf(name).toFixed(0), (rateOf(name) / rateOf(peer)).toFixed(2), rounds, ...columns.map(process => cpuOf(name, process).toFixed(2))].join(' | ')} |`
-    )
-  }
+  const head = [
+    'way', 'records/s', `to ${peer}`, 'of each round', ...columns.map(name => `${name} processor ms a record`)
+  ]
+  console.log(table(head, Object.keys(measured).map(name => [
+    name,
+    rateOf(name).toFixed(0),
+    (rateOf(name) / rateOf(peer)).toFixed(2),
+    measured[name].map(({ seconds }) => (records / seconds).toFixed(0)).join(', '),
+    ...columns.map(process => cpuOf(name, process).toFixed(2))
+  ])))
 }
-
-const sum = numbers => numbers.reduce((all, number) => all + number, 0)

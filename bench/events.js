@@ -4,10 +4,9 @@
 // [--profile FOLDER]
 import autocannon from 'autocannon'
 import { writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { median } from './median.js'
+import { machine, median } from './figures.js'
 import { newKey, newSurroundings, processorTime, start, startApart, stopAll } from './processes.js'
 
 const { values } = parseArgs({
@@ -71,7 +70,7 @@ async function load ({ url, pid, control, secret }) {
 
 function show (measured) {
   console.log(
-    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; creates, ${connections} connections, ${rounds} rounds of ${creates}; medians\n`
+    `${machine()}; creates, ${connections} connections, ${rounds} rounds of ${creates}; medians\n`
   )
   console.log('| gateway | requests/s | p50 ms | p99 ms | processor µs for a create | of the control plane |')
   console.log('|---|---|---|---|---|---|')

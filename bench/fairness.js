@@ -5,11 +5,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
-import { median } from './median.js'
+import { machine, median, quantile } from './figures.js'
 import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
@@ -22,11 +21,11 @@ const { values } = parseArgs({
 })
 const [requests, rounds, connections] = [values.requests, values.rounds, values.connections].map(Number)
 
-const kinds = { bounded: [], 'not bounded': ['--without', 'places'] }
+const kinds = { bounded: [], 'not bounded': ['--without', 'concurrency'] }
 
 try {
   console.log(
-    `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`
+    `${machine()}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`
   )
   console.log(
     "| datastore answers after ms | places | alone p50 ms | p99 ms | beside the other p50 ms | p99 ms | p99 to p99 alone | the other's answers/s | refused/s |\n|---|---|---|---|---|---|---|---|---|"
@@ -37,7 +36,7 @@ try {
 }
 
 async function compare (delay) {
-  const { line: upstream } = await start('bench/waiting-upstream.js', [delay])
+  const { line: upstream } = await start('bench/stub-upstream.js', ['bench', delay])
   const targets = []
   for (const [kind, args] of Object.entries(kinds)) {
     const surroundings = await newSurroundings(upstream)
@@ -102,6 +101,5 @@ async function times ({ url, key: { tenantId, secret } }, count) {
     await pause(5)
   }
   await client.close()
-  const sorted = measured.toSorted((a, b) => a - b)
-  return { p50: sorted[Math.floor((count - 1) * 0.5)], p99: sorted[Math.floor((count - 1) * 0.99)] }
+  return { p50: quantile(measured, 0.5), p99: quantile(measured, 0.99) }
 }

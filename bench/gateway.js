@@ -1,5 +1,5 @@
 // The gateway as it is built, with some of its steps left out, so that what they cost can be measured side by side.
-// Usage: node bench/gateway.js [--without limits,ledger,places]; configured by the environment, as the gateway is.
+// Usage: node bench/gateway.js [--without limits,ledger,concurrency]; configured by the environment, as the gateway is.
 import { parseArgs } from 'node:util'
 import { destination, pino } from 'pino'
 import { loadConfig } from '../dist/config/load.js'
@@ -21,7 +21,7 @@ const leftOut = {
   // No minute and no month.
   limits: { plans: new Proxy({}, everyPlan) },
   ledger: { countUsage: () => {} },
-  places: { places: { enter: () => ({ isAdmitted: true, leave: () => {} }) } }
+  concurrency: { concurrency: { acquire: () => ({ isAdmitted: true, leave: () => {} }) } }
 }
 
 const config = loadConfig(process.env)
@@ -31,6 +31,10 @@ const closers = new Disposables()
 const control = await openControlSide(config, parts, closers)
 const { options } = await openGatewaySide(config, { ...parts, link: control.link }, closers)
 const steps = without === '' ? [] : without.split(',')
+for (const step of steps) {
+  const unknown = leftOut[step] === undefined ? [step] : Object.keys(leftOut[step]).filter(name => !(name in options))
+  if (unknown.length > 0) throw new Error(`the gateway has no option ${unknown}`)
+}
 const app = closers.add(await buildGateway(Object.assign({}, options, ...steps.map(step => leftOut[step]))))
 console.log(await app.listen({ host: config.host, port: config.port }))
 process.on('SIGTERM', async () => {

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openDatabase } from '../dist/control-plane/store/database.js'
@@ -13,6 +13,7 @@ import { openControlStore } from '../dist/control-plane/store/store.js'
 import { Follower } from '../dist/keys/follower.js'
 import { KeyCache } from '../dist/keys/cache.js'
 import { Replica } from '../dist/keys/replica.js'
+import { machine, quantile } from './figures.js'
 import { residentMemory } from './processes.js'
 
 const { values } = parseArgs({
@@ -38,7 +39,7 @@ if (values.copy !== undefined) {
 }
 
 async function run (directory) {
-  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}\n`)
+  console.log(`${machine()}\n`)
   console.log('| keys | built ms | look-up median µs | p99 µs | resident MiB |\n|---|---|---|---|---|')
   for (const round of [1, 2, 3]) {
     const folder = join(directory, String(round))
@@ -161,8 +162,4 @@ async function read (feed, signal, waiting) {
   } catch (error) {
     if (!signal.aborted) throw error
   }
-}
-
-function quantile (numbers, part) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * part)]
 }

@@ -1,10 +1,61 @@
-// Asks for one address with so many connections until it is told to end, then prints what came: a process of its own,
-// so that it takes no time of who measures.
-// Usage: node bench/load.js <url> <key> <connections>
+// Loads targets by turns: each round takes every one, so that a noisy machine is as unfair to one as to the other. The
+// processor time of a request says more than the rate, since it hardly depends on what else the machine does.
+//
+// As a program it loads one address until it is ended, then prints what came: a process of its own, so that it takes no
+// time of the one that measures. Usage: node bench/load.js <url> <key> <connections>
 import autocannon from 'autocannon'
+import { median, quantile } from './figures.js'
+import { processorTime } from './processes.js'
 
-const [url, key, connections] = process.argv.slice(2)
-const load = autocannon({ url, headers: { 'x-api-key': key }, connections: Number(connections), duration: 3_600 })
-process.once('SIGTERM', () => load.stop())
-const { '2xx': served, '4xx': refused, '5xx': failed, duration } = await load
-console.log(JSON.stringify({ served, refused, failed, seconds: duration }))
+/**
+ * One round of load.
+ * @param target what autocannon takes, with the process whose time counts as `pid`
+ * @param amount `duration` in seconds, or `amount` of requests, and `connections`
+ * @returns requests a second, processor time in µs of a request, latencies in ms
+ * @throws {Error} when a response was no success
+ */
+export async function load ({ pid, ...target }, amount) {
+  const time = () => pid === undefined ? NaN : processorTime(pid)
+  const before = time()
+  const startedAt = performance.now()
+  const running = autocannon({ ...target, ...amount })
+  // In fractions of a millisecond, which autocannon's own quantiles are not.
+  const latencies = []
+  running.on('response', (client, status, bytes, ms) => latencies.push(ms))
+  const { '2xx': served, non2xx, errors } = await running
+  const seconds = (performance.now() - startedAt) / 1_000
+  const name = `${target.method ?? 'GET'} ${target.url}`
+  if (non2xx > 0 || errors > 0) throw new Error(`${name}: ${non2xx} responses were not 2xx, ${errors} errors`)
+  if (served === 0) throw new Error(`${name}: no response in time`)
+  return {
+    rate: served / seconds,
+    cost: (time() - before) * 1_000 / served,
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99)
+  }
+}
+
+/** Loads each target in `rounds`, beginning with another one each time. @returns each one's rounds, by name */
+export async function alternate (targets, { rounds, ...amount }) {
+  const names = Object.keys(targets)
+  const measured = Object.fromEntries(names.map(name => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (let i = 0; i < names.length; i++) {
+      const name = names[(round + i) % names.length]
+      measured[name].push(await load(targets[name], amount))
+    }
+  }
+  return measured
+}
+
+/** The median of a figure, and of its ratios to the same rounds of another target. */
+export const middle = (rounds, figure) => median(rounds.map(one => one[figure]))
+export const ratio = (rounds, others, figure) => median(rounds.map((one, i) => one[figure] / others[i][figure]))
+
+if (import.meta.main) {
+  const [url, key, connections] = process.argv.slice(2)
+  const endless = autocannon({ url, headers: { 'x-api-key': key }, connections: Number(connections), duration: 3_600 })
+  process.once('SIGTERM', () => endless.stop())
+  const { '2xx': served, '4xx': refused, '5xx': failed, duration } = await endless
+  console.log(JSON.stringify({ served, refused, failed, seconds: duration }))
+}

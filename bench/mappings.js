@@ -1,8 +1,7 @@
 // What one mapping of a full record costs, each way: median microseconds of many batches.
 // Usage: npm run build && node bench/mappings.js [patients observations …]
-import { cpus } from 'node:os'
 import { mappings } from '../dist/mappings/registry.js'
-import { median } from './median.js'
+import { machine, median } from './figures.js'
 
 const batches = 60
 const callsPerBatch = 100
@@ -24,7 +23,7 @@ const chosen = process.argv.length > 2 ? mappings.filter(({ path }) => process.a
 const rows = chosen.map(mapping => ({ path: mapping.path, ...measured(mapping) }))
 
 console.log(
-  `${cpus().length} × ${cpus()[0].model}, Node ${process.version}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`
+  `${machine()}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`
 )
 console.log(
   '| resource | fields | bytes of FHIR | toSimple | toFhir | patch of one field | patch of nothing |\n|---|---|---|---|---|---|---|'

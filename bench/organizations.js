@@ -2,9 +2,10 @@
 // they hold.
 // Usage: npm run build && node --expose-gc bench/organizations.js [--organizations 200000] [--steps 4]
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { machine } from './figures.js'
 import { buildGateway } from '../dist/app.js'
 import { Readiness } from '../dist/http/readiness.js'
 import { UsageLedger } from '../dist/limits/usage-ledger/ledger.js'
@@ -41,7 +42,7 @@ const app = await buildGateway({
   plans: { pro: { requestsPerMinute: 1_000, requestsPerMonth: 600_000, overage: true } },
   countUsage: (use, at) => ledger.record(use, at),
   months: new MonthlyUsage({ ledger }),
-  places: new FairConcurrencyLimiter({ places: 32 }),
+  concurrency: new FairConcurrencyLimiter({ permits: 32 }),
   bodyBytes: 1_024,
   fhir: async () => {},
   fhirOptions: async () => {},
@@ -52,7 +53,7 @@ const app = await buildGateway({
   ]
 })
 
-console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}\n`)
+console.log(`${machine()}\n`)
 console.log('| organizations | heap MiB | resident MiB |\n|---|---|---|')
 try {
   show(0)

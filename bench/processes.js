@@ -1,9 +1,10 @@
 // Starts and ends the processes of a benchmark.
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sum } from './figures.js'
 
 const root = join(import.meta.dirname, '..')
 const children = []
@@ -17,24 +18,33 @@ const imageMemory = Object.fromEntries(
 
 /** Starts a script and gives the first line that it prints. */
 export function start (script, args = [], env = {}, flags = []) {
-  const child = spawn(
-    process.execPath,
-    [...(script === 'dist/main.js' ? imageFlags : []), ...flags, join(root, script), ...args],
-    { env: { ...imageMemory, ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] }
-  )
-  children.push(child)
+  const ours = [...script === 'dist/main.js' ? imageFlags : [], ...flags, join(root, script), ...args]
+  const child = run(process.execPath, ours, { ...imageMemory, ...env })
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`${script} ended with ${code}`)))
     child.stdout.once('data', text => resolve({ line: String(text).split('\n')[0], pid: child.pid }))
   })
 }
 
-/** A gateway before the upstream, with an organization and a key that no limit stops. */
-export async function startGateway (startUpstream) {
+/** Starts a program that ends with this one. */
+export function run (command, args, env = {}) {
+  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  if (children.length === 0) endWithThis()
+  children.push(child)
+  return child
+}
+
+function endWithThis () {
+  process.once('exit', stopAll)
+  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]]) process.once(signal, () => process.exit(code))
+}
+
+/** A gateway before the upstream, with an organization and a key that no limit stops. Node.js gets `flags`. */
+export async function startGateway (startUpstream, { args = [], flags = [] } = {}) {
   const { env, create } = await newSurroundings()
   const { tenantId, secret } = newKey({ create })
   const upstream = await startUpstream(tenantId)
-  const started = await startOn({ env: { ...env, ...upstreamOf(upstream) } }, 'dist/main.js')
+  const started = await startOn({ env: { ...env, ...upstreamOf(upstream) } }, 'dist/main.js', args, flags)
   return { ...started, secret, upstream }
 }
 
@@ -52,7 +62,7 @@ export async function newSurroundings (
     CLINIGATE_PLANS: plans,
     PORT: String(await freePort()),
     HOST: '127.0.0.1',
-    LOG_LEVEL: 'warn',
+    LOG_LEVEL: 'error',
     ...(upstream === undefined ? {} : upstreamOf(upstream))
   }
   return {
@@ -120,7 +130,8 @@ export async function startWithWorker ({ env, create }) {
   return gateway
 }
 
-const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
+/** The settings that name a FHIR server. */
+export const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
 
 /** Resident memory of a process in MiB. */
 export function residentMemory (pid) {
@@ -128,12 +139,24 @@ export function residentMemory (pid) {
 }
 
 /**
- * Processor time that a process has taken by now, of all threads, in milliseconds: utime and stime of proc(5), in
+ * Processor time that a process has taken by now, of all threads that it has and of the processes that it has started,
+ * in milliseconds: the first number of each thread's `schedstat`, which is exact, where utime and stime are in
  * hundredths of a second.
  */
 export function processorTime (pid) {
-  const [utime, stime] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13)
-  return (Number(utime) + Number(stime)) * 10
+  const threads = readdirSync(`/proc/${pid}/task`).map(thread => readThread(pid, `${thread}/schedstat`))
+  const started = readThread(pid, `${pid}/children`).split(' ').filter(Boolean)
+  return sum(threads.map(text => Number(text.split(' ')[0]) / 1_000_000)) + sum(started.map(processorTime))
+}
+
+/** Empty for a thread that has ended meanwhile. */
+function readThread (pid, name) {
+  try {
+    return readFileSync(`/proc/${pid}/task/${name}`, 'utf8')
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return ''
+    throw error
+  }
 }
 
 /**
@@ -152,12 +175,13 @@ export function stopAll () {
   for (const child of children) child.kill('SIGTERM')
 }
 
-async function untilUp (url) {
-  for (let i = 0; i < 100; i++) {
+/** @throws {Error} when the address has no success for half a minute */
+export async function untilUp (url) {
+  for (let i = 0; i < 300; i++) {
     if (await fetch(url).then(response => response.ok, () => false)) return
     await new Promise(resolve => setTimeout(resolve, 100))
   }
-  throw new Error('the gateway does not answer')
+  throw new Error(`${url} does not answer`)
 }
 
 /** A port of loopback that nobody listens on. */

@@ -4,10 +4,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { median } from './median.js'
+import { machine, median } from './figures.js'
 import { freePort, processorTime, residentMemory, start, stopAll } from './processes.js'
 
 const { values: { rounds } } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
@@ -32,7 +32,7 @@ try {
       rmSync(data, { recursive: true, force: true })
     }
   }
-  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; medians of ${rounds} starts\n`)
+  console.log(`${machine()}; medians of ${rounds} starts\n`)
   console.log('| datastores | start | first answer ms | processor ms | resident MiB |\n|---|---|---|---|---|')
   for (const { datastores, which, measured } of starts) {
     console.log(

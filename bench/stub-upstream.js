@@ -1,82 +1,117 @@
-// A FHIR server that answers at once with fixed text, and to a create as if it had stored it, so that a benchmark
-// measures what stands before it.
-// Usage: node bench/stub-upstream.js <tenantId>; prints its base URL.
+// A FHIR server that responds with text that is made beforehand, and to what changes records as if it had stored them,
+// so that a benchmark measures what stands before it. A record belongs to the organization of the command line, unless
+// its id names another: `Patient/<tenantId>`.
+// Usage: node bench/stub-upstream.js [tenantId] [milliseconds before each response]; prints its base URL.
 import { createServer } from 'node:http'
+import { contentOf } from './records.js'
 
-const [tenantId = 'bench'] = process.argv.slice(2)
+const [tenantId = 'bench', delayMs = '0'] = process.argv.slice(2)
 const lastUpdated = '2026-01-01T00:00:00.000Z'
+const json = 'application/fhir+json;charset=UTF-8'
 
-function patient (id) {
-  return {
-    resourceType: 'Patient',
-    id,
-    meta: { versionId: '1', lastUpdated, tag: [{ system: 'urn:clinigate:tenant', code: tenantId }] },
-    name: [{ use: 'official', family: 'Byron', given: ['Ada', 'King'] }],
-    telecom: [
-      { system: 'email', value: 'ada@example.org' },
-      { system: 'phone', value: '+44 20 7946 0000' }
-    ],
-    gender: 'female',
-    birthDate: '1990-03-14',
-    address: [{ line: ['1 Example Street'], city: 'London', postalCode: 'N1 9GU', country: 'GB' }],
-    active: true,
-    maritalStatus: {
-      coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', code: 'M', display: 'Married' }]
-    }
+/** Ids that benchmarks choose; any other that is read is the id of an organization, whose record it is. */
+const ownId = /^[a-z]\d+$/
+
+const metaOf = id => ({
+  versionId: '1',
+  lastUpdated,
+  tag: [{ system: 'urn:clinigate:tenant', code: ownId.test(id) ? tenantId : id }]
+})
+
+const build = (type, id) => ({ ...contentOf(type), id, meta: metaOf(id) })
+
+/** Calls of `make` with the same arguments have one result. */
+function remember (make) {
+  const made = new Map()
+  return (...args) => {
+    const key = args.join()
+    if (!made.has(key)) made.set(key, make(...args))
+    return made.get(key)
   }
 }
 
-const one = JSON.stringify(patient('p0'))
-const pageAt = (base, count) =>
+const one = remember((type, id) => JSON.stringify(build(type, id)))
+
+const searchset = (base, type, ids) =>
   JSON.stringify({
     resourceType: 'Bundle',
     id: 'a-search',
     type: 'searchset',
-    total: count,
-    link: [{ relation: 'self', url: `${base}/Patient?_count=${count}` }],
-    entry: Array.from({ length: count }, (_, i) => ({
-      fullUrl: `${base}/Patient/p${i}`,
-      resource: patient(`p${i}`),
-      search: { mode: 'match' }
-    }))
+    total: ids.length,
+    link: [{ relation: 'self', url: `${base}/${type}` }],
+    entry: ids.map(id => ({ fullUrl: `${base}/${type}/${id}`, resource: build(type, id), search: { mode: 'match' } }))
   })
+const page = remember((base, type, count) => searchset(base, type, Array.from({ length: count }, (_, i) => `p${i}`)))
+const found = remember((base, type, ids) => searchset(base, type, ids.split(',')))
+
+const statement = JSON.stringify({
+  resourceType: 'CapabilityStatement',
+  status: 'active',
+  date: lastUpdated,
+  kind: 'instance',
+  fhirVersion: '4.0.1',
+  format: ['json'],
+  rest: [{ mode: 'server' }]
+})
 
 let created = 0
-
-/** The record that was sent, with an id and a version. */
-async function create (request, response) {
-  const chunks = []
-  for await (const chunk of request) chunks.push(chunk)
-  const sent = JSON.parse(Buffer.concat(chunks).toString())
-  const id = `c${++created}`
-  const body = JSON.stringify({ ...sent, id, meta: { ...sent.meta, versionId: '1', lastUpdated } })
-  response.writeHead(201, {
-    'content-type': 'application/fhir+json;charset=UTF-8',
-    etag: 'W/"1"',
-    location: `http://${request.headers.host}/fhir/Patient/${id}/_history/1`,
-    'content-length': Buffer.byteLength(body)
-  })
-  response.end(body)
+const store = (base, sent, id) => {
+  const versionId = id === undefined ? '1' : '2'
+  id ??= `c${++created}`
+  return {
+    status: id.startsWith('c') ? 201 : 200,
+    versionId,
+    location: `${base}/${sent.resourceType}/${id}/_history/${versionId}`,
+    resource: { ...sent, id, meta: { ...sent.meta, versionId, lastUpdated } }
+  }
 }
 
-let pages
-const server = createServer((request, response) => {
-  if (request.method === 'POST') {
-    create(request, response)
-    return
-  }
-  const [, count] = /[?&]_count=(\d+)/.exec(request.url) ?? []
-  const body = request.url.includes('?') ? pages[count] ?? pages[20] : one
-  response.writeHead(200, {
-    'content-type': 'application/fhir+json;charset=UTF-8',
-    etag: 'W/"1"',
-    'content-length': Buffer.byteLength(body)
+/** What a transaction or batch is answered with: each entry as if it had been stored or found. */
+function perform (base, { type, entry }) {
+  const responses = entry.map(({ resource, request: { method, url } }) => {
+    if (method === 'GET') return { resource: JSON.parse(respond(base, method, `/${url}`).body), response: { status: '200' } }
+    const { status, versionId, location, resource: stored } = store(base, resource, method === 'PUT' ? url.split('/')[1] : undefined)
+    return {
+      fullUrl: location.split('/_history')[0],
+      resource: stored,
+      response: { status: `${status} ${status === 201 ? 'Created' : 'OK'}`, location, etag: `W/"${versionId}"`, lastModified: lastUpdated }
+    }
   })
-  response.end(body)
+  return JSON.stringify({ resourceType: 'Bundle', id: 'a-transaction', type: `${type}-response`, entry: responses })
+}
+
+function respond (base, method, path, sent) {
+  const [type, id] = path.slice(1).split(/[?/]/)
+  if (type === 'metadata') return { body: statement }
+  if (method === 'GET' && id !== undefined && !path.includes('?')) return { body: one(type, id) }
+  if (method === 'GET') {
+    const query = new URLSearchParams(path.slice(path.indexOf('?')))
+    const ids = query.get('_id')
+    return { body: ids === null ? page(base, type, Number(query.get('_count') ?? 20)) : found(base, type, ids) }
+  }
+  if (method === 'PATCH') return { body: one(type, id) }
+  const parsed = JSON.parse(sent)
+  if (type === '') return { body: perform(base, parsed) }
+  const { status, versionId, location, resource } = store(base, parsed, method === 'PUT' ? id : undefined)
+  return { status, location, versionId, body: JSON.stringify(resource) }
+}
+
+const server = createServer(async (request, response) => {
+  const sent = request.method === 'GET' ? undefined : Buffer.concat(await request.toArray()).toString()
+  if (process.env.TRACE) console.error(request.method, request.url, sent?.slice(0, 1500))
+  const { status = 200, versionId = '1', location, body } =
+    respond(`http://${request.headers.host}/fhir`, request.method, request.url.replace(/^\/fhir/, '') || '/', sent)
+  const send = () =>
+    response
+      .writeHead(status, {
+        'content-type': json,
+        etag: `W/"${versionId}"`,
+        ...location !== undefined && { location },
+        'content-length': Buffer.byteLength(body)
+      })
+      .end(body)
+  if (delayMs === '0') send()
+  else setTimeout(send, Number(delayMs))
 })
-server.listen(0, '127.0.0.1', () => {
-  const base = `http://127.0.0.1:${server.address().port}/fhir`
-  pages = { 20: pageAt(base, 20), 100: pageAt(base, 100) }
-  console.log(base)
-})
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/fhir`))
 process.on('SIGTERM', () => process.exit(0))

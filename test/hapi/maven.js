@@ -1,25 +1,26 @@
-/** Builds the launcher with Maven, which fetches HAPI from Maven Central the first time. */
+/** Builds a program with Maven, such as the launcher, which fetches HAPI from Maven Central the first time. */
 import { execFile } from 'node:child_process'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
-const folder = import.meta.dirname
-// Written last: a build that was broken off leaves a jar, but not this.
-const builtMark = join(folder, 'target', 'built')
+const hapi = { folder: import.meta.dirname, name: 'the HAPI launcher', megabytes: 350 }
 const limitMinutes = 20
 
 /**
  * Builds when nothing is built or the sources are newer.
  * @param {{ log: (line: string) => void, signal?: AbortSignal }} options
+ * @param {{ folder: string, name: string, megabytes: number }} program its folder, and what the first time fetches
  * @throws {Error} when Maven is missing, fails or takes more than 20 minutes
  */
-export async function buildWhenNeeded ({ log, signal }) {
-  if (modifiedMs(builtMark) > newestSourceMs()) return
+export async function buildWhenNeeded ({ log, signal }, { folder, name, megabytes } = hapi) {
+  // Written last: a build that was broken off leaves a jar, but not this.
+  const builtMark = join(folder, 'target', 'built')
+  if (modifiedMs(builtMark) > newestSourceMs(folder)) return
   const began = Date.now()
   const seconds = () => `${Math.round((Date.now() - began) / 1000)} s`
-  log('Building the HAPI launcher with Maven; the first time this fetches some 350 MB from Maven Central')
+  log(`Building ${name} with Maven; the first time this fetches some ${megabytes} MB from Maven Central`)
   const progress = setInterval(() => log(`Maven is still at work after ${seconds()}`), 15_000)
   try {
     await execute('mvn', ['--batch-mode', '--no-transfer-progress', '--quiet', 'package'], {
@@ -43,7 +44,7 @@ function reason (error) {
   return `Maven failed:\n${error.stdout}${error.stderr}`.trim()
 }
 
-function newestSourceMs () {
+function newestSourceMs (folder) {
   const sources = readdirSync(join(folder, 'src'), { recursive: true }).map(name => join(folder, 'src', name))
   return Math.max(...[join(folder, 'pom.xml'), ...sources].map(modifiedMs))
 }

@@ -1,0 +1,68 @@
+// The gateway and its peers, all in front of the same stub, and the requests that each is loaded with.
+import { start, startGateway } from './processes.js'
+import { patch, record, simpleRecord, transaction } from './records.js'
+
+/** The columns of the results, the peer that the others are compared with first. */
+export const bare = '@fastify/http-proxy'
+
+/**
+ * Starts them all, except google/fhir-gateway unless it is wanted.
+ * @param options `peers`: names of those to start beside the gateway; `flags` of Node.js for the gateway
+ * @returns the base of raw FHIR by name, with process id and headers, and `simple` for the other interface
+ */
+export async function startContestants ({ peers, flags = [] }) {
+  const gateway = await startGateway(async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line, { flags })
+  const headers = { 'x-api-key': gateway.secret }
+  const contestants = {}
+  for (const name of peers) contestants[name] = await starters[name](gateway.upstream)
+  return {
+    ...contestants,
+    'clinigate raw': { url: `${gateway.url}/v1/fhir`, pid: gateway.pid, headers },
+    'clinigate simple': { url: `${gateway.url}/v1`, pid: gateway.pid, headers }
+  }
+}
+
+const script = name => async upstream => {
+  const { line, pid } = await start(name, [upstream])
+  return { url: line, pid }
+}
+
+const starters = {
+  'Node http + undici': script('bench/bare-http.js'),
+  [bare]: script('bench/bare-proxy.js'),
+  'google/fhir-gateway': async upstream => (await import('./fhir-gateway/start.js')).startFhirGateway(upstream)
+}
+export const allPeers = Object.keys(starters)
+
+/** The base URL of a FHIR server ends with no slash, and a gateway's is called without one as well. */
+const raw = (method, path, body, type = 'application/fhir+json') => ({ method, path, type, body })
+const simple = (method, path, body) => ({ method, path, type: 'application/json', body })
+
+/** What each kind of work is, by interface; `simple` where it exists. Bodies are made for each request. */
+export const works = {
+  read: { raw: raw('GET', '/Patient/p0'), simple: simple('GET', '/patients/p0') },
+  ...Object.fromEntries([1, 10, 20, 50, 100, 500].map(count => [`search of ${count}`, {
+    raw: raw('GET', `/Patient?_count=${count}`),
+    simple: simple('GET', `/patients?count=${Math.min(count, 100)}`)
+  }])),
+  'create with two references': {
+    raw: raw('POST', '/Observation', record), simple: simple('POST', '/observations', simpleRecord)
+  },
+  'patch of one field': {
+    raw: raw('PATCH', '/Patient/p0', () => patch, 'application/json-patch+json'),
+    simple: simple('PATCH', '/patients/p0', () => ({ birthDate: '1990-03-15' }))
+  },
+  'transaction of 20': { raw: raw('POST', '', () => transaction) }
+}
+
+/** What autocannon sends to a contestant for a kind of work; undefined where the contestant has no such interface. */
+export function target (contestants, name, work) {
+  const { url, pid, headers } = contestants[name]
+  const request = works[work][name === 'clinigate simple' ? 'simple' : 'raw']
+  if (request === undefined) return undefined
+  const { method, path, type, body } = request
+  const sent = { method, headers: { ...headers, ...body !== undefined && { 'content-type': type } } }
+  if (body === undefined) return { url: `${url}${path}`, pid, ...sent }
+  const setupRequest = made => ({ ...made, body: JSON.stringify(body()) })
+  return { url: `${url}${path}`, pid, ...sent, requests: [{ setupRequest }] }
+}

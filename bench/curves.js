@@ -1,0 +1,89 @@
+// What a request costs by the size of a search, and by the number of organizations and keys that requests are spread
+// over.
+// Usage: npm run bench -- curves [--write] [--seconds 2] [--rounds 3] [--sizes 1,10,20,50,100,500]
+//   [--organizations 1,100,10000]
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openControlStore } from '../dist/control-plane/store/store.js'
+import { bare, startContestants, target } from './contestants.js'
+import { circumstances, writeBetweenMarkers } from './documents.js'
+import { table } from './figures.js'
+import { alternate, middle, ratio } from './load.js'
+import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({
+  options: {
+    write: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '3' },
+    sizes: { type: 'string', default: '1,10,20,50,100,500' },
+    organizations: { type: 'string', default: '1,100,10000' }
+  }
+})
+const rounds = Number(values.rounds)
+const amount = { rounds, duration: Number(values.seconds), connections: 16 }
+/** The most that a page of the simple form has. */
+const maxSimpleSize = 100
+
+try {
+  const sizes = await measureSizes(values.sizes.split(',').map(Number))
+  const organizations = await measureOrganizations(values.organizations.split(',').map(Number))
+  const text = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, 16 connections.\n\n${sizes}\n\n${organizations}`
+  console.log(text)
+  if (values.write) writeBetweenMarkers('docs/performance.md', 'curves', text)
+} finally {
+  stopAll()
+}
+
+async function measureSizes (sizes) {
+  const contestants = await startContestants({ peers: [bare] })
+  const rows = []
+  for (const size of sizes) {
+    const names = Object.keys(contestants).filter(name => name !== 'clinigate simple' || size <= maxSimpleSize)
+    const targets = Object.fromEntries(names.map(name => [name, target(contestants, name, `search of ${size}`)]))
+    await alternate(targets, { ...amount, rounds: 1, duration: 1 })
+    const results = await alternate(targets, amount)
+    const cells = ['clinigate raw', 'clinigate simple'].flatMap(name => results[name] === undefined
+      ? ['–', '–']
+      : [middle(results[name], 'cost').toFixed(0), ratio(results[name], results[bare], 'cost').toFixed(2)])
+    rows.push([size, middle(results[bare], 'cost').toFixed(0), ...cells])
+  }
+  return table(['records of a search', `${bare} µs`, 'clinigate raw µs', 'to that', 'clinigate simple µs', 'to that'], rows)
+}
+
+/** All gateways run at once and are loaded by turns. */
+async function measureOrganizations (counts) {
+  const { line: upstream } = await start('bench/stub-upstream.js')
+  const targets = {}
+  for (const count of counts) targets[count] = await startWithOrganizations(upstream, count)
+  await alternate(targets, { ...amount, rounds: 1, duration: 2 })
+  const results = await alternate(targets, amount)
+  const rows = counts.map(count => [
+    count,
+    middle(results[count], 'rate').toFixed(0),
+    middle(results[count], 'cost').toFixed(0),
+    ratio(results[count], results[counts[0]], 'cost').toFixed(2)
+  ])
+  return table(['organizations, a key each', 'raw reads/s', 'processor µs a read', 'to the first'], rows)
+}
+
+/** A gateway whose requests come from each organization in turn. */
+async function startWithOrganizations (upstream, count) {
+  const surroundings = await newSurroundings(upstream)
+  const keys = [newKey(surroundings)]
+  const file = join(surroundings.env.CLINIGATE_DATA, 'control.db')
+  const store = await openControlStore({ file, plans: ['bench'], now: () => new Date() })
+  while (keys.length < count) {
+    const { tenantId } = await store.organizations.create({ name: `bench ${keys.length}`, plan: 'bench' }, 'bench')
+    const { secret } = await store.keys.create({ tenantId, name: 'bench', mode: 'test', scopes: ['*'] }, 'bench')
+    keys.push({ tenantId, secret })
+  }
+  await store.close()
+  const { url, pid } = await startOn(surroundings, 'dist/main.js')
+  let next = 0
+  const setupRequest = request => {
+    const { tenantId, secret } = keys[next++ % count]
+    return { ...request, path: `/v1/fhir/Patient/${tenantId}`, headers: { 'x-api-key': secret } }
+  }
+  return { url, pid, requests: [{ setupRequest }] }
+}

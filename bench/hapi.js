@@ -1,0 +1,60 @@
+// What a client notices of the gateway in front of a real HAPI: latency of reads and searches at half of what HAPI
+// serves directly, directly and through the gateway by turns. A HAPI of its own, on PostgreSQL, is started unless one
+// is named.
+// Usage: npm run bench -- hapi [--write] [--seconds 8] [--rounds 5] [--fhir <base URL> | --database h2]
+import { parseArgs } from 'node:util'
+import { recordsOf } from './bulk-records.js'
+import { hapiOptions, loadByTransactions, openHapi } from './bulk-ways.js'
+import { circumstances, writeBetweenMarkers } from './documents.js'
+import { table } from './figures.js'
+import { alternate, load, middle, ratio } from './load.js'
+import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({
+  options: {
+    write: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '8' },
+    rounds: { type: 'string', default: '5' },
+    ...hapiOptions
+  }
+})
+const [duration, rounds] = [values.seconds, values.rounds].map(Number)
+const connections = 16
+
+const hapi = await openHapi(values)
+try {
+  const surroundings = await newSurroundings(hapi.url)
+  const { tenantId, secret } = newKey(surroundings)
+  const gateway = await startOn(surroundings, 'dist/main.js')
+  const series = Date.now().toString(36)
+  await loadByTransactions(hapi.url, recordsOf(series, 1_000, tenantId), { atOnce: 2 })
+  const headers = { 'x-api-key': secret }
+  const tag = `_tag=urn:clinigate:tenant|${tenantId}`
+  const works = {
+    read: [`/Patient/${series}-p0`, `/Patient/${series}-p0`],
+    'search of 20': [`/Patient?_count=20&${tag}`, '/Patient?_count=20']
+  }
+  const rows = []
+  for (const [work, [direct, through]] of Object.entries(works)) {
+    rows.push(...await measure(work, {
+      direct: { url: `${hapi.url}${encodeURI(direct)}`, pid: hapi.pid },
+      'through the gateway': { url: `${gateway.url}/v1/fhir${through}`, headers, pid: gateway.pid }
+    }))
+  }
+  const head = ['work', 'way', 'requests/s', 'p50 ms', 'to direct', 'p99 ms', 'to direct']
+  const text = `${circumstances(new Date())} Medians of ${rounds} rounds by turns of ${duration} s.\n\n${table(head, rows)}`
+  console.log(text)
+  if (values.write) writeBetweenMarkers('docs/performance.md', 'hapi', text)
+} finally {
+  stopAll()
+  await hapi.stop()
+}
+
+async function measure (work, targets) {
+  await alternate(targets, { rounds: 2, duration, connections })
+  const { rate } = await load(targets.direct, { duration, connections })
+  const results = await alternate(targets, { rounds, duration, connections, overallRate: Math.ceil(rate / 2) })
+  const cells = (all, figure) => [middle(all, figure).toFixed(1), ratio(all, results.direct, figure).toFixed(2)]
+  return Object.entries(results).map(([way, all]) =>
+    [work, way, middle(all, 'rate').toFixed(0), ...cells(all, 'p50'), ...cells(all, 'p99')])
+}

@@ -1,0 +1,88 @@
+// What parts of the gateway cost a simple read, side by side: the same build with them and without. First limits,
+// quota, ledger and the bounds of concurrent requests, then metrics and the access audit log.
+// Usage: npm run bench -- parts [--seconds 5] [--rounds 3] [--groups limits,observation]
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { machine, table } from './figures.js'
+import { alternate, middle, ratio } from './load.js'
+import { freePort, newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
+    groups: { type: 'string', default: 'limits,observation' }
+  }
+})
+const [duration, rounds] = [values.seconds, values.rounds].map(Number)
+const amount = { duration, connections: 10 }
+
+/** Limits that are counted and never reached. */
+const plan = { requestsPerMinute: 1_000_000_000, requestsPerMonth: 1_000_000_000, overage: true }
+const without = steps => ({ script: 'bench/gateway.js', plan, args: steps === '' ? [] : ['--without', steps] })
+const observed = env => ({ script: 'dist/main.js', env })
+const auditLog = ({ env }) => ({ AUDIT_LOG_FILE: join(env.CLINIGATE_DATA, 'access.log') })
+
+/** The first of each group is what the others are compared with. */
+const groups = {
+  limits: {
+    'without any': without('concurrency,ledger,limits'),
+    'with limits': without('concurrency,ledger'),
+    'with limits and ledger': without('concurrency'),
+    'with all': without('')
+  },
+  observation: {
+    plain: observed(async () => ({})),
+    'with metrics': observed(async () => ({ METRICS_PORT: String(await freePort()) })),
+    'with the access audit log': observed(auditLog),
+    'with that and AuditEvents': observed(surroundings => {
+      const config = join(surroundings.env.CLINIGATE_DATA, 'config.json')
+      writeFileSync(config, JSON.stringify({ auditLog: { auditEvents: true } }))
+      return { ...auditLog(surroundings), CLINIGATE_CONFIG: config }
+    })
+  }
+}
+
+console.log(`${machine()}; simple reads, 10 connections, ${rounds} rounds of ${duration} s; medians`)
+for (const group of values.groups.split(',')) await measure(groups[group])
+
+async function measure (kinds) {
+  try {
+    const { line: upstream } = await start('bench/stub-upstream.js')
+    const targets = {}
+    const files = {}
+    for (const [kind, { script, args, plan, env }] of Object.entries(kinds)) {
+      const surroundings = await newSurroundings(upstream, plan)
+      Object.assign(surroundings.env, await env?.(surroundings))
+      const { tenantId, secret } = newKey(surroundings)
+      const { url, pid } = await startOn(surroundings, script, args)
+      targets[kind] = { url: `${url}/v1/patients/${tenantId}`, pid, headers: { 'x-api-key': secret } }
+      files[kind] = surroundings.env.AUDIT_LOG_FILE
+    }
+    await alternate(targets, { ...amount, rounds: 1, duration: Math.min(2, duration) })
+    show(await alternate(targets, { ...amount, rounds }))
+    for (const [kind, file] of Object.entries(files)) requireAllSent(kind, file)
+  } finally {
+    stopAll()
+  }
+}
+
+function show (results) {
+  const [first] = Object.keys(results)
+  const rows = Object.entries(results).map(([kind, all]) => [
+    kind,
+    ...['rate', 'cost'].flatMap(figure => [
+      middle(all, figure).toFixed(0), ratio(all, results[first], figure).toFixed(3)
+    ])
+  ])
+  const beside = `to ${first}`
+  console.log(`\n${table(['gateway', 'requests/s', beside, 'processor µs a request', beside], rows)}`)
+}
+
+/** What could not be sent would cost nothing and be counted as cheap. */
+function requireAllSent (kind, file) {
+  if (file === undefined) return
+  const unsent = readFileSync(file, 'utf8').split('\n').filter(line => line.includes('"action":"unsent"'))
+  if (unsent.length > 0) throw new Error(`${kind}: some AuditEvents were given up`)
+}
