@@ -70,6 +70,7 @@ test('lines that fail are told with number, code and field, and end the command 
   t.equal(code, 1, err)
   t.match(out, /4 lines: 2 created, 2 failed|4 lines: .*2 failed/)
   t.match(out, /line 2: VALIDATION_ERROR colour: /)
+  t.notMatch(out, /colour: colour/, 'the field was named twice')
   t.match(out, /line 3: INVALID_JSON /)
   t.notMatch(out + err, /violet|Ada|Lovelace/)
   t.same(

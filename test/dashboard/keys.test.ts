@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { conditionOf } from '../../src/control-plane/dashboard/keys/state.js'
+import { conditionOf } from '../../src/control-plane/dashboard/keys/list.js'
 import { signedIn, type Page, type Visitor } from '../harness/dashboard.js'
 import { dataFiles } from '../harness/data-files.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply } from 'fastify'
-import type { Cookies } from './cookies.js'
+import type { Cookies } from './options.js'
 import { Layout, type PageOrganization } from './layout.js'
 
 /** The facts of a page for the layout. */

@@ -3,7 +3,7 @@ import helmet from '@fastify/helmet'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import type { Cookies } from './cookies.js'
+import type { Cookies } from './options.js'
 import { field } from './form.js'
 
 const policy = {

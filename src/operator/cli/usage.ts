@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { createHash } from 'node:crypto'
 import { Option, type Command } from 'commander'
 import { organizationOperations, recordOperations } from '../../control-plane/admin-api/operations.js'
 import { billCsv } from '../../control-plane/store/bill.js'
@@ -10,7 +11,6 @@ import { monthOf } from '../../limits/month.js'
 import type { UsageLine } from '../../limits/usage.js'
 import { ExitWithFindings, type Control, type CliContext } from './context.js'
 import { parseDuration, parseMonth, parseTime } from './times.js'
-import { toUsageEvent } from './usage-events.js'
 
 interface BillOptions { readonly tenant: string, readonly month: string, readonly csv?: true }
 interface RecomputeOptions { readonly month: string, readonly ledger?: readonly string[] }
@@ -150,4 +150,40 @@ function sums (lines: readonly UsageLine[], month: string): Sums {
     found.set(tenantId, { counted: counted + count, overage: overage + (isOverage ? count : 0) })
   }
   return found
+}
+
+/**
+ * The number of requests in an hour that have all other members of `data` in common, as an event of CloudEvents 1.0 in
+ * its JSON format (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
+ */
+interface UsageCloudEvent {
+  readonly specversion: '1.0'
+  /** The same whenever the same line of the same ledger is exported, so that a receiver takes it once. */
+  readonly id: string
+  readonly source: string
+  readonly type: 'clinigate.usage'
+  /** The organization's id. */
+  readonly subject: string
+  /** The start of the hour, in UTC. */
+  readonly time: string
+  readonly datacontenttype: 'application/json'
+  readonly data: Pick<UsageLine, 'mode' | 'keyId' | 'resource' | 'interaction' | 'outcome' | 'isCounted' | 'isOverage'>
+    & { readonly requests: number }
+}
+
+/** The event of a line of a ledger. Its id depends on everything but the count. */
+function toUsageEvent (ledgerId: string, line: UsageLine): UsageCloudEvent {
+  const { tenantId, hour, mode, keyId, resource, interaction, outcome, isCounted, isOverage, count } = line
+  const names = [ledgerId, hour, tenantId, mode, keyId, resource, interaction, outcome, isCounted, isOverage]
+  return {
+    specversion: '1.0',
+    // Stripe takes identifiers of at most 100 characters.
+    id: createHash('sha256').update(JSON.stringify(names)).digest('hex'),
+    source: `urn:clinigate:usage-ledger:${ledgerId}`,
+    type: 'clinigate.usage',
+    subject: tenantId,
+    time: hour,
+    datacontenttype: 'application/json',
+    data: { mode, keyId, resource, interaction, outcome, isCounted, isOverage, requests: count }
+  }
 }

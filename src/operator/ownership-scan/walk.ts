@@ -1,8 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
-import type { StoredResource } from '../../mappings/fhir.js'
+import type { StoredResource, FhirResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { fetchRecords, onePage, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
+import { isTenantSystem } from '../../tenant-guard/tenant.js'
+import { jsonOf } from '../../tenant-guard/tenant-context.js'
+import { parseBundle, requireBundle } from '../../tenant-guard/reads/backend-bundle.js'
+import type { Send } from '../../tenant-guard/retry.js'
 
 /** The scope of an operator's scan: the records of one type, of all tenants. */
 interface OperatorScope extends Omit<ScanPosition, 'searching'> {
@@ -64,4 +68,109 @@ async function firstOf (
   const query = encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])
   const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, onePage(1))
   return records[0]?.meta.lastUpdated
+}
+
+/**
+ * The owner of a stored record by its tags: one tenant, none, or ambiguous: several tags of the tenant system, or one
+ * in another form than the gateway writes. The gateway only ever shows records of `one`.
+ */
+type Owner =
+  { readonly kind: 'one'; readonly tenantId: string } | { readonly kind: 'none' | 'several' | 'unclear' }
+
+/** Reads the owner of a record from `meta.tag`; the tags of idempotency have another system and are ignored. */
+export function ownerOf ({ meta }: FhirResource, system: string): Owner {
+  const tags: unknown = meta?.tag ?? []
+  if (!Array.isArray(tags)) return { kind: 'unclear' }
+  const named = tags.filter(tag => isTenantSystem(tag?.system, { id: '', system }))
+  if (named.length !== 1) return { kind: named.length === 0 ? 'none' : 'several' }
+  const [{ system: written, code }] = named
+  return written === system && typeof code === 'string' && code !== ''
+    ? { kind: 'one', tenantId: code }
+    : { kind: 'unclear' }
+}
+
+const exportMark = 'https://hapifhir.org/NamingSystem/bulk-export-'
+
+/**
+ * Whether this is not a record but a file of a bulk export that HAPI stores, with any exported data: possibly records
+ * of many tenants.
+ */
+export function isExportFile ({ resourceType, meta }: FhirResource): boolean {
+  const extensions: unknown = meta?.extension
+  return (
+    resourceType === 'Binary' &&
+    Array.isArray(extensions) &&
+    extensions.some(extension => String(extension?.url).startsWith(exportMark))
+  )
+}
+
+/** How many records of a type meet the criteria; undefined when the datastore does not count them. */
+export async function countOf (
+  send: Send,
+  type: string,
+  criteria: readonly SearchParameter[] = []
+): Promise<number | undefined> {
+  const response = await send({
+    method: 'GET',
+    path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`,
+    headers: { 'cache-control': 'no-cache' }
+  })
+  return response.status === 200 ? parseBundle(jsonOf(response))?.total : undefined
+}
+
+/** Ids of one search; the longest make a path of 3 KiB. */
+const idsOfOneSearch = 50
+
+/** Which part of a record is requested. */
+type Part = 'whole' | 'meta'
+
+/**
+ * The records with these references (`Type/id`) that are there now; a type that the datastore does not serve has none.
+ */
+export async function fetchCurrent (
+  send: Send,
+  references: Iterable<string>,
+  part: Part
+): Promise<ReadonlyMap<string, StoredResource>> {
+  const found = new Map<string, StoredResource>()
+  for (const [type, all] of idsByType(references)) {
+    for (let at = 0; at < all.length; at += idsOfOneSearch) {
+      const ids = all.slice(at, at + idsOfOneSearch)
+      for (const record of await withIds(send, { type, ids, part })) found.set(`${type}/${record.id}`, record)
+    }
+  }
+  return found
+}
+
+function idsByType (references: Iterable<string>): Map<string, string[]> {
+  const ids = new Map<string, string[]>()
+  for (const reference of new Set(references)) {
+    const [type, id] = reference.split('/') as [string, string]
+    ids.set(type, [...ids.get(type) ?? [], id])
+  }
+  return ids
+}
+
+interface Sought {
+  readonly type: string
+  readonly ids: readonly string[]
+  readonly part: Part
+  readonly criteria?: readonly SearchParameter[]
+}
+
+/** One record in its current state; undefined when it is gone or does not meet the criteria. */
+export async function recordNow (
+  send: Send,
+  { type, id, criteria }: { readonly type: string; readonly id: string; readonly criteria: readonly SearchParameter[] }
+): Promise<StoredResource | undefined> {
+  return (await withIds(send, { type, ids: [id], part: 'whole', criteria }))[0]
+}
+
+async function withIds (send: Send, { type, ids, part, criteria = [] }: Sought): Promise<StoredResource[]> {
+  const elements: SearchParameter[] = part === 'meta' ? [['_elements', 'id,meta']] : []
+  const path = `${type}?${encodeParameters([...criteria, ['_id', ids.join(',')], ...elements, ['_count', String(ids.length)], ['_total', 'none']])}`
+  const response = await send({ method: 'GET', path, headers: { 'cache-control': 'no-cache, no-store' } })
+  if (response.status === 404) return []
+  const { matches } = requireBundle(response, 'a look-up of records was not answered')
+  return (matches as StoredResource[]).filter(record => record.resourceType === type && ids.includes(record.id))
 }

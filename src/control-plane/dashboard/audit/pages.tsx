@@ -1,7 +1,154 @@
+import { lastAuditLine, type AuditEntry } from '../../store/change-log.js'
+import { Cell, Empty, Heading, Row, Table, Time } from '../components.js'
+import { ActorName, actionLabel, detailText, personOf } from './labels.js'
+import { auditPath, organizationPath } from '../paths.js'
 import type { ControlService } from '../../store/desk.js'
-import { lastAuditLine } from '../../store/change-log.js'
 import { ofEither, page, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
-import { AuditPage } from './trail.js'
+
+/** The content of a page of the audit trail. */
+interface AuditPageContent {
+  /** Undefined for the trail of everything. */
+  readonly tenantId: string | undefined
+  /** The one thing that it is about. */
+  readonly entity: string | undefined
+  readonly entries: readonly AuditEntry[]
+  /** Where the older ones begin; undefined when there are none. */
+  readonly before: number | undefined
+  readonly isFirst: boolean
+  /** Names of the entities that the lines are about, by id. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+/** The page of the audit trail, newest line first. */
+function AuditPage (content: AuditPageContent) {
+  const { tenantId, entity, entries, names } = content
+  const about =
+    entity === undefined
+      ? 'Every change, by whom and when. Nothing is ever removed from it.'
+      : `What was done with ${nameOf(entity, names)}.`
+  return (
+    <>
+      <Heading title='Audit trail' about={about}>
+        {entity === undefined
+          ? (
+              ''
+            )
+          : (
+            <a class='button' href={auditPath(tenantId)}>
+              Show everything
+            </a>
+            )}
+      </Heading>
+      {entries.length === 0
+        ? (
+          <Empty title='Nothing here'>
+            <p>Changes of organizations, keys, people and tokens appear here as they are made.</p>
+          </Empty>
+          )
+        : (
+          <Entries {...content} />
+          )}
+      <Pages {...content} />
+    </>
+  )
+}
+
+function Entries ({ tenantId, entries, names }: AuditPageContent) {
+  const columns = ['When', 'Who', 'What', ...(tenantId === undefined ? ['Organization'] : [])]
+  return (
+    <Table label='Audit trail' columns={columns}>
+      {entries.map(entry => (
+        <Row>
+          <Cell of='When'>
+            <Time at={entry.at} />
+          </Cell>
+          <Cell of='Who' kind='long'>
+            <ActorName actor={entry.actor} />
+          </Cell>
+          <Cell of='What' kind='long'>
+            <Deed tenantId={tenantId} entry={entry} names={names} />
+          </Cell>
+          {tenantId === undefined
+            ? (
+              <Cell of='Organization' kind='long'>
+                <OrganizationLink tenantId={entry.tenantId} names={names} />
+              </Cell>
+              )
+            : (
+                ''
+              )}
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+/** An action, as a link to all actions on the same entity. */
+function Deed ({
+  tenantId,
+  entry,
+  names
+}: Pick<AuditPageContent, 'tenantId' | 'names'> & { readonly entry: AuditEntry }) {
+  const { action, entity } = entry
+  const exactly = exactText(entry, names)
+  return (
+    <div>
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>
+        {actionLabel(action)}
+      </a>
+      {exactly === ''
+        ? (
+            ''
+          )
+        : (
+          <span class='beneath' safe>
+            {exactly}
+          </span>
+          )}
+    </div>
+  )
+}
+
+function nameOf (id: string, names: ReadonlyMap<string, string>): string {
+  const name = names.get(id)
+  return name === undefined ? id : `“${name}” (${id})`
+}
+
+/** The details of an action, with the name of its entity unless the line contains it already. */
+function exactText ({ actor, entity, tenantId, detail }: AuditEntry, names: ReadonlyMap<string, string>): string {
+  const exactly = detailText(detail)
+  const name = names.get(entity) ?? entity
+  const { text, memberId } = personOf(actor)
+  const isOwn = memberId === undefined ? name === text : entity === memberId
+  return entity === tenantId || isOwn || /^(name|email): /.test(exactly)
+    ? exactly
+    : [name, exactly].filter(text => text !== '').join(', ')
+}
+
+function OrganizationLink ({
+  tenantId,
+  names
+}: {
+  readonly tenantId: string | undefined
+  readonly names: ReadonlyMap<string, string>
+}) {
+  if (tenantId === undefined) return <span class='quiet'>none</span>
+  return (
+    <a href={organizationPath(tenantId)} safe>
+      {names.get(tenantId) ?? tenantId}
+    </a>
+  )
+}
+
+function Pages ({ tenantId, entity, before, isFirst }: AuditPageContent) {
+  if (isFirst && before === undefined) return ''
+  return (
+    <nav class='pages' aria-label='Pages of the audit trail'>
+      {isFirst ? '' : <a class='button' href={auditPath(tenantId, { entity })}>Newest</a>}
+      {before === undefined ? '' : <a class='button' href={auditPath(tenantId, { entity, before })}>Older</a>}
+    </nav>
+  )
+}
 
 /** Lines of one page. */
 const pageLength = 50

@@ -2,10 +2,9 @@ import type { Key } from '../../store/keys.js'
 import { Badge, Copyable, DescriptionItem, Heading, Time, OptionalTime, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, SubmitButton, TextField } from '../forms.js'
-import { KeyStatusBadge } from './list.js'
-import { conditionOf, isActive, scopesText } from './state.js'
+import { KeyStatusBadge, conditionOf, isActive, scopesText } from './list.js'
 import { auditPath, keyPath } from '../paths.js'
-import { ActorName } from '../audit/person.js'
+import { ActorName } from '../audit/labels.js'
 
 /** The content of the page of a key. */
 interface ShownKey {

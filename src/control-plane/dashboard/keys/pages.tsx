@@ -12,12 +12,10 @@ import type { DashboardContext } from '../options.js'
 import type { PageFacts } from '../page.js'
 import { keyPath, organizationPath } from '../paths.js'
 import { keyListing, KeysPage } from './list.js'
-import { NewKeyPage } from './new.js'
+import { NewKeyPage, resourceChoiceIn, scopesIn } from './new.js'
 import { KeyPage } from './page.js'
 import { isPending, PropagationPage } from './propagation.js'
-import { resourceChoiceIn, scopesIn } from './resource-scopes.js'
-import { overlaps, RollPage } from './roll.js'
-import { SecretPage } from './secret.js'
+import { overlaps, RollPage, SecretPage } from './secret.js'
 
 /** The pages of keys. */
 export const keyPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [

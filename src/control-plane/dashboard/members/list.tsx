@@ -3,7 +3,7 @@ import type { Invitation, Member } from '../../store/members.js'
 import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, OptionalTime, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
-import { otherRole } from './role.js'
+import { otherRole } from './changes.js'
 import { PaginatedList, type ListOptions } from '../listing.js'
 import { invitationPath, memberPath, membersPath } from '../paths.js'
 

@@ -9,8 +9,7 @@ import type { DashboardContext } from '../options.js'
 import type { PageFacts } from '../page.js'
 import { home, memberPath, membersPath, signInPath } from '../paths.js'
 import { MembersPage } from './list.js'
-import { NewPasswordPage, ResetPasswordPage } from './password.js'
-import { RolePage, type MemberView } from './role.js'
+import { NewPasswordPage, ResetPasswordPage, RolePage, type MemberView } from './changes.js'
 
 /** The pages of members and operators, and of who is invited. */
 export const memberPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [

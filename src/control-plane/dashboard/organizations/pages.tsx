@@ -1,16 +1,18 @@
 import type { FastifyRequest } from 'fastify'
-import type { Config } from '../../../config/schema.js'
+import type { Config, Plans } from '../../../config/schema.js'
 import { startOfMonth, monthOf } from '../../../limits/month.js'
 import type { Organization } from '../../store/organizations.js'
 import type { UsageTotal } from '../../store/usage-totals.js'
 import { ofOrganization, page, type DeclaredPage, type PageRequest } from '../declared-page.js'
-import { field } from '../form.js'
+import { field, type FormError } from '../form.js'
 import { listingOf } from '../listing.js'
 import type { DashboardContext } from '../options.js'
-import { organizationPath } from '../paths.js'
+import { organizationPath, home } from '../paths.js'
 import { OrganizationsPage } from './list.js'
-import { NewOrganizationPage } from './new.js'
 import { previousValueField, OverviewPage } from './overview.js'
+import { Heading, ErrorNotice } from '../components.js'
+import { PostForm, RadioField, SubmitButton, TextField } from '../forms.js'
+import { planChoices } from './plans.js'
 
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export const organizationPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
@@ -162,4 +164,37 @@ function datastoresOf (
 ): { readonly test: string; readonly live: string | undefined } {
   if (plan !== 'enterprise') return { test, live }
   return { test, live: (Object.hasOwn(dedicated, tenantId) ? dedicated[tenantId] : undefined) ?? datastore }
+}
+
+/** The values of the form of a new organization. */
+interface NewOrganizationForm {
+  readonly csrf: string
+  readonly once: string
+  readonly plans: Plans
+  readonly name?: string
+  readonly plan?: string
+  readonly error?: FormError
+}
+
+/** The form that makes an organization. */
+function NewOrganizationPage ({ csrf, once, plans, name, plan, error }: NewOrganizationForm) {
+  return (
+    <>
+      <Heading title='New organization' />
+      <ErrorNotice error={error} />
+      <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
+        <TextField
+          label='Name'
+          name='name'
+          value={name}
+          isRequired
+          maxLength={200}
+          hint='The customer’s name. You can change it later.'
+          error={error}
+        />
+        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} error={error} />
+        <SubmitButton label='Create organization' cancel={`${home}/organizations`} />
+      </PostForm>
+    </>
+  )
 }

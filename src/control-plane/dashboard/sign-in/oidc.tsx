@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ControlError } from '../../store/control-error.js'
-import { identityOf, type Claims, type ProviderSettings } from './oidc-claims.js'
-import { Provider, type AuthorizationRequest } from './oidc-provider.js'
+import { identityOf, Provider, type Claims, type ProviderSettings, type AuthorizationRequest } from './oidc-provider.js'
 import type { DashboardContext } from '../options.js'
 import { signIn } from '../session.js'
 import { nextPath } from './next.js'

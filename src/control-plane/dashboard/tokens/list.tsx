@@ -5,7 +5,7 @@ import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from 
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { PageQuery } from '../declared-page.js'
 import { tokenPath, tokensPath } from '../paths.js'
-import { ActorName } from '../audit/person.js'
+import { ActorName } from '../audit/labels.js'
 
 /** The content of the page of tokens. */
 interface TokenList {

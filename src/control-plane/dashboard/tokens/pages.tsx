@@ -1,12 +1,11 @@
 import type { TokenRole, Token } from '../../store/token-store.js'
-import { Heading, Time } from '../components.js'
+import { Heading, Time, Secret } from '../components.js'
 import { factsOf, ofEither, page, type DeclaredPage } from '../declared-page.js'
 import { endOfLastDay, field } from '../form.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import type { DashboardContext } from '../options.js'
-import { tokensPath, tokenPath } from '../paths.js'
+import { tokensPath, tokenPath, home } from '../paths.js'
 import { tokenListing, TokensPage } from './list.js'
-import { TokenSecretPage } from './secret.js'
 
 /** The pages of tokens. */
 export const tokenPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
@@ -90,6 +89,54 @@ function RevokeTokenPage ({ csrf, token }: { readonly csrf: string, readonly tok
       <PostForm action={tokenPath(token.tokenId, 'revoke')} csrf={csrf}>
         <SubmitButton label='Revoke token' cancel={tokensPath(token.tenantId)} isDangerous />
       </PostForm>
+    </>
+  )
+}
+
+/** The page that shows a new token's secret, once, and how it is used. */
+function TokenSecretPage ({
+  token,
+  secret,
+  controlUrl
+}: {
+  readonly token: Token
+  readonly secret: string
+  readonly controlUrl: string
+}) {
+  const isGateway = token.role === 'gateway'
+  const command = isGateway
+    ? `CONTROL_URL=${controlUrl} CLINIGATE_GATEWAY_TOKEN=${secret} npx clinigate start --role gateway`
+    : `curl -s ${controlUrl}/control/v1/organizations -H 'authorization: Bearer ${secret}'`
+  return (
+    <>
+      <Heading title={`Token “${token.name}” created`} />
+      <section class='notice notice-warning'>
+        <p>
+          <strong>Copy the token now.</strong> It is shown only here, only once.
+        </p>
+      </section>
+      <section>
+        <h2>Token</h2>
+        <Secret text={secret} label='the token' />
+      </section>
+      <section>
+        <h2>{isGateway ? 'Start the gateway' : 'A first request'}</h2>
+        <Secret text={command} label='the command' />
+        {isGateway
+          ? (
+            <p>
+              Once it runs, it appears under <a href={`${home}/gateways`}>Gateways</a>.
+            </p>
+            )
+          : (
+              ''
+            )}
+      </section>
+      <p>
+        <a class='button' href={tokensPath(token.tenantId)}>
+          I have copied it
+        </a>
+      </p>
     </>
   )
 }

@@ -4,9 +4,8 @@ import type { Key } from '../../store/keys.js'
 import type { UsageTotal } from '../../store/usage-totals.js'
 import { Empty, Heading } from '../components.js'
 import { Chart } from './chart.js'
-import { countOf, countText } from '../format.js'
+import { countOf, countText, dayText, monthText } from '../format.js'
 import { keyPath, organizationPath } from '../paths.js'
-import { dayText, monthText } from './month.js'
 
 /** The content of the usage page of an organization. */
 interface UsageOfMonth {

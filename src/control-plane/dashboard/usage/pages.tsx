@@ -4,7 +4,7 @@ import { startOfMonth, monthOf } from '../../../limits/month.js'
 import { modes, type Mode } from '../../../config/mode.js'
 import { ofOrganization, page, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
 import type { DashboardContext } from '../options.js'
-import { monthIn } from './month.js'
+import { monthIn } from '../format.js'
 import { UsagePage } from './page.js'
 
 /** The page of an organization's usage. */

@@ -1,7 +1,6 @@
 import { startOfMonth, monthOf } from '../../../limits/month.js'
 import { overageAmount } from '../../../limits/overage.js'
-import { countText } from '../format.js'
-import { dayText } from './month.js'
+import { countText, dayText } from '../format.js'
 
 /** How much of its monthly allowance an organization has used. */
 interface AllowanceSoFar {

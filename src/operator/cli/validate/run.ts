@@ -1,4 +1,7 @@
 import { pipeline } from 'node:stream/promises'
+import { clearLine, cursorTo } from 'node:readline'
+import type { Writable } from 'node:stream'
+import { SingleBar } from 'cli-progress'
 import { Failure } from '../../../envelope/failures.js'
 import { requireLines } from '../../../files/line-files.js'
 import type { CreateContext } from '../../../mappings/core/element.js'
@@ -6,8 +9,6 @@ import type { Mapping } from '../../../mappings/core/mapping.js'
 import type { Streams } from '../context.js'
 import { faultOf, type LineError } from './check.js'
 import { valuesOf } from './input.js'
-import { progressOn, type Progress } from './progress.js'
-import { asJson, formatError, summary, type Totals } from './report.js'
 
 /** The input to check. `size` is in bytes, if it is known in advance. */
 export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly size?: number | undefined }
@@ -84,3 +85,63 @@ async function * reportOf (
   progress.end()
   if (!how.isJson) yield summary(count)
 }
+
+/** The progress display of a long run. */
+interface Progress {
+  readonly show: (bytes: number, tally: Totals) => void
+  /** Clears the bar for a line of the report, where both are on one terminal. */
+  readonly stepAside: () => void
+  readonly end: () => void
+}
+
+/** Fewer bytes are read before anyone could wonder. */
+const worthShowing = 8 * 1024 * 1024
+
+const silent: Progress = { show: () => {}, stepAside: () => {}, end: () => {} }
+
+/**
+ * A bar for the read part of a file; shows nothing for a small one, and where the stream is not a terminal.
+ * @param size in bytes; undefined if it is unknown, as of a pipe
+ */
+function progressOn (terminal: Writable & { readonly isTTY?: boolean }, size: number | undefined): Progress {
+  if (terminal.isTTY !== true || size === undefined || size < worthShowing) return silent
+  const bar = new SingleBar({
+    stream: terminal,
+    format: '[{bar}] {percentage}% | {value} of {total} MiB | {values} records | {faulty} faulty',
+    formatValue: (value, _, type) =>
+      type === 'value' || type === 'total' ? (value / 2 ** 20).toFixed(1) : String(value),
+    barCompleteChar: '=',
+    barIncompleteChar: '-',
+    clearOnComplete: true,
+    forceRedraw: true,
+    // The two change the terminal for as long as the bar runs, and would not change it back when the command is killed.
+    linewrap: true,
+    gracefulExit: false
+  } as ConstructorParameters<typeof SingleBar>[0])
+  bar.start(size, 0, { values: 0, faulty: 0 })
+  return {
+    show: (bytes, tally) => bar.update(bytes, tally),
+    stepAside: () => { clearLine(terminal, 0, () => {}); cursorTo(terminal, 0) },
+    end: () => bar.stop()
+  }
+}
+
+/** How much was checked, and of that how many values are faulty. */
+interface Totals { readonly values: number, readonly faulty: number }
+
+/** A fault for people: a line of text for each thing to correct. */
+function formatError ({ line, error, message, issues }: LineError): string {
+  const texts = issues.map(issue => `line ${issue.line}: ${issue.diagnostics}\n`)
+  return texts.length > 0 ? texts.join('') : `line ${line}: ${error}. ${message}\n`
+}
+
+/** A fault for programs: one line of JSON. */
+const asJson = (fault: LineError): string => `${JSON.stringify(fault)}\n`
+
+/** The last line of a report. */
+function summary ({ values, faulty }: Totals): string {
+  if (values === 0) return 'The input contains no records.\n'
+  return `${countOf(values, 'record')} checked, ${faulty === 0 ? 'none' : faulty} invalid.\n`
+}
+
+const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,9 +1,9 @@
-import type { Gateway } from '../../store/gateway-store.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../components.js'
-import { page, type DeclaredPage } from '../declared-page.js'
-import { countOf } from '../format.js'
-import type { DashboardContext } from '../options.js'
-import { tokensPath } from '../paths.js'
+import type { Gateway } from '../store/gateway-store.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time } from './components.js'
+import { page, type DeclaredPage } from './declared-page.js'
+import { countOf } from './format.js'
+import type { DashboardContext } from './options.js'
+import { tokensPath } from './paths.js'
 
 /** The page of the gateways. */
 export const gatewayPages = ({ url }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [

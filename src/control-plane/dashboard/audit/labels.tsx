@@ -67,3 +67,25 @@ function valueText (value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) ? `${text.slice(0, 10)} ${text.slice(11, 16)} UTC` : text
 }
+
+/** The actor; below a member also the id, which distinguishes people with the same address. */
+export function ActorName ({ actor }: { readonly actor: string }) {
+  const { text, memberId } = personOf(actor)
+  return (
+    <span>
+      <span safe>{text}</span>
+      {memberId === undefined
+        ? (
+            ''
+          )
+        : (
+          <>
+            {' '}
+            <span class='beneath' safe>
+              {memberId}
+            </span>
+          </>
+          )}
+    </span>
+  )
+}
