@@ -1,12 +1,14 @@
 /**
  * `node run-files.js FILES...`: runs each test file in a process of its own, as many at a time as TEST_FILES_AT_ONCE
- * says, writes TAP to the standard output and says on the other one which file is done. It does what the command `tap`
- * does, by tap's own means, but for what that puts into each process, and into each that this one starts: what watches
- * coverage and mocks modules. No test uses either, and a run of all tests starts a thousand processes and threads.
+ * says, and where that is more than one, another one of those that mostly wait. It writes TAP to the standard output and
+ * says on the other one which file is done. It does what the command `tap` does, by tap's own means, but for what that
+ * puts into each process, and into each that this one starts: what watches coverage and mocks modules. No test uses
+ * either, and a run of all tests starts a thousand processes and threads.
  */
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { inOrder } from './order.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const filesAtOnce = Number(process.env.TEST_FILES_AT_ONCE ?? 2)
@@ -18,20 +20,29 @@ const options = [`--import=${pathToFileURL(join(import.meta.dirname, 'typescript
 const environment = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, `TAP_TIMEOUT=${limitSeconds}`]
 
 const files = process.argv.slice(2).map(file => relative(root, resolve(root, file)))
-t.jobs = filesAtOnce
+const { busy, waiting } = inOrder(files)
+t.jobs = filesAtOnce + 1
 // The whole run has no limit.
 t.setTimeout(0)
 t.plan(files.length)
 t.on('subtestEnd', ({ name, time, results }) =>
   console.error(`${results?.ok ? 'passed' : 'FAILED'} ${name} (${Math.ceil(time / 1000)} s)`)
 )
-for (const name of files) {
-  t.spawn('env', [...environment, process.execPath, ...options, name], {
-    name,
-    cwd: root,
-    buffered: true,
-    timeout: limitSeconds * 1000,
-    at: null,
-    stack: ''
-  })
+await Promise.all([
+  ...Array.from({ length: filesAtOnce }, () => run(busy).then(() => run(waiting))),
+  ...filesAtOnce > 1 ? [run(waiting)] : []
+])
+
+/** Runs one file after the other until none is left. */
+async function run (left) {
+  for (let name; (name = left.shift()) !== undefined;) {
+    await t.spawn('env', [...environment, process.execPath, ...options, name], {
+      name,
+      cwd: root,
+      buffered: true,
+      timeout: limitSeconds * 1000,
+      at: null,
+      stack: ''
+    })
+  }
 }

@@ -1,0 +1,54 @@
+/** In which order the test files of a run begin, and which run beside the others. */
+
+/** What takes half a minute or more, the longest first: one that began last would keep the whole run waiting. */
+const longest = [
+  'docs/add-a-resource',
+  'resources/resources',
+  'sync/processes',
+  'isolation/mutants.hapi',
+  'fuzz/isolation/isolation.hapi',
+  'resources/search-law.hapi',
+  'dashboard/pages.browser',
+  'resources/resources.hapi',
+  'isolation/foreign-ids.hapi',
+  'cli/bulk',
+  'openapi/answers.fuzz.hapi',
+  'isolation/attacks.hapi',
+  'openapi/answers.hapi',
+  'e2e/bulk-hand-over.postgres',
+  'resources/search-law',
+  'openapi/answers.fuzz',
+  'isolation/attacks',
+  'isolation/foreign-ids',
+  'servers/scenarios.hapi',
+  'isolation/two-tenants.hapi',
+  'laws/laws'
+]
+
+/** What mostly waits, for a server's own jobs or until a lease ends, and leaves the processors to others meanwhile. */
+const waiting = [
+  'jobs/export.hapi',
+  'jobs/export',
+  'sync/hung-import',
+  'jobs/resumed.hapi',
+  'jobs/runner',
+  'tenant-guard/export'
+]
+
+const fileOf = name => `test/${name}.test.ts`
+
+/** The files that are named here, each of which there has to be. */
+export const named = [...longest, ...waiting].map(fileOf)
+
+/**
+ * Divides the files of a run.
+ * @param {readonly string[]} files
+ * @returns {{ busy: string[], waiting: string[] }} both in the order in which to begin them
+ */
+export function inOrder (files) {
+  const chosen = names => names.map(fileOf).filter(file => files.includes(file))
+  return {
+    busy: [...chosen(longest), ...files.filter(file => !named.includes(file))],
+    waiting: chosen(waiting)
+  }
+}
