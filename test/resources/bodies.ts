@@ -1,7 +1,7 @@
 /** Bodies that the gateway must take, made from the schemas of a mapping. */
 import fc from 'fast-check'
 import { ExactNumber } from '../../src/json/json.js'
-import type { StoredResource } from '../../src/mappings/fhir.js'
+import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { isElement } from '../../src/mappings/core/path.js'
 import type { Schema } from '../../src/mappings/core/schema.js'
@@ -103,6 +103,7 @@ export function findable (change: ChangeLeaf): ChangeLeaf {
 export class Bodies {
   readonly #values: ReturnType<typeof fieldValues>
   readonly #samples = new Map<string, unknown[]>()
+  readonly #resources = new WeakMap<Body, FhirResource>()
   #full: readonly Body[] | undefined
 
   constructor (readonly mapping: Mapping, readonly change: ChangeLeaf, readonly seed = 4) {
@@ -151,7 +152,15 @@ export class Bodies {
 
   /** Bodies as full as the rules of R4 allow, so many that every field is in one of them. */
   full (): readonly Body[] {
-    return (this.#full ??= this.#makeFull())
+    return (this.#full ??= this.#foundBefore() ?? this.#makeFull())
+  }
+
+  /** Those that were found for other records of the same kinds, where they are taken with these too. */
+  #foundBefore (): Body[] | undefined {
+    const bodies = found.get(this.mapping)?.get(this.seed)?.map(places =>
+      Object.fromEntries(Object.entries(places).map(([name, place]) => [name, this.samples(name)[place]]))
+    )
+    return bodies?.every(body => this.isTaken(body)) === true ? bodies : undefined
   }
 
   #makeFull (): Body[] {
@@ -164,6 +173,9 @@ export class Bodies {
       }
       bodies.push(body)
     }
+    const placesIn = (body: Body): SamplePlaces =>
+      Object.fromEntries(Object.entries(body).map(([name, value]) => [name, this.samples(name).indexOf(value)]))
+    found.set(this.mapping, new Map(found.get(this.mapping)).set(this.seed, bodies.map(placesIn)))
     return bodies
   }
 
@@ -200,6 +212,8 @@ export class Bodies {
 
   /** The body with one more field, and with another one changed for it where a rule demands that. */
   #with (name: string, body: Body): Body {
+    const { fields } = this.mapping
+    if (Object.keys(body).some(other => other !== name && isRival(fields, name, other))) return body
     for (const value of this.samples(name)) {
       const more = { ...body, [name]: value }
       const broken = this.#brokenBy(more)
@@ -215,10 +229,18 @@ export class Bodies {
 
   /** Whether the body has the field, or shows it by another one. */
   #isShown (name: string, body: Body): boolean {
-    const { fields } = this.mapping
-    return Object.hasOwn(body, name) || fields[name]!.read(this.mapping.toFhir(body)) !== undefined
+    if (Object.hasOwn(body, name)) return true
+    const resource = this.#resources.get(body) ?? this.mapping.toFhir(body)
+    this.#resources.set(body, resource)
+    return this.mapping.fields[name]!.read(resource) !== undefined
   }
 }
+
+/** Which of its samples each field of a body has. */
+type SamplePlaces = Readonly<Record<string, number>>
+
+/** The full bodies of each mapping by their seed: to look for them takes longer than most of what is done with them. */
+const found = new WeakMap<Mapping, Map<number, readonly SamplePlaces[]>>()
 
 /** How many samples are tried of each field. */
 const places = Array.from({ length: 20 }, (_, i) => i)
