@@ -22,7 +22,8 @@ const roundedMs = (): number => Math.floor(performance.now())
  * the wall clock were set back.
  */
 export class FixedWindowCounter implements FastifyRateLimitStore {
-  readonly #windows = new LRUCache<string, Window>({ max })
+  // Bounded by the sum of sizes: for `max`, the library allocates the memory of all counts at once.
+  readonly #windows = new LRUCache<string, Window>({ maxSize: max, sizeCalculation: () => 1 })
 
   /** Adds one to a count. */
   incr (key: string, callback: RateLimitCallback, windowMs: number): void {
