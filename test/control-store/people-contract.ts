@@ -7,6 +7,7 @@ import { controlServiceFor } from '../../src/control-plane/store/desk.js'
 import { toActor } from '../../src/control-plane/store/members.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { tokenActor } from '../../src/control-plane/store/token-store.js'
+import '../harness/quick-passwords.js'
 import type { MakeDatabase } from './databases.js'
 
 const start = Date.parse('2030-01-01T00:00:00Z')

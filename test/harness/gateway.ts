@@ -9,6 +9,7 @@ import { logOptions } from '../../src/http/log.js'
 import type { Scope } from '../../src/keys/caller.js'
 import type { Mode } from '../../src/config/mode.js'
 import { openService, type Service } from '../../src/bootstrap/service.js'
+import './quick-passwords.js'
 
 /** What a test may decide of the gateway that it starts. */
 export interface GatewaySettings {
