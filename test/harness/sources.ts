@@ -98,7 +98,9 @@ function resolve (root: string, from: string, specifier: string): string {
   const path = normalize(join(dirname(from), specifier))
   // What is built stands for its source.
   const sourcePath = path.replace(/^((?:\.\.\/)*)dist\//, '$1src/')
-  const candidates = [sourcePath.replace(/\.js$/, '.ts'), sourcePath.replace(/\.js$/, '.tsx'), sourcePath, path]
+  // AssemblyScript names a file without its ending.
+  const names = [sourcePath.replace(/\.js$/, '.ts'), sourcePath.replace(/\.js$/, '.tsx'), sourcePath, path]
+  const candidates = [...names, `${sourcePath}.ts`]
   const found = candidates.find(candidate => existsSync(join(root, candidate)))
   if (found === undefined) throw new Error(`${from} imports ${specifier}, which does not exist`)
   return found

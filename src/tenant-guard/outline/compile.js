@@ -3,20 +3,20 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import asc from 'assemblyscript/asc'
 
-const sourceFile = join(import.meta.dirname, 'outline.as.ts')
+const files = { 'outline.ts': 'outline.as.ts', 'tokens.as.ts': 'tokens.as.ts' }
 
 /** @returns the code in base64, of the source as it is or after a change @throws {Error} with what the compiler says */
 export async function compileOutline (change = source => source) {
-  const memory = ['--initialMemory', '4', '--maximumMemory', '256']
+  const memory = ['--initialMemory', '4', '--maximumMemory', '320']
   const options = ['-O3', '--enable', 'simd', '--runtime', 'stub', '--noAssert', ...memory, '--outFile', 'outline.wasm']
-  const files = new Map()
+  const written = new Map()
   const { error, stderr } = await asc.main(['outline.ts', ...options], {
-    readFile: name => name === 'outline.ts' ? change(readFileSync(sourceFile, 'utf8')) : null,
-    writeFile: (name, contents) => files.set(name, contents),
+    readFile: name => name in files ? change(readFileSync(join(import.meta.dirname, files[name]), 'utf8')) : null,
+    writeFile: (name, contents) => written.set(name, contents),
     listFiles: () => []
   })
   if (error !== null) throw new Error(`${error.message}\n${stderr.toString()}`)
-  return Buffer.from(files.get('outline.wasm')).toString('base64')
+  return Buffer.from(written.get('outline.wasm')).toString('base64')
 }
 
 /** @returns the text of `compiled.ts` */

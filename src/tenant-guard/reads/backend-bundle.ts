@@ -87,10 +87,10 @@ export function requireBundle (
  * @throws {Failure} as {@link checkedJsonOf}
  */
 export function outlinedJsonOf (response: BackendResponse): unknown {
-  const body = outlineBundle(response.body)
-  const value = checkedJsonOf({ ...response, body })
-  if (body !== response.body) outlined.add(value as object)
-  return value
+  const outline = outlineBundle(response.body)
+  if (outline === undefined) return checkedJsonOf(response)
+  outlined.add(outline)
+  return outline
 }
 
 /** Whether an entry is a match, of `match`, `include` and `outcome`. */
