@@ -21,10 +21,14 @@ export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limi
     { parseAs: 'buffer', bodyLimit: limitBytes },
     async (request: FastifyRequest, body: Buffer) => readBody(request, body)
   )
-  app.addHook('onRequest', async request => {
+  app.addHook('onRequest', (request, _, done) => {
     if (request.routeOptions.config.isStreamed !== true) refuseEncoded(request)
+    done()
   })
-  app.addHook('preValidation', async request => requireBody(request))
+  app.addHook('preValidation', (request, _, done) => {
+    requireBody(request)
+    done()
+  })
 }, { name: 'json-bodies', fastify: '5.x' })
 
 function readBody (request: FastifyRequest, body: Buffer): unknown {

@@ -18,7 +18,10 @@ export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) =>
   app.decorateRequest('arrivedAt', '')
   app.decorateRequest('rate', undefined)
   app.decorateRequest('warnings', undefined)
-  app.addHook('onRequest', async (request, reply) => requestMetadata(request, reply, now()))
+  app.addHook('onRequest', (request, reply, done) => {
+    requestMetadata(request, reply, now())
+    done()
+  })
 }, { name: 'identity', fastify: '5.x' })
 
 /** The same for a request that does not reach a hook. */

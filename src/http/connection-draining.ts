@@ -11,9 +11,13 @@ export const drainConnections = fp<{ readonly readiness: Readiness }>(async (app
     isClosing = true
     readiness.beginShutdown()
   })
-  app.addHook('onRequest', async (_, reply) => { if (readiness.isLeaving) reply.header('connection', 'close') })
-  app.addHook('onResponse', async () => {
+  app.addHook('onRequest', (_, reply, done) => {
+    if (readiness.isLeaving) reply.header('connection', 'close')
+    done()
+  })
+  app.addHook('onResponse', (_, __, done) => {
     // The connection is idle once the server has seen the response's end, too.
     if (isClosing) setImmediate(() => app.server.closeIdleConnections())
+    done()
   })
 }, { name: 'let-go', fastify: '5.x' })

@@ -38,7 +38,9 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
     },
     counts: () => ({ hits, misses, records: owners.size }),
     remember: ({ datastore, tenant }, record) => {
-      owners.set(keyOf(datastore, record), tenant)
+      const key = keyOf(datastore, record)
+      // A look-up makes it the most recently used one as well, and takes less time.
+      if (owners.get(key) !== tenant) owners.set(key, tenant)
     },
     forget: ({ datastore }, record) => {
       owners.delete(keyOf(datastore, record))

@@ -61,7 +61,10 @@ export async function passthrough (
     { parseAs: 'buffer', bodyLimit: bodyBytes },
     async (_: FastifyRequest, body: Buffer) => body
   )
-  scope.addHook('onRequest', async request => refuseEncoded(request))
+  scope.addHook('onRequest', (request, _, done) => {
+    refuseEncoded(request)
+    done()
+  })
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const requested = readRequest(request, mount)
     const interaction = authorizeInteraction(request, parseInteraction(requested))

@@ -41,7 +41,7 @@ export async function patientEverything (context: TenantContext, request: Everyt
   const parse = narrowing.length === 0 ? outlinedJsonOf : checkedJsonOf
   const bundle = requireBundle(response, 'an operation was not answered', { parse })
   const url = `${context.fhirBase}/${path}`
-  const contents = { count, filters: '', ...(narrowing.length > 0 && { narrowing }) }
+  const contents = () => ({ count, filters: '', ...(narrowing.length > 0 && { narrowing }) })
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
   const links = pageLinks(linkUrl(url, [...parameters, ...pageParameters(request)]), url, next)
   const isOpen = ({ resource }: BackendBundleEntry) => mayRead(context, (resource as StoredResource).resourceType)

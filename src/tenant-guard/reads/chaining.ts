@@ -4,7 +4,7 @@ import type { ChainedCondition, SearchParameter } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
 import { includedElements, referencesTo } from './followed-references.js'
-import { searchOwn } from './own-matches.js'
+import { countForeignIn, searchOwn } from './own-matches.js'
 import { requireBundle, type BackendBundle } from './backend-bundle.js'
 
 /**
@@ -25,6 +25,7 @@ export async function resolveChains (
   type: string,
   joins: readonly ChainedCondition[]
 ): Promise<readonly SearchParameter[] | undefined> {
+  if (joins.length === 0) return []
   const conditions = await mapConcurrently(joins, join =>
     join.direction === 'chain' ? chained(context, join) : referring(context, type, join)
   )
@@ -113,7 +114,7 @@ async function foundBy (
     type,
     parameters: [condition],
     run,
-    matchesIn: ({ matches }) => matches,
+    countForeign: ({ matches }) => countForeignIn(context, type, matches),
     isComplete: ({ matches }) => !isWithIncludes && matches.length < maxFound
   })
   requireFewMatches(

@@ -34,7 +34,7 @@ export async function history (context: TenantContext, request: History): Promis
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
   const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
-  const contents = { count, filters: '' }
+  const contents = () => ({ count, filters: '' })
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
   const links = pageLinks(self, url, next)
   return {

@@ -32,7 +32,8 @@ interface OwnSearch<T> {
   readonly type: string
   readonly parameters: readonly SearchParameter[]
   readonly run: (parameters: readonly SearchParameter[]) => Promise<T>
-  readonly matchesIn: (result: T) => readonly unknown[]
+  /** The number of its matches that are not the tenant's. */
+  readonly countForeign: (result: T) => number
   /**
    * Whether the result has all matches and nothing that depends on those of others, so that it is enough to leave them
    * out.
@@ -47,20 +48,31 @@ interface OwnSearch<T> {
  */
 export async function searchOwn<T> (
   context: TenantContext,
-  { type, parameters, run, matchesIn, isComplete }: OwnSearch<T>
+  { type, parameters, run, countForeign, isComplete }: OwnSearch<T>
 ): Promise<T> {
   requireSearchable(context, type, parameters)
   const result = await run(parameters)
-  if (reportForeign(context, type, matchesIn(result)) === 0 || isComplete(result)) return result
+  const records = countForeign(result)
+  if (records === 0) return result
+  reportForeignMatches(context, type, records)
+  if (isComplete(result)) return result
   const ids = await findOwnIds(context, { type, parameters: parameters.filter(([name]) => name !== '_sort') })
   return await run([...parameters, ['_id', ids.length === 0 ? noRecord : ids.join(',')]])
 }
 
-/** The number of matches that are not the tenant's; if there are any, they are reported. */
-export function reportForeign (context: TenantContext, type: string, matches: readonly unknown[]): number {
-  const records = matches.filter(match => verifyAndRememberOwned(context, match, { type }) === undefined).length
+/** Reports matches of a search that are not the tenant's, if there are any. */
+export function reportForeign (context: TenantContext, type: string, matches: readonly unknown[]): void {
+  reportForeignMatches(context, type, countForeignIn(context, type, matches))
+}
+
+/** The number of matches that are not the tenant's. */
+export function countForeignIn (context: TenantContext, type: string, matches: readonly unknown[]): number {
+  return matches.filter(match => verifyAndRememberOwned(context, match, { type }) === undefined).length
+}
+
+/** Reports so many matches of a search that are not the tenant's; nothing for none. */
+export function reportForeignMatches (context: TenantContext, type: string, records: number): void {
   if (records > 0) reportIncident(context, { kind: 'foreign-match', interaction: 'search', type, records })
-  return records
 }
 
 /**

@@ -64,7 +64,8 @@ interface Continuation {
   /** Where the datastore's pages may be, below its base URL. */
   readonly paths: readonly string[]
   readonly binding: CursorBinding
-  readonly contents: Omit<CursorContents, 'link'>
+  /** Called only if there is a next page. */
+  readonly contents: () => Omit<CursorContents, 'link'>
 }
 
 /**
@@ -81,7 +82,7 @@ export function sealNextPage (
   if (link === undefined) {
     throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
   }
-  return context.cursors.seal({ ...contents, link }, binding)
+  return context.cursors.seal({ ...contents(), link }, binding)
 }
 
 /**

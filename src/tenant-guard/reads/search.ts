@@ -34,7 +34,7 @@ import { countMatches } from './count-matches.js'
 import { includedElements } from './followed-references.js'
 import { formatInclude, parseInclude } from './include-format.js'
 import { closedTypesNote, openIncludes } from './open-includes.js'
-import { rejectedFilter, reportForeign, searchOwn } from './own-matches.js'
+import { rejectedFilter, reportForeignMatches, searchOwn } from './own-matches.js'
 import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage, type Page } from './pages.js'
 import { requireFollowable } from './require-searchable.js'
 import { truncatedIncludes } from './truncated-includes.js'
@@ -84,10 +84,7 @@ const asRecords: Form = { read: response => ({ response, parse: jsonOf }), rejec
 const asBundle: Form = { read: applyElements, rejected: rejectedSearch }
 
 /** A page of which every shown entry is the tenant's. */
-interface OwnPage {
-  readonly bundle: BackendBundle
-  /** The entries of the bundle that are the tenant's. */
-  readonly own: readonly BackendBundleEntry[]
+interface OwnPage extends Pick<ReceivedPage, 'bundle' | 'own'> {
   readonly text: string
   readonly total?: number | undefined
   /** The includes of the search, as its parameters. */
@@ -105,8 +102,8 @@ async function findPage (
 ): Promise<OwnPage> {
   if (opened !== undefined) {
     const { elements, ways: includes } = opened
-    const page = readPage(request.type, await fetchNextPage(context, opened), { form, elements, includes })
-    reportForeign(context, request.type, page.bundle.matches)
+    const page = readPage(context, request.type, await fetchNextPage(context, opened), { form, elements, includes })
+    reportForeignMatches(context, request.type, foreignIn(page))
     return await ownPage(context, request, { ...opened, ...page })
   }
   const { type, count = defaultCount } = request
@@ -118,7 +115,7 @@ async function findPage (
     type,
     parameters: [...request.parameters, ...further],
     run: parameters => firstPage(context, { ...request, includes, parameters, count }, form),
-    matchesIn: ({ bundle }) => bundle.matches,
+    countForeign: foreignIn,
     isComplete: ({ bundle }) => bundle.next === undefined && includes.length === 0
   })
   return await ownPage(context, { ...request, includes }, { ...found, closedTypes })
@@ -143,6 +140,8 @@ function openCursor (context: TenantContext, request: Search): CursorContents | 
 type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly response: BackendResponse
   readonly bundle: BackendBundle
+  /** The entries of the bundle that are the tenant's. */
+  readonly own: readonly BackendBundleEntry[]
   /** Of a first page, which need not hold all matches; undefined where the client did not request their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
@@ -169,50 +168,54 @@ async function firstPage (
   const conditions = parameters.filter(([name]) => name !== '_sort')
   const countAll = async () =>
     total === 'accurate' || count === 0 ? await countMatches(context, type, conditions) : undefined
-  const page = readPage(type, response, { form, elements, includes })
+  const page = readPage(context, type, response, { form, elements, includes })
   return { ...page, count, countAll, ...elements !== undefined && { elements } }
 }
 
+/** The number of matches that are not the tenant's. */
+const foreignIn = ({ bundle, own }: Pick<ReceivedPage, 'bundle' | 'own'>): number =>
+  bundle.matches.length - own.filter(isMatch).length
+
 function readPage (
+  context: TenantContext,
   type: string,
   received: BackendResponse,
   { form, elements, includes = [] }: Pick<ReceivedPage, 'elements'> & {
     readonly form: Form
     readonly includes?: readonly unknown[] | undefined
   }
-): Pick<ReceivedPage, 'response' | 'bundle'> {
+): Pick<ReceivedPage, 'response' | 'bundle' | 'own'> {
   // Where records are included, the references to them are counted.
   const check = includes.length === 0 ? outlinedJsonOf : checkedJsonOf
   const { response, parse } = form.read(received, { type, elements, of: 'matches', check })
-  return { response, bundle: requireBundle(response, 'a search was not answered', { parse }) }
+  const bundle = requireBundle(response, 'a search was not answered', { parse })
+  return { response, bundle, own: ownEntries(context, type, bundle.entries) }
 }
 
 async function ownPage (
   context: TenantContext,
   request: Search,
-  { response, bundle, count, countAll, ...before }: ReceivedPage
+  { response, bundle, own, count, countAll, ...before }: ReceivedPage
 ): Promise<OwnPage> {
   const { type } = request
   const { closedTypes = [] } = before
-  const own = ownEntries(context, type, bundle.entries)
-  const matches = own.filter(isMatch).length
   // A total that counts another tenant's records would reveal them.
-  const isOwn = matches === bundle.matches.length
+  const isOwn = foreignIn({ bundle, own }) === 0
   const counted = isOwn ? bundle.total : undefined
   const isAll = count > 0 && bundle.next === undefined
   // A number that could not be had on the first page is on no later one.
   const later = before.total ?? (request.total === 'accurate' ? undefined : counted)
-  const total =
-    countAll === undefined ? later : counted ?? (isAll ? matches : isOwn ? await countAll() : undefined)
+  const counting = async () => isAll ? own.filter(isMatch).length : isOwn ? await countAll?.() : undefined
+  const total = countAll === undefined ? later : counted ?? await counting()
   const includes = before.ways ?? (request.includes ?? []).map(formatInclude)
-  const contents = {
+  const contents = () => ({
     count,
     filters: before.filters ?? filtersHash(request.parameters),
     ...(total !== undefined && { total }),
     ...(includes.length > 0 && { ways: includes }),
     ...(before.elements !== undefined && { elements: before.elements }),
     ...(closedTypes.length > 0 && { closedTypes })
-  }
+  })
   const cursor = sealNextPage(context, response, {
     next: bundle.next,
     paths: searchPaths(type),

@@ -4,7 +4,7 @@ import { sendRequest, failureCause, verifyAndRememberOwned, type TenantContext }
 import type { Criteria } from '../interaction.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
 import { requireMutable } from '../policy.js'
-import { searchOwn } from '../reads/own-matches.js'
+import { countForeignIn, searchOwn } from '../reads/own-matches.js'
 import { requireBundle, type BackendBundle } from '../reads/backend-bundle.js'
 
 /** One more than may be. */
@@ -23,7 +23,7 @@ export async function findSingleMatch (
     type,
     parameters,
     run: all => fewMatches(context, { type, parameters: all }),
-    matchesIn: ({ matches }) => matches,
+    countForeign: ({ matches }) => countForeignIn(context, type, matches),
     isComplete: ({ matches }) => matches.length < maxMatches
   })
   const own = found.matches
