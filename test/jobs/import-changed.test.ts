@@ -1,6 +1,7 @@
 import { copyFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
+import { draftsFile } from '../../src/jobs/import/import-context.js'
 import { indexFile } from '../../src/jobs/import/import-job.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { ndjson } from './importing.js'
@@ -18,6 +19,8 @@ const observations = [...Array(300).keys()].map(at => ({
   subject: { reference: `Patient/p${at}` }
 }))
 const lines = [...patients, ...observations]
+/** A second run writes these again, and so looks where their references lead. */
+const named = [...patients, ...observations.map((line, at) => ({ ...line, id: `o${at}` }))]
 
 /** What an import says of files that are not as the gateway left them. */
 const changed = { code: 'INTERNAL_ERROR', message: /^Something other than the gateway changed or truncated a file/ }
@@ -25,11 +28,16 @@ const changed = { code: 'INTERNAL_ERROR', message: /^Something other than the ga
 t.test('an import whose files were changed by somebody else than the gateway ends, and says so', async t => {
   const sandbox = await startTestSandbox(t)
   let tenants = 0
-  const start = (t: Test, tenantId = `t-${++tenants}`) =>
-    startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
+  const start = (t: Test, tenantId = `t-${++tenants}`, sent: readonly unknown[] = lines) =>
+    startNativeScene(t, { fhirUrl: sandbox.url, lines: sent, isUsual: true, tenantId })
   const inIndex = ({ files }: NativeScene, change: (db: Database.Database) => unknown) => {
     const db = new Database(files.path(indexFile))
     change(db)
+    db.close()
+  }
+  const inDrafts = ({ files }: NativeScene, change: string) => {
+    const db = new Database(files.path(draftsFile))
+    db.prepare(change).run()
     db.close()
   }
 
@@ -73,6 +81,9 @@ t.test('an import whose files were changed by somebody else than the gateway end
       ),
     'an index from which a line was taken': scene =>
       inIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
+    "a draft that is another line's": scene =>
+      inDrafts(scene, 'UPDATE drafts SET draft = (SELECT draft FROM drafts WHERE line = 600) WHERE line > 400'),
+    'drafts that are gone': scene => inDrafts(scene, 'DELETE FROM drafts'),
     "a line that is given another's place": scene =>
       inIndex(scene, db =>
         db
@@ -94,8 +105,8 @@ t.test('an import whose files were changed by somebody else than the gateway end
   await t.test(
     "a record that there was before and that is given another's name, so that references would lead to it",
     async t => {
-      t.equal(await (await start(t, 't-twice')).run(), 'ended')
-      const scene = await start(t, 't-twice')
+      t.equal(await (await start(t, 't-twice', named)).run(), 'ended')
+      const scene = await start(t, 't-twice', named)
       t.equal(await scene.run(4), 'broken off')
       inIndex(scene, exchangeNames)
       await t.rejects(scene.run(), changed)

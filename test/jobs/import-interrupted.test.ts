@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { test, type Test } from 'tap'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Spool } from '../../src/jobs/storage/files.js'
+import { draftsFile } from '../../src/jobs/import/import-context.js'
 import { importJobs, indexFile } from '../../src/jobs/import/import-job.js'
 import { IndexFile } from '../../src/jobs/import/index-file.js'
 import { ResultCipher } from '../../src/jobs/import/result.js'
@@ -66,9 +67,10 @@ async function startScene (t: Test, lines: readonly unknown[]) {
     onError: () => {}
   })
 
-  const indexFiles = () => [spool.of(job).path(indexFile), `${spool.of(job).path(indexFile)}-journal`]
+  const databases = () =>
+    [indexFile, draftsFile].flatMap(name => [spool.of(job).path(name), `${spool.of(job).path(name)}-journal`])
   const copy = (from: (file: string) => string, to: (file: string) => string): void => {
-    for (const file of indexFiles()) {
+    for (const file of databases()) {
       rmSync(to(file), { force: true })
       if (existsSync(from(file))) copyFileSync(from(file), to(file))
     }
@@ -77,7 +79,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
 
   /**
    * Works on the job until it ends, or until so many steps are done: from then on nothing is done any more, and the
-   * index is as the disk had it then.
+   * index and the drafts are as the disk had them then.
    */
   const run = async (breaksAt: number): Promise<'ended' | 'broken off'> => {
     let left = breaksAt

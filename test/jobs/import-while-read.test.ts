@@ -1,6 +1,10 @@
 import { once, EventEmitter } from 'node:events'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
+import { draftsFile } from '../../src/jobs/import/import-context.js'
+import { indexFile } from '../../src/jobs/import/import-job.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
@@ -76,4 +80,41 @@ test('an import that is left while it reads and writes begins nothing more, and 
   t.equal(await scene.run(), 'ended')
   t.ok(scene.results().every(({ status }) => status === 'created'))
   t.equal(await scene.total('Observation'), 2_000)
+})
+
+// What waited for other lines, for room or for a gateway that died was read, parsed and checked a second time.
+test('an import that is broken off again and again reads its input once, and leaves nothing of its lines behind', async t => {
+  const sandbox = await startTestSandbox(t)
+  let read = 0
+  async function * reading (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    read++
+    yield * chunks
+  }
+  const input = lines(1_200, 'Patient/p1198').map(line => ({ ...(line as object), language: 'x-secretword' }))
+  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: input, isUsual: true, reading })
+  const folder = dirname(scene.files.path(indexFile))
+  let sizes = 0
+  for (let steps = 4; (await scene.run(steps)) === 'broken off'; steps++) {
+    for (const name of readdirSync(folder)) {
+      t.notOk(readFileSync(join(folder, name)).includes('x-secretword'), `${name} is sealed`)
+    }
+    sizes += statSync(scene.files.path(draftsFile)).size
+  }
+  t.ok(sizes > 100_000, 'drafts were there')
+  t.equal(read, 1)
+  t.ok(scene.results().every(({ status }) => status === 'created'))
+  t.strictSame(readdirSync(folder).filter(name => name.startsWith('drafts') || name.startsWith('input')), [])
+})
+
+test('drafts of lines that are written while others are read take up no more room than those under way', async t => {
+  const { scene, letGo } = await startHeld(t, lines(6_000, 'Patient/p0'))
+  letGo()
+  let largest = 0
+  const looking = setInterval(() => {
+    largest = Math.max(largest, statSync(scene.files.path(draftsFile), { throwIfNoEntry: false })?.size ?? 0)
+  }, 20)
+  t.after(() => clearInterval(looking))
+  t.equal(await scene.run(), 'ended')
+  const all = 6_000 * 300
+  t.ok(largest > 0 && largest < all / 2, `${largest} bytes`)
 })

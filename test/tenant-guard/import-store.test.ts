@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import type { Backend, BackendResponse, BackendRequest } from '../../src/backends/backend.js'
+import { parseStored } from '../../src/json/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { createCursors } from '../../src/tenant-guard/cursor.js'
 import type { Incident } from '../../src/tenant-guard/tenant-context.js'
+import { RecordTemplate } from '../../src/tenant-guard/import/stamped-record.js'
 import { importStore } from '../../src/tenant-guard/import/import-store.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { system } from './guarded.js'
@@ -149,4 +151,48 @@ test('an import leaves to requests what they know of whose records are, and tell
   )
   t.equal(ownership.isKnown(place, 'Patient/i1'), false)
   t.equal(ownership.isKnown(place, 'Patient/known'), true)
+})
+
+test('a template is filled in with its id and its references, and is otherwise what was checked', async t => {
+  const { store } = startScene()
+  const text = JSON.stringify({
+    resourceType: 'Questionnaire',
+    id: 'x',
+    status: 'draft',
+    title: 'Patient/p1 \\u00001\\u0000 "0"',
+    derivedFrom: ['Questionnaire/q1|2'],
+    item: [
+      {
+        linkId: '1',
+        type: 'decimal',
+        text: 'Questionnaire/q1',
+        initial: [
+          { valueDecimal: '1.10' },
+          { valueReference: { reference: 'Patient/p1/_history/3', display: 'Patient/p1' } },
+          { valueReference: { reference: 'Patient/else' } }
+        ]
+      }
+    ]
+  }).replace('"1.10"', '1.10')
+  const checked = store.checked({
+    type: 'Questionnaire',
+    id: 'x',
+    resource: parseStored(text) as FhirResource
+  })
+  const template = checked.toTemplate()
+  const stored = new RecordTemplate(JSON.parse(JSON.stringify(template)))
+  const targets = new Map([['Patient/p1', 'Patient/i1'], ['Questionnaire/q1', 'Questionnaire/i2']])
+  const { text: filled, links, name } = stored.fill({ id: 'own', targets })
+  t.equal(name, 'Questionnaire/own')
+  t.strictSame(links.map(({ record }) => record), ['Questionnaire/i2', 'Patient/i1', 'Patient/else'])
+  const expected = text
+    .replace('"id":"x"', `"id":"own","meta":{"tag":[{"system":"${system}","code":"mine"}]}`)
+    .replace('["Questionnaire/q1|2"]', '["Questionnaire/i2|2"]')
+    .replace('"Patient/p1/_history/3"', '"Patient/i1"')
+  t.equal(filled, expected)
+  const asItCame = expected
+    .replace('"own"', '"x"')
+    .replace('Questionnaire/i2|2', 'Questionnaire/q1|2')
+    .replace('"Patient/i1"', '"Patient/p1/_history/3"')
+  t.equal(stored.fill({ id: 'x' }).text, asItCame)
 })

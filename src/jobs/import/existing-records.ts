@@ -1,17 +1,10 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { isAppendOnly } from '../../tenant-guard/policy.js'
+import type { DraftedLine } from './drafts.js'
 import type { ImportContext } from './import-context.js'
 import type { IndexFile } from './index-file.js'
-import type { IndexedLine } from './index-rows.js'
 import { idOf } from './line-ids.js'
-import type { LineRecord } from './record.js'
-
-/** A line to write, and the name of its record. */
-export interface NamedLine {
-  readonly line: IndexedLine
-  readonly record: Pick<LineRecord, 'type' | 'name' | 'mapping'>
-}
 
 /**
  * A line's id, and its stored record: complete for lines in the simple form and of evidence, only the identity for
@@ -26,11 +19,11 @@ export interface Target { readonly id: string, readonly before: StoredResource |
  */
 export async function targetsOf (
   context: ImportContext,
-  lines: readonly NamedLine[]
+  lines: readonly DraftedLine[]
 ): Promise<ReadonlyMap<number, Target>> {
-  const groups = new Map<string, NamedLine[]>()
+  const groups = new Map<string, DraftedLine[]>()
   for (const line of lines) {
-    const name = `${line.record.type} ${line.record.mapping !== undefined}`
+    const name = `${line.draft.type} ${line.draft.mapping !== undefined}`
     const group = groups.get(name)
     if (group === undefined) groups.set(name, [line])
     else group.push(line)
@@ -41,9 +34,9 @@ export async function targetsOf (
 
 async function targetsOfGroup (
   context: ImportContext,
-  lines: readonly NamedLine[]
+  lines: readonly DraftedLine[]
 ): Promise<ReadonlyArray<readonly [number, Target]>> {
-  const { type, mapping } = lines[0]!.record
+  const { type, mapping } = lines[0]!.draft
   const isComplete = mapping !== undefined || isAppendOnly(type)
   const mayBeThere = await findExistingRecords(context, type)
   // A line that was sent before may be stored, even if its record did not exist before this import.
@@ -62,7 +55,7 @@ async function targetsOfGroup (
 }
 
 /** The ids under which a line may be stored, the import's own first; if it was sent to be created, only that one. */
-function idsOf ({ line: { identity, plan }, record: { name } }: NamedLine): readonly [string, ...string[]] {
+function idsOf ({ line: { identity, plan }, draft: { name } }: DraftedLine): readonly [string, ...string[]] {
   return name === undefined || plan === 'created' ? [idOf(identity)] : [idOf(identity), name]
 }
 

@@ -5,9 +5,9 @@ import type { RecordQuota, QuotaReservation, RecordUse } from '../../limits/reco
 import { isBillable } from '../../limits/usage.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import type { FileState, JobContext } from '../job-context.js'
+import type { DraftFile } from './drafts.js'
 import { uuidOf, type Identities, type Identity } from './line-ids.js'
 import type { IndexFile } from './index-file.js'
-import type { RecordCache } from './kept-records.js'
 import { failed, type Result, type ResultCipher } from './result.js'
 
 /** The input of an import, with its state when it was last complete. */
@@ -50,8 +50,8 @@ export interface ImportContext {
   readonly input: InputState
   readonly identities: Identities
   readonly seal: ResultCipher
-  /** Records that were read and are not written yet. */
-  readonly stored: RecordCache
+  /** What was read and is not written yet. */
+  readonly drafts: DraftFile
   /** What bare ids of lines that were refused lead to. */
   readonly bareIds: FoundBareIds
   readonly store: ImportStore
@@ -66,17 +66,13 @@ export interface ImportContext {
   readonly url: string
 }
 
-/** The file of a job that holds its input. */
+/** The files of a job that hold its input, and what its lines became until they are written. */
 export const inputFile = 'input'
+export const draftsFile = 'drafts.db'
 
 /** The context from which a record's defaults are filled in: the same in each run of the job. */
 export function createContext ({ work: { job }, url }: ImportContext, identity: Identity): CreateContext {
   return { now: job.createdAt, keyName: job.owner.keyName, newUrl: () => `${url}/canonical/${uuidOf(identity)}` }
-}
-
-/** The type of lines at an offset of the input that have no type; undefined if neither part nor request has one. */
-export function typeOfLine ({ index, request }: ImportContext, at: number): string | undefined {
-  return index.typeAt(at) ?? request.type
 }
 
 /** The outcome of one line. */
@@ -95,8 +91,7 @@ export interface LineOutcome {
  * Stores the results of lines, and counts the new ones once they are on disk: a crash in between loses a count and
  * never doubles one.
  */
-export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, ends: readonly LineOutcome[]): void {
-  for (const { line } of ends) stored.drop(line)
+export function recordOutcomes ({ index, seal, quota, drafts }: ImportContext, ends: readonly LineOutcome[]): void {
   const unused = new Set(ends.map(({ reservation }) => reservation))
   try {
     const isNew = new Set(
@@ -113,6 +108,7 @@ export function recordOutcomes ({ index, seal, quota, stored }: ImportContext, e
     )
     recordUsage({ index, quota }, uses)
     for (const { reservation } of uses) unused.delete(reservation)
+    index.afterwards(isWritten => { if (isWritten) drafts.drop(ends.map(({ line }) => line)) })
   } finally {
     for (const reservation of unused) reservation?.refund()
   }

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Job, Progress, JobOwner, LineError } from '../model/job.js'
@@ -6,11 +7,11 @@ import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
-import { checkpointOf, inputFile, recordsIn, type ImportContext, type InputState } from './import-context.js'
+import { checkpointOf, draftsFile, inputFile, recordsIn, type ImportContext, type InputState } from './import-context.js'
+import { DraftFile } from './drafts.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './line-ids.js'
 import { IndexFile } from './index-file.js'
-import { RecordCache } from './kept-records.js'
 import { orderLines } from './order-lines.js'
 import { writeNatively, type NativeParts } from './native/write-natively.js'
 import { readLines } from './read-lines.js'
@@ -52,6 +53,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
     if (request.kind !== 'import') throw new Error('this job is not an import')
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
+    const drafts = new DraftFile(work.files.path(draftsFile), fileKey)
     const left = new AbortController()
     const parts = {
       work,
@@ -59,7 +61,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
       index,
       identities,
       seal: new ResultCipher(fileKey),
-      stored: new RecordCache(),
+      drafts,
       bareIds: new LRUCache<string, readonly string[]>({ max: 10_000 }),
       store: options.storeFor(owner, { id, log }),
       quota: options.quotaFor(owner)
@@ -91,6 +93,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
       await finish(context)
     } finally {
       index.close()
+      drafts.close()
     }
   }
 }
@@ -128,9 +131,18 @@ async function steps (context: ImportContext, options: ImportJobOptions): Promis
 
 async function * readAndOrder (context: ImportContext): AsyncGenerator<void> {
   const { index, input } = context
+  if (index.counts.processed < recordsIn(input)) await requireUnchanged(context)
   if (!index.has('read')) yield * readLines(context)
   requireNoneMissing(index, input)
   if (!index.has('ordered')) await orderLines(context)
+}
+
+/**
+ * Requires the input that was sent, also where it was read before: what changed one file may have changed others.
+ * @throws {Failure} INTERNAL_ERROR
+ */
+async function requireUnchanged ({ input, work: { files } }: ImportContext): Promise<void> {
+  await buffer(files.read(inputFile, { end: 1, state: input }))
 }
 
 /** Reports progress until the import stops. @throws when another gateway has the job by now, or it was cancelled */
@@ -144,17 +156,20 @@ async function reportPeriodically (context: ImportContext): Promise<void> {
   }
 }
 
-/** Reports the final progress, and deletes the input: its lines hold personal data, and take up disk space. */
+/** Reports the final progress, and deletes input and drafts: they hold personal data, and take up disk space. */
 async function finish (context: ImportContext): Promise<void> {
+  const { drafts, work: { files } } = context
   try {
     await report(context)
   } finally {
-    await context.work.files.remove(inputFile)
+    drafts.close()
+    for (const name of [inputFile, draftsFile, `${draftsFile}-journal`]) await files.remove(name)
   }
 }
 
-async function report ({ work, index, seal, input }: ImportContext): Promise<void> {
+async function report ({ work, index, drafts, seal, input }: ImportContext): Promise<void> {
   index.commit()
+  drafts.commit()
   await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
 }
 

@@ -63,27 +63,25 @@ export class IndexFile extends IndexQueries {
    * position immediately; for others it is not known yet whether a line that they refer to comes later.
    * @param twins the new number of lines with a content
    * @param refused builds the failure of a line that has the identity of an earlier one
-   * @returns the lines that have a position
+   * @returns the lines that fail because they have the identity of an earlier one
    */
   add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>,
-    refused: (line: NewLine) => Buffer): ReadonlySet<number> {
+    refused: (line: NewLine) => Buffer): readonly number[] {
     const added = this.writes.change(lines.length, () => {
       const added = lines.map(line => this.#add(line, refused))
       for (const [content, count] of twins) this.sql.setTwins.run(content, count)
       return added
     })
-    const failed = added.filter(what => what === 'failed').length
+    const failed = lines.filter(({ failure }, at) => failure !== undefined || added[at] === false).length
     const { total, processed, failed: before } = this.#counts
     this.#counts = { total: total + lines.length, processed: processed + failed, failed: before + failed }
-    return new Set(lines.filter((_, at) => added[at] === 'ordered').map(({ line }) => line))
+    return lines.filter((_, at) => added[at] === false).map(({ line }) => line)
   }
 
-  #add (line: NewLine, refused: (line: NewLine) => Buffer): 'ordered' | 'waiting' | 'failed' | 'skipped' {
+  /** @returns false for a line that has the identity of an earlier one */
+  #add (line: NewLine, refused: (line: NewLine) => Buffer): boolean {
     const { failure, identity } = line
-    if (line.isBlank === true) {
-      this.#insert(line, false)
-      return 'skipped'
-    }
+    if (line.isBlank === true) return this.#insert(line, false)
     const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as Called | undefined })
     const named = line.refersTo.filter(target => target !== identity).map(find)
     const missing = new Set(named.filter(({ found }) => found === undefined).map(({ target }) => target))
@@ -97,14 +95,14 @@ export class IndexFile extends IndexQueries {
         if (found === undefined) this.sql.addReference.run(line.line, target)
         else this.sql.addLink.run(line.line, found.line)
       }
-      return failure !== undefined ? 'failed' : isOrdered ? 'ordered' : 'waiting'
+      return true
     }
     const { identity: _, ...without } = line
     this.#insert({ ...without, failure: failure ?? refused(line) }, false)
-    return 'failed'
+    return false
   }
 
-  #insert ({ line, at, bytes, type, identity, seal, failure, isBlank }: NewLine, isOrdered: boolean): boolean {
+  #insert ({ line, at, bytes, type, identity, failure, isBlank }: NewLine, isOrdered: boolean): boolean {
     const state = isBlank === true ? states.skipped : failure === undefined ? states.waiting : states.failed
     const position = isOrdered ? line : null
     return this.sql.add.run({
@@ -113,7 +111,6 @@ export class IndexFile extends IndexQueries {
       bytes,
       type: type ?? null,
       identity: identity ?? null,
-      seal: seal ?? null,
       position,
       state,
       result: failure ?? null

@@ -1,20 +1,16 @@
-import Database from 'better-sqlite3'
-import { WriteBuffer } from './gathered-writes.js'
+import type Database from 'better-sqlite3'
 import type { Identity } from './line-ids.js'
 import {
+  schema,
+  statementsOn,
   states,
   type IndexedLine,
   type IndexStage,
-  type LineReference,
-  type OrderedLine,
   type Part,
   type ResultRow
 } from './index-rows.js'
-import { schema, statementsOn } from './index-statements.js'
 import { maxReferences } from './pace.js'
-
-/** How long to wait for a lock on the file, held by a hanging gateway that had the job before. */
-const maxLockMs = 1_000
+import { openDatabase, WriteBuffer } from './write-buffer.js'
 
 /** The queries on the index of an import; {@link IndexFile} writes it. */
 export class IndexQueries {
@@ -23,15 +19,7 @@ export class IndexQueries {
   protected readonly writes: WriteBuffer
 
   constructor (path: string) {
-    // Waiting for another gateway's lock blocks the full process.
-    this.db = new Database(path, { timeout: maxLockMs })
-    // Each changed page is written separately, and names are spread over the file.
-    this.db.pragma('page_size = 8192')
-    // Not WAL, whose shared memory does not work between gateways on several machines.
-    this.db.pragma('journal_mode = PERSIST')
-    this.db.pragma('synchronous = FULL')
-    this.db.pragma('cache_size = -4096')
-    this.db.exec(schema)
+    this.db = openDatabase(path, schema)
     this.writes = new WriteBuffer(this.db)
     this.sql = statementsOn(this.db)
   }
@@ -87,8 +75,8 @@ export class IndexQueries {
   }
 
   /** The lines of this import that one refers to, except itself. */
-  referred (line: number): readonly LineReference[] {
-    return this.sql.referred.all(line) as LineReference[]
+  referred (line: number): readonly IndexedLine[] {
+    return this.sql.referred.all(line) as IndexedLine[]
   }
 
   /** The result of a line that is done or failed, encrypted. */
@@ -154,14 +142,12 @@ export class IndexQueries {
 }
 
 /** Matching lines, and the position after which to continue; undefined when all lines were checked. */
-interface ReadyPage { readonly lines: readonly OrderedLine[], readonly after: number | undefined }
+interface ReadyPage { readonly lines: readonly IndexedLine[], readonly after: number | undefined }
 
 /** The lines to find: after a position in the order of writing, at most `max` bytes long, and at most `most`. */
 interface ReadyQuery { readonly after: number, readonly max: number, readonly most: number }
 
 type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf'>
-
-type LookedAt = OrderedLine & { readonly state: number }
 
 /**
  * Maximum number of lines checked in one go: of a million that wait for one, none may match, and the process is blocked
@@ -171,7 +157,7 @@ const lookedAt = 1_000
 
 /** Lines without any attempt that refer only to stored lines; none of a cycle. */
 function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuery): ReadyPage {
-  const lines: OrderedLine[] = []
+  const lines: IndexedLine[] = []
   const rows = unwritten(sql, after)
   let references = 0
   for (const row of rows) {
@@ -193,6 +179,6 @@ function submittedLines (sql: Statements, after: number, max: number): ReadyPage
     : { lines, after: rows.at(-1)?.position }
 }
 
-function unwritten (sql: Statements, after: number): readonly LookedAt[] {
-  return sql.unwritten.all(after, lookedAt) as LookedAt[]
+function unwritten (sql: Statements, after: number): ReadonlyArray<IndexedLine & { readonly position: number }> {
+  return sql.unwritten.all(after, lookedAt) as Array<IndexedLine & { position: number }>
 }

@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import type { Identity } from './line-ids.js'
 
 /**
@@ -8,15 +9,24 @@ export const states = { waiting: 0, sent: 1, done: 2, failed: 3, skipped: 4 } as
 /** The planned action of a line that was sent to the datastore. */
 export type LineAction = 'created' | 'updated'
 
-/** A line as it was read. */
-export interface NewLine {
+/** A line that could be read: where it stands in the input, whose record it is, and how far it is. */
+export interface IndexedLine {
   readonly line: number
   readonly at: number
   readonly bytes: number
-  /** The type of the record; absent if none could be read. */
-  readonly type?: string
+  readonly type: string
   /** The key by which lines refer to it, and from which its id is made. */
-  readonly identity?: Identity
+  readonly identity: Identity
+  /** In the order of writing; null until it is known. */
+  readonly position: number | null
+  /** The cycle of lines that it is written with; null for a line of none. */
+  readonly cycle: number | null
+  readonly state: number
+  readonly plan: LineAction | null
+}
+
+/** A line as it was read; a blank one, or one that could not be read, has no type and no identity. */
+export interface NewLine extends Pick<IndexedLine, 'line' | 'at' | 'bytes'>, Partial<Pick<IndexedLine, 'type' | 'identity'>> {
   /** The references that may lead to lines of this import; empty for a line that fails. */
   readonly refersTo: readonly Identity[]
   /**
@@ -24,36 +34,10 @@ export interface NewLine {
    * first.
    */
   readonly alternatives?: ReadonlyArray<{ readonly main?: Identity, readonly others: () => readonly Identity[] }>
-  /** An HMAC of number, location, type and identity, which only the gateway can make; absent for a line that fails. */
-  readonly seal?: string
   /** Why it can't be stored, encrypted; absent for a valid line. */
   readonly failure?: Buffer
   /** Whether it contains only white space. */
   readonly isBlank?: true
-}
-
-/** A line to write. */
-export interface IndexedLine {
-  readonly line: number
-  readonly at: number
-  readonly bytes: number
-  readonly type: string
-  readonly identity: Identity
-  readonly seal: string
-  readonly cycle: number | null
-  readonly plan: LineAction | null
-}
-
-/** A line with its position in the order of writing. */
-export interface OrderedLine extends IndexedLine { readonly position: number }
-
-/** A line of this import that another line refers to. */
-export interface LineReference {
-  readonly line: number
-  readonly state: number
-  readonly plan: LineAction | null
-  readonly type: string
-  readonly identity: Identity
 }
 
 /** The outcome of a line. */
@@ -76,3 +60,94 @@ export type IndexStage = 'read' | 'leads on' | 'ordered'
 
 /** A range of lines. */
 export interface LineRange { readonly after: number, readonly upTo: number }
+
+/**
+ * The tables of an index. `links` holds references by the number of the target line; `refs` those by the target's
+ * identity, where no earlier line has it, until all lines are known.
+ */
+export const schema = `
+  CREATE TABLE IF NOT EXISTS lines (
+    line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity TEXT UNIQUE,
+    position INTEGER, cycle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
+  );
+  CREATE INDEX IF NOT EXISTS pending ON lines(position) WHERE state < 2;
+  CREATE INDEX IF NOT EXISTS failures ON lines(line) WHERE state = 3;
+  CREATE INDEX IF NOT EXISTS cycles ON lines(cycle) WHERE cycle IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity TEXT NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS links (line INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (line, target)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS twins (content TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT);
+  CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, isListed INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS earlier (record TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
+
+const lineColumns = 'lines.line, at, bytes, type, identity, position, cycle, state, plan'
+
+/** All statements on an index. */
+export const statementsOn = (db: Database.Database) => ({ ...queriesOn(db), ...changesOn(db) })
+
+function queriesOn (db: Database.Database) {
+  return {
+    counts: db.prepare(
+      'SELECT count(*) AS total, count(*) FILTER (WHERE state IN (2, 3)) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'
+    ),
+    mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
+    last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
+    parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
+    typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
+    twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
+    called: db.prepare('SELECT line, position IS NOT NULL OR state >= 2 AS isOrdered FROM lines WHERE identity = ?'),
+    unordered: db.prepare(
+      'SELECT line FROM lines WHERE line > ? AND state < 2 AND position IS NULL ORDER BY line LIMIT ?'
+    ),
+    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (position IS NOT NULL OR state >= 2)'),
+    nextPosition: db.prepare('SELECT coalesce(max(position), 0) + 1 AS position FROM lines WHERE state < 2'),
+    unlinked: db
+      .prepare('SELECT line FROM (SELECT line FROM refs ORDER BY line LIMIT ?) ORDER BY line DESC LIMIT 1')
+      .pluck(),
+    referred: db.prepare(
+      `SELECT ${lineColumns} FROM links JOIN lines ON lines.line = links.target WHERE links.line = ?`
+    ),
+    result: db.prepare('SELECT result FROM lines WHERE line = ?').pluck(),
+    targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
+    pending: db.prepare('SELECT line, position FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?'),
+    one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
+    unwritten: db.prepare(
+      `SELECT ${lineColumns} FROM lines WHERE state < 2 AND position > ? ORDER BY position LIMIT ?`
+    ),
+    targetsOf: db.prepare(
+      'SELECT count(*) AS total, count(*) FILTER (WHERE target.state <> 2) AS open FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'
+    ),
+    cycle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE cycle = ? AND state < 2 ORDER BY line`),
+    isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
+    hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),
+    isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
+    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? AND state <> 4 ORDER BY line LIMIT ?'),
+    failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
+  }
+}
+
+function changesOn (db: Database.Database) {
+  return {
+    setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
+    begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),
+    add: db.prepare(
+      'INSERT INTO lines (line, at, bytes, type, identity, position, state, result) VALUES (@line, @at, @bytes, @type, @identity, @position, @state, @result) ON CONFLICT (identity) DO NOTHING'
+    ),
+    addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
+    addLink: db.prepare('INSERT OR IGNORE INTO links VALUES (?, ?)'),
+    setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
+    link: db.prepare(
+      'INSERT OR REPLACE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line <= ?'
+    ),
+    dropLinked: db.prepare('DELETE FROM refs WHERE line <= ?'),
+    orderAsRead: db.prepare(
+      'UPDATE lines SET position = line WHERE line > @after AND line <= @upTo AND state < 2 AND position IS NULL'
+    ),
+    order: db.prepare('UPDATE lines SET position = @position, cycle = @cycle WHERE line = @line'),
+    addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
+    noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),
+    send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
+    end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2')
+  }
+}

@@ -1,22 +1,30 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Issue } from '../../envelope/failures.js'
+import { parseStored } from '../../json/json.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
-import type { FhirResource } from '../../mappings/fhir.js'
+import { deepEqual } from '../../mappings/core/element.js'
+import { lossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
+import { warningsOf } from '../../mappings/core/validate.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { changedFields, changeRecord, echoWarnings } from '../../record-input/changed-record.js'
+import { buildResource, completedValues } from '../../record-input/new-record.js'
+import { resolveCanonicals } from '../../record-input/references.js'
 import type { TaggedRecord } from '../../tenant-guard/import/import-store.js'
-import type { Targets } from '../../tenant-guard/import/resolve-links.js'
+import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
+import { isAppendOnly, unchangeable } from '../../tenant-guard/policy.js'
 import { corruptFile } from '../storage/storage-errors.js'
-import { readContents } from './contents.js'
-import { createContext, failedOutcome, typeOfLine, type ImportContext, type LineOutcome } from './import-context.js'
+import type { DraftedLine, FhirDraft, SimpleDraft } from './drafts.js'
+import { targetsOf, type Target } from './existing-records.js'
+import { createContext, failedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
+import { states, type IndexedLine, type LineAction } from './index-rows.js'
 import { idOf, type Identity } from './line-ids.js'
-import { states, type IndexedLine, type LineAction, type LineReference } from './index-rows.js'
-import type { CachedRecord } from './kept-records.js'
-import { targetsOf, type NamedLine, type Target } from './existing-records.js'
-import { lookUpNames } from './references.js'
-import { createdContent, createWarnings, readRecord } from './record.js'
-import { prepareLine, type Prepared, type ReadLine } from './resource.js'
+import { createWarnings } from './record.js'
+import { hasCanonicalIds, lookUpNames, resolveTargets } from './references.js'
 import { warned, type ResultStatus } from './result.js'
+
+type Fields = Readonly<Record<string, unknown>>
 
 /** A line with everything needed to write it, and without its input: many wait while the datastore works. */
 export interface Entry {
@@ -32,9 +40,6 @@ export interface Entry {
 
 /** The monthly quota reserved for the records of lines. */
 export type QuotaReservations = ReadonlyMap<number, QuotaReservation | undefined>
-
-/** A line whose record is cached since it was read. */
-interface CachedLine { readonly line: IndexedLine, readonly record: CachedRecord }
 
 /** The ids and reservations of lines that are written together. */
 interface Known {
@@ -56,53 +61,26 @@ export async function prepareAll (
   lines: readonly IndexedLine[],
   reservations: QuotaReservations
 ): Promise<ReadonlyArray<Entry | LineOutcome>> {
-  const cachedLines = new Map(
-    lines.flatMap(line => {
-      const record = context.stored.get(line.line)
-      return record === undefined ? [] : [[line.line, { line, record }] as const]
-    })
-  )
-  const read = await readAgain(
-    context,
-    lines.filter(({ line }) => !cachedLines.has(line))
-  )
-  const all = lines.map(({ line }) => cachedLines.get(line) ?? read.get(line)!)
+  const drafted = await context.drafts.read(lines)
+  await lookUpNames(context, drafted.map(({ draft }) => draft).filter(draft => draft.template === undefined))
   const found = context.request.dryRun
-    ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }]))
-    : await targetsOf(context, all)
-  const known: Known = { found, names: namesIn(all, found), reservations }
+    ? new Map(lines.map(({ line, identity }) => [line, { id: idOf(identity), before: undefined }]))
+    : await targetsOf(context, drafted)
+  const known: Known = { found, names: namesIn(drafted, found), reservations }
   const entries: Array<Entry | LineOutcome> = []
-  for (const some of stepsOf(lines)) {
-    const asCached = context.index.together(
-      () =>
-        new Set(some.filter(({ line }) => cachedLines.has(line) && isAsCached(context, cachedLines.get(line)!, known)))
-    )
-    for (const [line, record] of await readAgain(
-      context,
-      some.filter(line => cachedLines.has(line.line) && !asCached.has(line))
-    )) { read.set(line, record) }
-    entries.push(
-      ...(await Promise.all(
-        context.index.together(() =>
-          some.map(line =>
-            asCached.has(line)
-              ? entryOf(cachedLines.get(line.line)!, known)
-              : prepare(context, read.get(line.line)!, known)
-          )
-        )
-      ))
-    )
+  for (const some of stepsOf(drafted)) {
+    entries.push(...(await Promise.all(context.index.together(() => some.map(one => prepare(context, one, known))))))
     await breathe()
   }
   return entries
 }
 
-function * stepsOf (lines: readonly IndexedLine[]): Generator<readonly IndexedLine[]> {
-  let step: IndexedLine[] = []
+function * stepsOf (lines: readonly DraftedLine[]): Generator<readonly DraftedLine[]> {
+  let step: DraftedLine[] = []
   let bytes = 0
-  for (const line of lines) {
-    step.push(line)
-    bytes += line.bytes
+  for (const drafted of lines) {
+    step.push(drafted)
+    bytes += drafted.line.bytes
     if (step.length < atOnce && bytes < bytesAtOnce) continue
     yield step
     step = []
@@ -111,45 +89,10 @@ function * stepsOf (lines: readonly IndexedLine[]): Generator<readonly IndexedLi
   if (step.length > 0) yield step
 }
 
-async function readAgain (context: ImportContext, lines: readonly IndexedLine[]): Promise<Map<number, ReadLine>> {
-  if (lines.length === 0) return new Map()
-  for (const line of lines) context.seal.require(line)
-  const contents = await readContents(context, lines)
-  const read = new Map(
-    lines.map(
-      line =>
-        [
-          line.line,
-          {
-            line,
-            record: readRecord(contents.get(line.line)!, {
-              type: typeOfLine(context, line.at),
-              fhirBase: context.fhirBase
-            })
-          }
-        ] as const
-    )
-  )
-  await lookUpNames(context, [...read.values()].map(({ record }) => record))
-  // After each step that takes milliseconds for two hundred lines, so that other requests are served.
-  await breathe()
-  return read
-}
-
-/** Whether a line and all lines that it refers to have the ids in the cached record. */
-function isAsCached (context: ImportContext, { line, record: { record } }: CachedLine, { found }: Known): boolean {
-  const { id, before } = found.get(line.line)!
-  return (
-    before === undefined &&
-    id === record.id &&
-    context.index.referred(line.line).every(other => storedId(context, other, found) === idOf(other.identity))
-  )
-}
-
 /** The id under which a line is or will be stored; undefined if unknown. */
 function storedId (
   { index, seal, request }: ImportContext,
-  { line, state, plan, identity }: LineReference,
+  { line, state, plan, identity }: IndexedLine,
   found: Known['found']
 ): string | undefined {
   const id = found.get(line)?.id
@@ -158,12 +101,8 @@ function storedId (
   return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
 }
 
-function entryOf ({ line, record: { mapping, fields, warnings, record } }: CachedLine, { reservations }: Known): Entry {
-  return { line, mapping, fields, warnings, record, plan: 'created', reservation: reservations.get(line.line) }
-}
-
-async function prepare (context: ImportContext, read: ReadLine, known: Known): Promise<Entry | LineOutcome> {
-  const { line, record: { type, name, mapping } } = read
+async function prepare (context: ImportContext, drafted: DraftedLine, known: Known): Promise<Entry | LineOutcome> {
+  const { line, draft: { type, name, mapping } } = drafted
   const reservation = known.reservations.get(line.line)
   const target = known.found.get(line.line)!
   const ended = (
@@ -182,18 +121,18 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
   // An earlier run of this job was interrupted after it wrote the line: the record is as that run wrote it, or was
   // changed since.
   if (isThere && line.plan === 'created') {
-    return ended('created', target.id, warningsAgain(context, read, target.before!))
+    return ended('created', target.id, warningsAgain(context, drafted, target.before!))
   }
   if (isThere && name === undefined) return ended('unchanged', target.id)
   try {
-    const done = await prepareLine(context, read, { ...target, targets: targetsIn(context, read, known) })
+    const done = await prepareLine(context, drafted, { ...target, targets: targetsIn(context, drafted, known) })
     if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id, done.warnings)
     return {
       line,
       mapping,
       fields: done.fields,
       warnings: done.warnings,
-      record: context.store.stamped(done.record),
+      record: done.record,
       plan: isThere ? 'updated' : 'created',
       reservation
     }
@@ -205,14 +144,12 @@ async function prepare (context: ImportContext, read: ReadLine, known: Known): P
 }
 
 /** The warnings of a line that is stored: those of its content, since what the datastore made of it is not known. */
-function warningsAgain (context: ImportContext, { line, record }: ReadLine, stored: FhirResource): readonly Issue[] {
-  if (record.mapping === undefined) return []
-  const { fields } = createdContent(record, createContext(context, line.identity))
-  return createWarnings(record, fields, stored)
+function warningsAgain (context: ImportContext, { line, draft }: DraftedLine, stored: FhirResource): readonly Issue[] {
+  return draft.mapping === undefined ? [] : createWarnings(draft, fieldsOf(context, line, draft), stored)
 }
 
 /** The ids of the lines that a line refers to: lines written together with it, and stored lines. */
-function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }: Known): Targets {
+function targetsIn (context: ImportContext, { line }: DraftedLine, { found, names }: Known): Targets {
   const others = new Map<string, string>()
   for (const other of context.index.referred(line.line)) {
     const id = found.has(other.line) ? undefined : storedId(context, other, found)
@@ -236,10 +173,112 @@ function targetsIn (context: ImportContext, { line }: ReadLine, { found, names }
 }
 
 /** The ids of lines by name, as others refer to them: `Patient/p1`. */
-function namesIn (lines: readonly NamedLine[], found: Known['found']): ReadonlyMap<string, string> {
+function namesIn (lines: readonly DraftedLine[], found: Known['found']): ReadonlyMap<string, string> {
   return new Map(
-    lines.flatMap(({ line: { line }, record: { type, name } }) =>
+    lines.flatMap(({ line: { line }, draft: { type, name } }) =>
       name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]
     )
   )
+}
+
+/** A line as it will be stored. */
+interface Prepared {
+  /** Undefined if the stored record is already equal. */
+  readonly record: TaggedRecord | undefined
+  /** The fields of the simple form, to name those at fault. */
+  readonly fields: Fields
+  /** What the client should know of the write, before the datastore stored it. */
+  readonly warnings: readonly Issue[]
+}
+
+/**
+ * Builds the record to store for a line from its draft. FHIR replaces the stored record; in the simple form only the
+ * fields that were sent do, as in a PATCH, since that form does not show the complete record.
+ * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
+ */
+async function prepareLine (
+  context: ImportContext,
+  { line, draft }: DraftedLine,
+  target: Target & { readonly targets: Targets }
+): Promise<Prepared> {
+  if (draft.mapping === undefined) return replaceRecord(draft, target)
+  const { id, before, targets } = target
+  if (before !== undefined) return await updateRecord(context, draft, { before, targets })
+  return await createRecord(context, draft, { id, fields: fieldsOf(context, line, draft), targets })
+}
+
+/** @throws {Failure} METHOD_NOT_ALLOWED for a line that would change evidence, and not for one that was sent before */
+function replaceRecord (
+  { type, template, warnings }: FhirDraft,
+  { id, before, targets }: Target & { readonly targets: Targets }
+): Prepared {
+  const record = template.fill({ id, targets })
+  if (before === undefined || !isAppendOnly(type)) return { record, fields: {}, warnings }
+  if (!deepEqual(contentOf(parseStored(record.text) as FhirResource), contentOf(before))) throw unchangeable()
+  return { record: undefined, fields: {}, warnings: [] }
+}
+
+const contentOf = ({ id: _, meta: __, ...content }: FhirResource): unknown => content
+
+/** The fields of a line in the simple form with the defaults of a new record, as they were checked. */
+function fieldsOf (context: ImportContext, line: IndexedLine, { mapping, body }: SimpleDraft): Fields {
+  return mapping.withDefaults(body, createContext(context, line.identity))
+}
+
+async function createRecord (
+  context: ImportContext,
+  draft: SimpleDraft,
+  { id, fields, targets }: { readonly id: string, readonly fields: Fields, readonly targets: Targets }
+): Promise<Prepared> {
+  const { mapping, template, warnings } = draft
+  const leadsToLines = template?.links.every(({ record }) => record !== undefined && targets.get(record) !== undefined)
+  const resolved = leadsToLines === true ? fields : await resolveFields(context, mapping, { fields, targets })
+  if (template !== undefined && resolved === fields) return { record: template.fill({ id, targets }), fields, warnings }
+  const resource = buildResource(mapping, resolved)
+  return {
+    record: context.store.stamped({ type: mapping.type, id, resource, targets }),
+    fields: resolved,
+    warnings: createWarnings(draft, resolved, resource)
+  }
+}
+
+async function updateRecord (
+  context: ImportContext,
+  { mapping, body, wasRead }: SimpleDraft,
+  { before, targets }: { readonly before: StoredResource, readonly targets: Targets }
+): Promise<Prepared> {
+  const shown = mapping.present(before)
+  const { versionId, updatedAt } = shown
+  const read = { ...(versionId !== undefined && { versionId }), ...(updatedAt !== undefined && { updatedAt }) }
+  const change = changedFields(mapping, wasRead === true ? { ...body, ...read } : body, shown)
+  const fields = await resolveFields(context, mapping, { fields: change.changed, targets })
+  const patched: FhirResource = changeRecord(mapping, before, { ...change, changed: fields })
+  // Resolved immediately, since the result may equal the stored record.
+  const { type } = mapping
+  const { id } = before
+  const { resource } = resolveLinks(
+    { resource: patched, links: context.store.checked({ type, id, resource: patched, before }).links },
+    targets
+  )
+  const warnings = [
+    ...completedValues(mapping, change.changed),
+    ...lossWarnings(mapping, before, resource),
+    ...echoWarnings(mapping, change, resource),
+    ...warningsOf(mapping, resource)
+  ]
+  if (deepEqual(resource, before)) return { record: undefined, fields, warnings }
+  if (isAppendOnly(type)) throw unchangeable()
+  const version = before.meta.versionId
+  const record = context.store.stamped({ type, id, resource, before, ...(version !== undefined && { version }) })
+  return { record, fields, warnings }
+}
+
+/** The fields with what depends on other records filled in; the same object when nothing does. */
+async function resolveFields (
+  context: ImportContext,
+  mapping: Mapping,
+  { fields, targets }: { readonly fields: Fields, readonly targets: Targets }
+): Promise<Fields> {
+  const resolved = await resolveTargets(context, mapping, { fields, targets })
+  return hasCanonicalIds(mapping) ? await resolveCanonicals(mapping, context.store.records, resolved) : resolved
 }

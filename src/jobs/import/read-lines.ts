@@ -1,25 +1,24 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
+import type { FhirElement } from '../../mappings/fhir.js'
 import { canonicalJson } from '../../mappings/core/canonical-json.js'
 import { requireScope } from '../../keys/scopes.js'
 import type { JobOwner } from '../model/job.js'
 import type { QuotaReservation, RecordUse } from '../../limits/record-quota.js'
 import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
-import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import {
   recordUsage,
   exceededIn,
   refund,
   inputFile,
   createContext,
-  typeOfLine,
   type ImportContext
 } from './import-context.js'
-import { idOf, type Identity } from './line-ids.js'
+import type { Draft } from './drafts.js'
 import type { NewLine } from './index-rows.js'
+import { idOf, type Identity } from './line-ids.js'
 import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
-import type { CachedRecord } from './kept-records.js'
 import { maxBytes, maxLines, maxReferences } from './pace.js'
 import { CarrierLine, createdContent, createWarnings, readRecord, type LineRecord } from './record.js'
 import { dependsOnStored, referredBy } from './references.js'
@@ -29,8 +28,8 @@ import { failed } from './result.js'
 const breath = 8
 
 /**
- * Reads every line of the input once: validates it like a create of its form, and stores its identity and references.
- * Yields after each stored part, which holds as much as a transaction may.
+ * Reads every line of the input once: validates it like a create of its form, and stores its draft, its identity and
+ * its references. Yields after each stored part, which holds as much as a transaction may.
  */
 export async function * readLines (context: ImportContext): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = context
@@ -64,17 +63,18 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
 }
 
 /** A line as a new record, whose own id is known, but not yet those of its references. */
-interface Made extends Pick<CachedRecord, 'fields' | 'warnings'> { readonly checked: CheckedRecord }
+interface NewRecord extends Pick<Draft, 'warnings'> {
+  /** The fields of the simple form with the defaults. */
+  readonly fields: FhirElement
+  readonly checked: CheckedRecord
+}
 
 /** Lines that were read and are not in the index yet. */
 class Part {
   readonly #context: ImportContext
   readonly #lines: NewLine[] = []
-  /**
-   * Records to cache if their lines get a position; serialized immediately, since text costs the garbage collector next
-   * to nothing.
-   */
-  readonly #records = new Map<number, CachedRecord>()
+  /** Sealed immediately, since bytes cost the garbage collector next to nothing. */
+  readonly #drafts = new Map<number, Buffer>()
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
   #bytes = 0
@@ -104,10 +104,9 @@ class Part {
       const made = this.#check(record, identity)
       const { targets, alternatives } = this.#targetsOf(record, made)
       const read = { line, at, bytes, type: record.type, identity }
-      const seal = this.#context.seal.ofLine(read)
-      this.#print({ line, record, made, targets })
+      this.#drafts.set(line, this.#context.drafts.seal(read, toDraft(record, made)))
       this.#references += targets.size
-      this.#lines.push({ ...read, seal, refersTo: [...targets.values()], alternatives })
+      this.#lines.push({ ...read, refersTo: [...targets.values()], alternatives })
     } catch (error) {
       this.#lines.push({
         line,
@@ -121,13 +120,16 @@ class Part {
     }
   }
 
-  /** Adds the lines to the index, and counts those that failed once that is on disk. @returns an empty part */
+  /**
+   * Stores the drafts, adds the lines to the index, and counts those that failed once that is on disk.
+   * @returns an empty part
+   */
   toPart (): Part {
-    const { index, stored } = this.#context
-    const orderedLines = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
+    const { index, drafts } = this.#context
+    drafts.store(this.#drafts)
+    const doubledLines = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
     recordUsage(this.#context, this.#uses.splice(0))
-    // They are written soon, since all their references are to earlier lines.
-    for (const [line, record] of this.#records) if (orderedLines.has(line)) stored.store(line, record)
+    drafts.drop(doubledLines)
     return new Part(this.#context)
   }
 
@@ -136,30 +138,12 @@ class Part {
     refund(this.#uses)
   }
 
-  #print ({
-    line,
-    record: { body: _, ...read },
-    made: { fields, warnings, checked },
-    targets
-  }: {
-    readonly line: number
-    readonly record: LineRecord
-    readonly made: Made
-    readonly targets: ReadonlyMap<string, Identity>
-  }): void {
-    const { stored: cached } = this.#context
-    const isOpen = read.mapping !== undefined && dependsOnStored(read.mapping, fields)
-    if (isOpen || !cached.hasRoom) return
-    const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
-    this.#records.set(line, { ...read, fields, warnings, record: checked.stamped(stored) })
-  }
-
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
-    const { fhirBase, lineBytes } = this.#context
+    const { fhirBase, lineBytes, index, request } = this.#context
     if (content === undefined) {
       throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
     }
-    return readRecord(withoutBom(line, content), { type: typeOfLine(this.#context, at), fhirBase })
+    return readRecord(withoutBom(line, content), { type: index.typeAt(at) ?? request.type, fhirBase })
   }
 
   #identityOf ({ type, name, body }: LineRecord): Identity {
@@ -171,7 +155,7 @@ class Part {
     return identities.ofTwin(content, before)
   }
 
-  #check (record: LineRecord, identity: Identity): Made {
+  #check (record: LineRecord, identity: Identity): NewRecord {
     const { resource, fields } = createdContent(record, createContext(this.#context, identity))
     const checked = this.#context.store.checked({ type: record.type, id: idOf(identity), resource })
     return { fields, warnings: createWarnings(record, fields, resource), checked }
@@ -180,7 +164,7 @@ class Part {
   /** The identities of the records that a line refers to, by the line's own references. */
   #targetsOf (
     { mapping }: LineRecord,
-    { fields, checked: { links } }: Made
+    { fields, checked: { links } }: NewRecord
   ): { readonly targets: ReadonlyMap<string, Identity> } & Pick<NewLine, 'alternatives'> {
     const { identities } = this.#context
     const { records, bareIds } = referredBy(links, mapping, fields)
@@ -215,6 +199,14 @@ class Part {
     }
     return seal.close(line, failed(failure))
   }
+}
+
+/** What is stored of a line until it is written. */
+function toDraft ({ type, name, mapping, wasRead, body }: LineRecord, { fields, warnings, checked }: NewRecord): Draft {
+  const common = { type, ...name !== undefined && { name }, warnings }
+  if (mapping === undefined) return { ...common, template: checked.toTemplate() }
+  const template = dependsOnStored(mapping, fields) ? undefined : checked.toTemplate()
+  return { ...common, mapping, body, ...wasRead && { wasRead }, ...template && { template } }
 }
 
 /** A job does nothing that its key may not do. @throws {Failure} INSUFFICIENT_SCOPE */

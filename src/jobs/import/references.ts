@@ -85,10 +85,10 @@ export async function resolveTargets (
 /** Looks up the names in lines that have the form of an id among the stored records, in one call for all. */
 export async function lookUpNames (
   { store, bareIds }: Pick<ImportContext, 'store' | 'bareIds'>,
-  lines: ReadonlyArray<{ readonly mapping?: Mapping | undefined; readonly body: Fields }>
+  lines: ReadonlyArray<{ readonly mapping?: Mapping | undefined; readonly body?: Fields }>
 ): Promise<void> {
   const names = lines.flatMap(({ mapping, body }) =>
-    mapping === undefined ? [] : namesIn(mapping, mapping.named(body))
+    mapping === undefined || body === undefined ? [] : namesIn(mapping, mapping.named(body))
   )
   const open = new Map(names.map(name => [keyOf(name), name]))
   for (const key of open.keys()) if (bareIds.has(key)) open.delete(key)

@@ -1,8 +1,7 @@
-import { createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
-import { decrypt, encrypt, nonceBytes, tagBytes } from '../../files/authenticated-encryption.js'
+import { createHmac, createSecretKey, randomFillSync, type KeyObject } from 'node:crypto'
+import { decrypt, encrypt, nonceBytes } from '../../files/authenticated-encryption.js'
 import { Failure, type FailureCode, type Issue } from '../../envelope/failures.js'
 import { corruptFile } from '../storage/storage-errors.js'
-import type { IndexedLine } from './index-rows.js'
 
 /** The outcome of one line; `pending` until it is known. */
 export type ResultStatus = 'created' | 'updated' | 'unchanged' | 'failed' | 'valid' | 'pending'
@@ -51,9 +50,6 @@ export function failed ({ code, lastingMessage: message, issues }: Failure): Res
   }
 }
 
-/** The properties of a line when it was read. */
-type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
-
 /** Random nonces. Requesting many from the system at once takes as long as requesting one. */
 class Nonces {
   readonly #random = Buffer.alloc(nonceBytes * 512)
@@ -70,47 +66,48 @@ class Nonces {
   }
 }
 
-/**
- * Encrypts results and authenticates the entries of lines, so that an index on disk identifies no record, and only the
- * gateway can make entries and results of lines.
- */
-export class ResultCipher {
-  readonly #key: Buffer
-  readonly #lineKey: Buffer
+/** Encrypts and authenticates what an import stores, by the job's key. */
+export class Sealer {
+  readonly #key: KeyObject
   readonly #nonces = new Nonces()
+
+  /**
+   * @param fileKey the key that encrypts the job's files, in base64
+   * @param use what is encrypted, which gets a key of its own
+   */
+  constructor (fileKey: string, use: string) {
+    this.#key = createSecretKey(createHmac('sha256', Buffer.from(fileKey, 'base64')).update(use).digest())
+  }
+
+  /** @param header what it belongs to, and can only be opened with */
+  close (plain: Uint8Array, header: Uint8Array): Buffer {
+    const nonce = this.#nonces.next()
+    return Buffer.concat([nonce, ...encrypt({ key: this.#key, nonce, associatedData: header }, plain)])
+  }
+
+  /** Returns undefined for anything but what was encrypted with this header. */
+  open (sealed: Buffer, header: Uint8Array): Buffer | undefined {
+    const encryption = { key: this.#key, nonce: sealed.subarray(0, nonceBytes), associatedData: header }
+    return decrypt(encryption, sealed.subarray(nonceBytes))
+  }
+}
+
+/** Encrypts the results of lines, so that an index on disk identifies no record, and only the gateway can make one. */
+export class ResultCipher {
+  readonly #sealer: Sealer
 
   /** @param fileKey the key that encrypts the job's files, in base64 */
   constructor (fileKey: string) {
-    const keyFor = (use: string): Buffer => createHmac('sha256', Buffer.from(fileKey, 'base64')).update(use).digest()
-    this.#key = keyFor('results of an import')
-    this.#lineKey = keyFor('lines of an import')
-  }
-
-  ofLine ({ line, at, bytes, type, identity }: ReadSpan): string {
-    return createHmac('sha256', this.#lineKey)
-      .update(`${line} ${at} ${bytes} ${type} ${identity}`)
-      .digest('hex')
-      .slice(0, 2 * tagBytes)
-  }
-
-  /** @throws {Failure} INTERNAL_ERROR for a line that differs from when it was read */
-  require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
-    const bytes = Buffer.from(String(line.seal), 'hex')
-    if (bytes.length !== tagBytes || !timingSafeEqual(bytes, Buffer.from(this.ofLine(line), 'hex'))) {
-      throw corruptFile('a line is not where it was when it was read')
-    }
+    this.#sealer = new Sealer(fileKey, 'results of an import')
   }
 
   close (line: number, result: Result): Buffer {
-    const nonce = this.#nonces.next()
-    const encryption = { key: this.#key, nonce, associatedData: toHeader(line) }
-    return Buffer.concat([nonce, ...encrypt(encryption, Buffer.from(JSON.stringify(result)))])
+    return this.#sealer.close(Buffer.from(JSON.stringify(result)), toHeader(line))
   }
 
   /** @throws {Failure} INTERNAL_ERROR for data that was not encrypted as the result of this line */
   open (line: number, sealed: Buffer): Result {
-    const encryption = { key: this.#key, nonce: sealed.subarray(0, nonceBytes), associatedData: toHeader(line) }
-    const plain = decrypt(encryption, sealed.subarray(nonceBytes))
+    const plain = this.#sealer.open(sealed, toHeader(line))
     if (plain === undefined) throw corruptFile('the result of a line is not the one that was stored')
     return JSON.parse(plain.toString()) as Result
   }

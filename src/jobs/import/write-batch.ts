@@ -173,10 +173,8 @@ async function write (
       return await context.store.write(entries.map(({ record }) => record))
     })
     if ('refused' in together) {
-      const ends = await refusedEnds(context, entries, together.refused)
       // What is found is prepared again, in a later batch.
-      for (const at of together.refused.keys()) if (!ends.has(at)) context.stored.drop(entries[at]!.line.line)
-      return note([...ends.values()])
+      return note([...(await refusedEnds(context, entries, together.refused)).values()])
     }
     pace.succeeded(entries.length)
     note(entries.map((entry, at) => toOutcome(context, entry, together.written[at]!)))

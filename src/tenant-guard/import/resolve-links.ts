@@ -11,6 +11,21 @@ interface ResolvedRecord { readonly resource: FhirResource, readonly links: read
 
 /** A resource whose references to records of its import lead to where those are stored. */
 export function resolveLinks ({ resource, links }: ResolvedRecord, targets: Targets): ResolvedRecord {
+  const { texts, links: after } = resolveSites(links, targets)
+  if (texts.size === 0) return { resource, links }
+  return {
+    resource: mapJson(resource, (item, name) =>
+      isLinkElement(name) && typeof item === 'string' ? (texts.get(item) ?? item) : item
+    ),
+    links: after
+  }
+}
+
+/** What references become, by their texts, and the sites with those that lead to where records are stored. */
+export function resolveSites (
+  links: readonly ReferenceSite[],
+  targets: Targets
+): { readonly texts: ReadonlyMap<string, string>, readonly links: readonly ReferenceSite[] } {
   const texts = new Map<string, string>()
   const after = links.map(link => {
     const target = link.record && targets.get(link.record)
@@ -19,13 +34,7 @@ export function resolveLinks ({ resource, links }: ResolvedRecord, targets: Targ
     texts.set(link.reference, reference)
     return { ...link, reference, record: target }
   })
-  if (texts.size === 0) return { resource, links }
-  return {
-    resource: mapJson(resource, (item, name) =>
-      isLink(name) && typeof item === 'string' ? (texts.get(item) ?? item) : item
-    ),
-    links: after
-  }
+  return { texts, links: after }
 }
 
 /** A version of a canonical stays; that of a reference was another record's. */
@@ -34,4 +43,5 @@ function suffixOf (reference: string, record: string): string {
   return rest.startsWith('/') ? '' : rest
 }
 
-const isLink = (name: string): boolean => name === 'reference' || uriElements.has(name)
+/** Whether texts in an element may refer to a record. */
+export const isLinkElement = (name: string): boolean => name === 'reference' || uriElements.has(name)

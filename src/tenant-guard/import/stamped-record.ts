@@ -1,10 +1,11 @@
-import { printJson } from '../../json/json.js'
+import { randomUUID } from 'node:crypto'
+import { mapJson, printJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import type { TenantContext } from '../tenant-context.js'
 import { authorize } from '../policy.js'
 import { collectReferences, type ReferenceSite } from '../writes/references.js'
 import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
-import { resolveLinks, type Targets } from './resolve-links.js'
+import { isLinkElement, resolveSites, type Targets } from './resolve-links.js'
 
 /** A record to store under an id that is the tenant's, or that no other tenant can have. */
 export interface ImportedRecord {
@@ -42,15 +43,64 @@ export class CheckedRecord {
     this.links = collectReferences(this.resource, [context.backend.baseUrl], context.fhirBase)
   }
 
+  /** The record in JSON, with placeholders for its id and for what it refers to. */
+  toTemplate (): RecordTemplate {
+    const placeholders = new Map(this.links.map(({ reference }, at) => [reference, placeholder(at + 1)] as const))
+    const marked = mapJson({ ...this.resource, id: placeholder(0) }, (item, name) =>
+      isLinkElement(name) && typeof item === 'string' ? placeholders.get(item) ?? item : item
+    )
+    const text = printJson(marked).replaceAll(printedPlaceholder, `${edge}$1${edge}`)
+    return new RecordTemplate({ type: this.type, links: this.links, text })
+  }
+
   /** As it will be stored. @param targets where others of its import are stored that it refers to */
   stamped (targets?: Targets): TaggedRecord {
-    return new TaggedRecord(this, targets)
+    return this.toTemplate().fill({ id: this.id, version: this.version, targets })
+  }
+}
+
+/** What no client can send, so that nothing but a placeholder is printed as one. */
+const secret = randomUUID()
+const placeholder = (number: number): string => `${secret}:${number}`
+const printedPlaceholder = new RegExp(`"${secret}:(\\d+)"`, 'g')
+
+/** Stands before and behind the number of a placeholder: printed JSON contains no such character. */
+const edge = '\0'
+
+/** What a template is filled in with. */
+interface Filling {
+  /** The id under which it is stored: the tenant's, or one that no other tenant can have. */
+  readonly id: string
+  readonly version?: string | undefined
+  readonly targets?: Targets | undefined
+}
+
+/**
+ * A {@link CheckedRecord} in JSON with placeholders: 0 for its id, and from 1 on for what its links lead to. An import
+ * makes it once of each line, and stores it encrypted and authenticated until the ids are known: it is made of nothing
+ * else.
+ */
+export class RecordTemplate {
+  readonly type: string
+  /** What the record refers to, as it came. */
+  readonly links: readonly ReferenceSite[]
+  readonly text: string
+
+  constructor ({ type, links, text }: Pick<RecordTemplate, 'type' | 'links' | 'text'>) {
+    this.type = type
+    this.links = links
+    this.text = text
+  }
+
+  /** The record as it will be stored. */
+  fill (filling: Filling): TaggedRecord {
+    return new TaggedRecord(this, filling)
   }
 }
 
 /**
- * A record as the guard would store it; nothing but a {@link CheckedRecord} makes one. It is printed at once, since an
- * import holds hundreds of them while the datastore works, and a text costs the garbage collector next to nothing.
+ * A record as the guard would store it; nothing but a {@link RecordTemplate} makes one. An import holds hundreds of
+ * them while the datastore works, and a text costs the garbage collector next to nothing.
  */
 export class TaggedRecord {
   readonly type: string
@@ -60,13 +110,21 @@ export class TaggedRecord {
   readonly links: readonly ReferenceSite[]
   readonly #text: string
 
-  constructor (checked: CheckedRecord, targets?: Targets) {
-    const { resource, links } = targets === undefined ? checked : resolveLinks(checked, targets)
-    this.type = checked.type
-    this.id = checked.id
-    this.version = checked.version
-    this.links = links
-    this.#text = printJson(resource)
+  constructor ({ type, links, text }: RecordTemplate, { id, version, targets }: Filling) {
+    this.type = type
+    this.id = id
+    this.version = version
+    const resolved = targets && resolveSites(links, targets)
+    this.links = resolved?.links ?? links
+    const valueAt = (number: number): string => {
+      if (number === 0) return id
+      const { reference } = links[number - 1]!
+      return resolved?.texts.get(reference) ?? reference
+    }
+    this.#text = text
+      .split(edge)
+      .map((piece, at) => (at % 2 === 0 ? piece : JSON.stringify(valueAt(Number(piece)))))
+      .join('')
   }
 
   /** `Type/id` */

@@ -1,4 +1,21 @@
-import type Database from 'better-sqlite3'
+import Database from 'better-sqlite3'
+
+/** How long to wait for a lock on the file, held by a hanging gateway that had the job before. */
+const maxLockMs = 1_000
+
+/** Opens an SQLite file of a job. */
+export function openDatabase (path: string, schema: string): Database.Database {
+  // Waiting for another gateway's lock blocks the full process.
+  const db = new Database(path, { timeout: maxLockMs })
+  // Each changed page is written separately, and names are spread over the file.
+  db.pragma('page_size = 8192')
+  // Not WAL, whose shared memory does not work between gateways on several machines.
+  db.pragma('journal_mode = PERSIST')
+  db.pragma('synchronous = FULL')
+  db.pragma('cache_size = -4096')
+  db.exec(schema)
+  return db
+}
 
 /** Maximum number of changed rows before a commit: until then SQLite holds the changes in memory. */
 const maxGathered = 1_000
