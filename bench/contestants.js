@@ -2,13 +2,13 @@
 import { start, startGateway } from './processes.js'
 import { patch, record, simpleRecord, transaction } from './records.js'
 
-/** The columns of the results, the peer that the others are compared with first. */
+/** The peer that all others are compared with. */
 export const bare = '@fastify/http-proxy'
 
 /**
- * Starts them all, except google/fhir-gateway unless it is wanted.
- * @param options `peers`: names of those to start beside the gateway; `flags` of Node.js for the gateway
- * @returns the base of raw FHIR by name, with process id and headers, and `simple` for the other interface
+ * Starts the gateway, a stub behind it, and peers in front of the same stub.
+ * @param options `peers`: their names; `flags` of Node.js for the gateway
+ * @returns by name: base URL, process id and headers; the gateway once for each of its interfaces
  */
 export async function startContestants ({ peers, flags = [] }) {
   const gateway = await startGateway(async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line, { flags })
@@ -32,14 +32,15 @@ const starters = {
   [bare]: script('bench/bare-proxy.js'),
   'google/fhir-gateway': async upstream => (await import('./fhir-gateway/start.js')).startFhirGateway(upstream)
 }
+
+/** The names of all peers. */
 export const allPeers = Object.keys(starters)
 
-/** The base URL of a FHIR server ends with no slash, and a gateway's is called without one as well. */
 const raw = (method, path, body, type = 'application/fhir+json') => ({ method, path, type, body })
 const simple = (method, path, body) => ({ method, path, type: 'application/json', body })
 
-/** What each kind of work is, by interface; `simple` where it exists. Bodies are made for each request. */
-export const works = {
+/** The request of each kind of work, by interface; `simple` where it exists. A body is made for each request. */
+const works = {
   read: { raw: raw('GET', '/Patient/p0'), simple: simple('GET', '/patients/p0') },
   ...Object.fromEntries([1, 10, 20, 50, 100, 500].map(count => [`search of ${count}`, {
     raw: raw('GET', `/Patient?_count=${count}`),

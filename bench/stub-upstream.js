@@ -20,7 +20,7 @@ const metaOf = id => ({
 
 const build = (type, id) => ({ ...contentOf(type), id, meta: metaOf(id) })
 
-/** Calls of `make` with the same arguments have one result. */
+/** A function that calls `make` once for the same arguments. */
 function remember (make) {
   const made = new Map()
   return (...args) => {
@@ -42,7 +42,7 @@ const searchset = (base, type, ids) =>
     entry: ids.map(id => ({ fullUrl: `${base}/${type}/${id}`, resource: build(type, id), search: { mode: 'match' } }))
   })
 const page = remember((base, type, count) => searchset(base, type, Array.from({ length: count }, (_, i) => `p${i}`)))
-const found = remember((base, type, ids) => searchset(base, type, ids.split(',')))
+const found = (base, type, ids) => searchset(base, type, ids.split(','))
 
 const statement = JSON.stringify({
   resourceType: 'CapabilityStatement',
@@ -55,26 +55,31 @@ const statement = JSON.stringify({
 })
 
 let created = 0
-const store = (base, sent, id) => {
-  const versionId = id === undefined ? '1' : '2'
-  id ??= `c${++created}`
+
+/** A record as if it had been stored: created where it has no id yet. */
+function store (base, sent, knownId) {
+  const [status, versionId] = knownId === undefined ? [201, '1'] : [200, '2']
+  const id = knownId ?? `c${++created}`
   return {
-    status: id.startsWith('c') ? 201 : 200,
+    status,
     versionId,
     location: `${base}/${sent.resourceType}/${id}/_history/${versionId}`,
     resource: { ...sent, id, meta: { ...sent.meta, versionId, lastUpdated } }
   }
 }
 
-/** What a transaction or batch is answered with: each entry as if it had been stored or found. */
+/** The response to a transaction or batch: each entry as if it had been stored or found. */
 function perform (base, { type, entry }) {
   const responses = entry.map(({ resource, request: { method, url } }) => {
-    if (method === 'GET') return { resource: JSON.parse(respond(base, method, `/${url}`).body), response: { status: '200' } }
-    const { status, versionId, location, resource: stored } = store(base, resource, method === 'PUT' ? url.split('/')[1] : undefined)
+    if (method === 'GET') {
+      return { resource: JSON.parse(respond(base, method, `/${url}`).body), response: { status: '200 OK' } }
+    }
+    const id = method === 'PUT' ? url.split('/')[1] : undefined
+    const { status, versionId, location, resource: stored } = store(base, resource, id)
     return {
       fullUrl: location.split('/_history')[0],
       resource: stored,
-      response: { status: `${status} ${status === 201 ? 'Created' : 'OK'}`, location, etag: `W/"${versionId}"`, lastModified: lastUpdated }
+      response: { status: String(status), location, etag: `W/"${versionId}"`, lastModified: lastUpdated }
     }
   })
   return JSON.stringify({ resourceType: 'Bundle', id: 'a-transaction', type: `${type}-response`, entry: responses })
@@ -98,7 +103,7 @@ function respond (base, method, path, sent) {
 
 const server = createServer(async (request, response) => {
   const sent = request.method === 'GET' ? undefined : Buffer.concat(await request.toArray()).toString()
-  if (process.env.TRACE) console.error(request.method, request.url, sent?.slice(0, 1500))
+  if (process.env.TRACE_REQUESTS) console.error(request.method, request.url, sent)
   const { status = 200, versionId = '1', location, body } =
     respond(`http://${request.headers.host}/fhir`, request.method, request.url.replace(/^\/fhir/, '') || '/', sent)
   const send = () =>
