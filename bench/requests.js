@@ -39,7 +39,7 @@ try {
   for (const connections of connectionCounts) {
     for (const work of works) {
       const targets = targetsOf(contestants, work)
-      await alternate(targets, { rounds: 1, duration: 0.5, connections })
+      await alternate(targets, { rounds: 1, duration: 1, connections })
       measured.push({ work, connections, results: await alternate(targets, { rounds, duration, connections }) })
     }
   }
