@@ -68,7 +68,10 @@ t.test('the README\'s commands run one control plane on PostgreSQL and two gatew
       .replaceAll(/(FHIR_\w+_URL)=…/g, `$1=${sandbox.url}`),
     shell
   )
-  await until(() => gateways.out.match(/listens on/g)?.length === 2, 90)
+  await until(() => gateways.out.match(/listens on/g)?.length === 2, 90).catch(error => {
+    t.comment(gateways.out + gateways.err)
+    throw error
+  })
   const statusOf = async (port: number | undefined) =>
     (await fetch(`http://127.0.0.1:${port}/v1/patients`, { headers: { 'x-api-key': key } })).status
   for (const port of gatewayPorts) await until(async () => await statusOf(port) === 200)
