@@ -38,8 +38,11 @@ export async function requireOrder (path: Omit<OperatorScope, 'pageSize'>): Prom
   await requireEnd(path, '-')
 }
 
-/** A record that is changed meanwhile becomes the newest, so the newest one is looked for again. */
-const maxAttempts = 5
+/**
+ * A record that is changed meanwhile becomes the newest, so the newest one is looked for again; many times, since on a
+ * server that imports something records change between most searches.
+ */
+const maxAttempts = 20
 
 async function requireEnd (path: Omit<OperatorScope, 'pageSize'>, direction: Direction): Promise<void> {
   for (let attempt = 1; ; attempt++) {
