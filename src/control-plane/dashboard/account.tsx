@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Member } from '../store/members.js'
 import { Heading, ErrorNotice, Badge, Cell, DescriptionItem, Row, Table, Time, momentText } from './components.js'
 import { field, type FormError } from './form.js'
-import { PostForm, SubmitButton, TextField } from './forms.js'
+import { NameField, PostForm, SubmitButton } from './forms.js'
 import { accountPath } from './paths.js'
 import type { ListedSession } from '../store/session-store.js'
 import { hashSecret } from '../../keys/secret.js'
@@ -43,7 +43,7 @@ function ChangeForm ({ csrf, member, name = member.name, error }: NameForm) {
     <>
       <ErrorNotice error={error} />
       <PostForm action={accountPath('name')} csrf={csrf}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} autocomplete='name' error={error} />
+        <NameField value={name} autocomplete='name' error={error} />
         <SubmitButton label='Change name' cancel={accountPath()} />
       </PostForm>
     </>

@@ -71,6 +71,15 @@ export function TextField ({
   )
 }
 
+interface NameFieldProps extends Pick<TextFieldProps, 'value' | 'hint' | 'autocomplete' | 'error'> {
+  readonly label?: string
+}
+
+/** The name of an organization, key, token or person. */
+export function NameField ({ label = 'Name', ...field }: NameFieldProps) {
+  return <TextField label={label} name='name' isRequired maxLength={200} {...field} />
+}
+
 interface PasswordFieldProps extends FieldProps {
   /** Whether a password manager may fill it in or should offer a new one. */
   readonly kind: 'current-password' | 'new-password'

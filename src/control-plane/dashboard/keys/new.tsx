@@ -2,7 +2,7 @@ import type { Effect, Scope } from '../../../keys/caller.js'
 import { mappings } from '../../../mappings/registry.js'
 import { field, fieldValues, type FormError } from '../form.js'
 import { Heading, ErrorNotice } from '../components.js'
-import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { NameField, PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { organizationPath } from '../paths.js'
 
 /** The choice of single resources in the form of a new key. */
@@ -110,12 +110,8 @@ export function NewKeyPage (form: NewKeyForm) {
       <Heading title='New key' />
       <ErrorNotice error={error} />
       <PostForm action={organizationPath(tenantId, 'keys/new')} csrf={csrf} once={once}>
-        <TextField
-          label='Name'
-          name='name'
+        <NameField
           value={name}
-          isRequired
-          maxLength={200}
           hint='The application that will use it, such as “intake form”. Give each application its own key.'
           error={error}
         />

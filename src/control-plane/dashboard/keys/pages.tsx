@@ -7,7 +7,7 @@ import type { Mode } from '../../../config/mode.js'
 import { Badge, ErrorNotice, Heading, OptionalTime } from '../components.js'
 import { factsOf, ofOrganization, page, type DeclaredPage, type PageRequest } from '../declared-page.js'
 import { endOfLastDay, field, type FormError } from '../form.js'
-import { PostForm, SubmitButton, TextField } from '../forms.js'
+import { NameField, PostForm, SubmitButton } from '../forms.js'
 import type { DashboardContext } from '../options.js'
 import type { PageFacts } from '../page.js'
 import { keyPath, organizationPath } from '../paths.js'
@@ -184,7 +184,7 @@ function RenamePage ({ csrf, shown: key, name = key.name, error }: RenameForm) {
       <Heading title={`Rename “${key.name}”`} about='Its secret stays the same, and applications notice nothing.' />
       <ErrorNotice error={error} />
       <PostForm action={keyPath(key.keyId, 'rename')} csrf={csrf}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} error={error} />
+        <NameField value={name} error={error} />
         <SubmitButton label='Rename key' cancel={keyPath(key.keyId)} />
       </PostForm>
     </>

@@ -4,7 +4,7 @@ import type { UsageTotal } from '../../store/usage-totals.js'
 import { QuotaMeter } from '../usage/quota.js'
 import { Badge, Copyable, DescriptionItem, Heading, Time, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
-import { PostForm, SelectField, SubmitButton, TextField } from '../forms.js'
+import { NameField, PostForm, SelectField, SubmitButton, TextField } from '../forms.js'
 import { countOf, countText } from '../format.js'
 import { mayHaveOverage, planChoices, planText } from './plans.js'
 import { organizationPath } from '../paths.js'
@@ -205,7 +205,7 @@ function ChangeForm ({ csrf, organization, plans, typed, before, error }: Overvi
         {(['name', 'plan', 'datastore'] as const).map(name => (
           <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />
         ))}
-        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} error={error} />
+        <NameField value={typed.name} error={error} />
         <SelectField
           label='Plan'
           name='plan'

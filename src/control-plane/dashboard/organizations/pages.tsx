@@ -11,7 +11,7 @@ import { organizationPath, home } from '../paths.js'
 import { OrganizationsPage } from './list.js'
 import { previousValueField, OverviewPage } from './overview.js'
 import { Heading, ErrorNotice } from '../components.js'
-import { PostForm, RadioField, SubmitButton, TextField } from '../forms.js'
+import { NameField, PostForm, RadioField, SubmitButton } from '../forms.js'
 import { planChoices } from './plans.js'
 
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
@@ -183,15 +183,7 @@ function NewOrganizationPage ({ csrf, once, plans, name, plan, error }: NewOrgan
       <Heading title='New organization' />
       <ErrorNotice error={error} />
       <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
-        <TextField
-          label='Name'
-          name='name'
-          value={name}
-          isRequired
-          maxLength={200}
-          hint='The customer’s name. You can change it later.'
-          error={error}
-        />
+        <NameField value={name} hint='The customer’s name. You can change it later.' error={error} />
         <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} error={error} />
         <SubmitButton label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>

@@ -3,7 +3,7 @@ import { expiredInvitation } from '../../store/invitation-store.js'
 import type { Invitation } from '../../store/members.js'
 import { ErrorNotice } from '../components.js'
 import { field, redisplayOnError, statusOf, toFormError, type FormError } from '../form.js'
-import { PasswordField, passwordHint, PostForm, SubmitButton, TextField } from '../forms.js'
+import { NameField, PasswordField, PostForm, SubmitButton, passwordHint } from '../forms.js'
 import type { DashboardContext } from '../options.js'
 import { signIn } from '../session.js'
 
@@ -78,15 +78,7 @@ function InvitationPage ({
           <label for='email'>Email</label>
           <input id='email' type='email' value={email} autocomplete='username' readonly />
         </div>
-        <TextField
-          label='Your name'
-          name='name'
-          value={name}
-          isRequired
-          maxLength={200}
-          autocomplete='name'
-          error={error}
-        />
+        <NameField label='Your name' value={name} autocomplete='name' error={error} />
         <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} error={error} />
         <SubmitButton label='Accept' />
       </PostForm>

@@ -1,7 +1,7 @@
 import type { Token, TokenRole } from '../../store/token-store.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
-import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { NameField, PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { PageQuery } from '../declared-page.js'
 import { tokenPath, tokensPath } from '../paths.js'
@@ -184,15 +184,7 @@ function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, error }: T
     <section id='new-token'>
       <h2>New token</h2>
       <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
-        <TextField
-          label='Name'
-          name='name'
-          value={name}
-          isRequired
-          maxLength={200}
-          hint='The program that will use it.'
-          error={error}
-        />
+        <NameField value={name} hint='The program that will use it.' error={error} />
         <RadioField label='Role' name='role' choices={choices} value={role} error={error} />
         <TextField
           label='Last day (optional)'
