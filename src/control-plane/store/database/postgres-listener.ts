@@ -1,12 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { jitteredBackoff } from '../../../time/backoff.js'
+import { BackgroundTask } from '../../../time/background-task.js'
 import { channel, type ChangeSource } from '../change-notifier.js'
 
 const pauses = { firstMs: 100, maxMs: 5_000 }
 /** How often the connection is checked, since a broken one may not report an error. */
 const triedEveryMs = 5_000
 const responseTimeoutMs = 2_000
+
+/** What one connection of a listener is opened with. */
+interface Listening {
+  readonly onConnected: () => void
+  readonly notify: () => void
+  readonly stopping: AbortSignal
+}
 
 /**
  * Listens to the notifications of other processes on a connection of its own, which it reopens whenever it breaks. It
@@ -15,36 +23,30 @@ const responseTimeoutMs = 2_000
  */
 export class PostgresListener implements ChangeSource {
   readonly #settings: pg.ClientConfig
-  readonly #stopping = new AbortController()
-  #running = Promise.resolve()
+  #listening: BackgroundTask | undefined
 
   constructor (settings: pg.ClientConfig) {
     this.#settings = { ...settings, query_timeout: responseTimeoutMs }
   }
 
   start (notify: () => void): void {
-    this.#running = this.#run(notify)
+    let failures = 0
+    this.#listening = new BackgroundTask(async stopping => {
+      await this.#listen({ onConnected: () => { failures = 0 }, notify, stopping })
+      return jitteredBackoff(pauses, failures++)
+    })
   }
 
   async close (): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
-  }
-
-  async #run (notify: () => void): Promise<void> {
-    const { signal } = this.#stopping
-    for (let failures = 0; !signal.aborted; failures++) {
-      await this.#listen(() => { failures = 0 }, notify)
-      await pause(jitteredBackoff(pauses, failures), undefined, { signal }).catch(() => {})
-    }
+    await this.#listening?.stop()
   }
 
   /** Resolves when the connection breaks or is no longer needed. */
-  async #listen (onConnected: () => void, notify: () => void): Promise<void> {
+  async #listen ({ onConnected, notify, stopping }: Listening): Promise<void> {
     const client = new pg.Client(this.#settings)
     const over = new AbortController()
     const end = (): void => over.abort()
-    this.#stopping.signal.addEventListener('abort', end)
+    stopping.addEventListener('abort', end)
     client.on('end', end).on('error', end).on('notification', notify)
     try {
       await client.connect()
@@ -59,7 +61,7 @@ export class PostgresListener implements ChangeSource {
       // A listener that reads now learns from the pool whether the server is down, or only this connection broke.
       notify()
     } finally {
-      this.#stopping.signal.removeEventListener('abort', end)
+      stopping.removeEventListener('abort', end)
       await Promise.race([client.end().catch(() => {}), pause(responseTimeoutMs, undefined, { ref: false })])
     }
   }

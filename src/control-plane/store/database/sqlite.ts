@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { dirname } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kysely'
@@ -6,6 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { ChangeSource } from '../change-notifier.js'
 import { ensureDirectory } from '../../../files/ensure.js'
 import { privateDatabase } from '../../../files/open-sqlite.js'
+import { BackgroundTask } from '../../../time/background-task.js'
 import { DatabaseUnavailable } from '../control-error.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
@@ -15,8 +15,7 @@ const pollMs = 100
 /** Polls ten times a second, and so learns of changes by any process on the machine, such as a command. */
 class PollingChangeSource implements ChangeSource {
   readonly #readPosition: () => string | undefined
-  readonly #stopping = new AbortController()
-  #running = Promise.resolve()
+  #polling: BackgroundTask | undefined
 
   /**
    * @param readPosition returns a different text after each change; returns undefined or throws if the database can't
@@ -27,23 +26,17 @@ class PollingChangeSource implements ChangeSource {
   }
 
   start (notify: () => void): void {
-    this.#running = this.#run(notify)
-  }
-
-  async close (): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
-  }
-
-  async #run (notify: () => void): Promise<void> {
-    const { signal } = this.#stopping
     let known: string | undefined
-    while (!signal.aborted) {
+    this.#polling = new BackgroundTask(async () => {
       const found = this.#latest()
       if (found === undefined || found !== known) notify()
       known = found
-      await pause(pollMs, undefined, { signal }).catch(() => {})
-    }
+      return pollMs
+    })
+  }
+
+  async close (): Promise<void> {
+    await this.#polling?.stop()
   }
 
   /** Undefined if the database can't respond. A caller that reads then gets the reason. */
