@@ -51,7 +51,7 @@ export function readAuthorities ({ caFile }: { readonly caFile?: string }): { re
   if (caFile === undefined) return {}
   const ca = readText(caFile)
   if (ca === undefined) return { error: 'caFile: the file cannot be read' }
-  // Node passes over what is no certificate, and then trusts nobody.
+  // Node passes over what is no certificate, and then trusts no authority.
   return holdsCertificate(ca) ? { ca } : { error: 'caFile: the file must hold certificates in PEM' }
 }
 

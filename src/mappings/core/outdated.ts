@@ -63,7 +63,7 @@ export const siblingOf = (path: string): string =>
   path.slice(0, path.lastIndexOf('.') + 1) + `_${path.slice(path.lastIndexOf('.') + 1)}`
 
 /**
- * A field whose change removes what stands at these paths: it is shown by no field, and told of the old value alone.
+ * A field whose change removes what stands at these paths: no field shows it, and it depends on the old value alone.
  */
 export function clearsSiblings<T, O extends ElementOptions> (
   paths: readonly string[],

@@ -53,7 +53,7 @@ export function inMatchingItem<T, O extends ElementOptions> (
 
 /**
  * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`,
- * is kept unseen: a number that nobody has any more is no phone, and a new one in its place would not be in use either.
+ * is kept unseen: a number that is out of use is no phone, and a new one in its place would not be in use either.
  */
 export function inItemWithUse<T, O extends ElementOptions> (
   path: string,
@@ -122,7 +122,7 @@ const lens: ListItemLens = items => {
   return found < 0 ? firstItemLens(items) : found
 }
 
-/** The display of the first Reference of a list: somebody by name, next to the field with the id or alone. */
+/** The display of the first Reference of a list: a person by name, next to the field with the id or alone. */
 export function firstDisplay (path: string, options: ElementOptions & { readonly max?: number } = {}): Element<string> {
   return { ...listItemField(display(options.max).codec, path, lens, options), path: `${path}.display` }
 }

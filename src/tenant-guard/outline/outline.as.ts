@@ -241,7 +241,7 @@ function copy (from: usize, to: usize): void {
   end += to - from
 }
 
-/** Whether there is room for so many bytes, and for what may be put until this is asked again. */
+/** Whether there is room for so many bytes, and for the separators that may follow them. */
 function isRoom (length: usize): bool {
   return end + length + 64 <= limit
 }

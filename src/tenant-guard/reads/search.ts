@@ -103,7 +103,7 @@ async function findPage (
   if (opened !== undefined) {
     const { elements, ways: includes } = opened
     const page = readPage(context, request.type, await fetchNextPage(context, opened), { form, elements, includes })
-    reportForeignMatches(context, request.type, foreignIn(page))
+    reportForeignMatches(context, request.type, page.foreign)
     return await ownPage(context, request, { ...opened, ...page })
   }
   const { type, count = defaultCount } = request
@@ -115,7 +115,7 @@ async function findPage (
     type,
     parameters: [...request.parameters, ...further],
     run: parameters => firstPage(context, { ...request, includes, parameters, count }, form),
-    countForeign: foreignIn,
+    countForeign: ({ foreign }) => foreign,
     isComplete: ({ bundle }) => bundle.next === undefined && includes.length === 0
   })
   return await ownPage(context, { ...request, includes }, { ...found, closedTypes })
@@ -142,6 +142,8 @@ type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly bundle: BackendBundle
   /** The entries of the bundle that are the tenant's. */
   readonly own: readonly BackendBundleEntry[]
+  /** How many matches are not the tenant's. */
+  readonly foreign: number
   /** Of a first page, which need not hold all matches; undefined where the client did not request their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
@@ -172,10 +174,6 @@ async function firstPage (
   return { ...page, count, countAll, ...elements !== undefined && { elements } }
 }
 
-/** The number of matches that are not the tenant's. */
-const foreignIn = ({ bundle, own }: Pick<ReceivedPage, 'bundle' | 'own'>): number =>
-  bundle.matches.length - own.filter(isMatch).length
-
 function readPage (
   context: TenantContext,
   type: string,
@@ -184,29 +182,31 @@ function readPage (
     readonly form: Form
     readonly includes?: readonly unknown[] | undefined
   }
-): Pick<ReceivedPage, 'response' | 'bundle' | 'own'> {
+): Pick<ReceivedPage, 'response' | 'bundle' | 'own' | 'foreign'> {
   // Where records are included, the references to them are counted.
   const check = includes.length === 0 ? outlinedJsonOf : checkedJsonOf
   const { response, parse } = form.read(received, { type, elements, of: 'matches', check })
   const bundle = requireBundle(response, 'a search was not answered', { parse })
-  return { response, bundle, own: ownEntries(context, type, bundle.entries) }
+  const own = ownEntries(context, type, bundle.entries)
+  return { response, bundle, own, foreign: bundle.matches.length - own.filter(isMatch).length }
 }
 
 async function ownPage (
   context: TenantContext,
   request: Search,
-  { response, bundle, own, count, countAll, ...before }: ReceivedPage
+  { response, bundle, own, foreign, count, countAll, ...before }: ReceivedPage
 ): Promise<OwnPage> {
   const { type } = request
   const { closedTypes = [] } = before
   // A total that counts another tenant's records would reveal them.
-  const isOwn = foreignIn({ bundle, own }) === 0
+  const isOwn = foreign === 0
   const counted = isOwn ? bundle.total : undefined
   const isAll = count > 0 && bundle.next === undefined
   // A number that could not be had on the first page is on no later one.
   const later = before.total ?? (request.total === 'accurate' ? undefined : counted)
-  const counting = async () => isAll ? own.filter(isMatch).length : isOwn ? await countAll?.() : undefined
-  const total = countAll === undefined ? later : counted ?? await counting()
+  const matches = bundle.matches.length - foreign
+  const total =
+    countAll === undefined ? later : counted ?? (isAll ? matches : isOwn ? await countAll() : undefined)
   const includes = before.ways ?? (request.includes ?? []).map(formatInclude)
   const contents = () => ({
     count,
