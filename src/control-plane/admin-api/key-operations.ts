@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
 import { operation, type OperationTable } from './operation.js'
-import { keySchema, newKeySchema } from '../store/keys.js'
+import {
+  keyChangesSchema, keyDraftSchema, keySchema, newKeySchema, overlapSchema, rolledKeySchema
+} from '../store/keys.js'
 import { keyPropagationSchema } from '../store/gateway-store.js'
-import * as schemas from './schemas.js'
 
 /** The time of a text that the schema validated as ISO 8601; undefined if there is none. */
 export const dateOf = (text: string | undefined): Date | undefined => text === undefined ? undefined : new Date(text)
@@ -21,7 +22,7 @@ export const keyOperations = {
     path: '/organizations/:tenantId/keys',
     summary:
       'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
-    body: schemas.keyDraft,
+    body: keyDraftSchema,
     responseSchema: newKeySchema,
     run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
       controlService.createKey({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
@@ -37,7 +38,7 @@ export const keyOperations = {
     method: 'PATCH',
     path: '/keys/:keyId',
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
-    body: schemas.keyChanges,
+    body: keyChangesSchema,
     responseSchema: keySchema,
     run: (controlService, { ids, body }) =>
       controlService.changeKey(ids.keyId, { name: body.name, expiresAt: dateOf(body.expiresAt) })
@@ -46,8 +47,8 @@ export const keyOperations = {
     method: 'POST',
     path: '/keys/:keyId/roll',
     summary: 'Create a successor of a key. The old key stays valid for the overlap.',
-    body: schemas.overlap,
-    responseSchema: schemas.rolledKey,
+    body: overlapSchema,
+    responseSchema: rolledKeySchema,
     run: (controlService, { ids, body }) => controlService.rollKey(ids.keyId, body.overlapSeconds * 1_000)
   }),
   revokeKey: operation({

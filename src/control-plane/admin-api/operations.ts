@@ -2,11 +2,20 @@ import { Type } from 'typebox'
 import { keyOperations } from './key-operations.js'
 import { operation, type NamedOperation, type Operation, type OperationTable } from './operation.js'
 import { peopleOperations } from './people-operations.js'
-import { usageReportSchema } from '../store/usage-totals.js'
+import { auditEntrySchema, auditQuerySchema } from '../store/change-log.js'
+import { entitySchema, tenantIdSchema } from '../store/entity-schema.js'
+import { memberSchema } from '../store/members.js'
+import { organizationChangesSchema, organizationDraftSchema, organizationSchema } from '../store/organizations.js'
+import { usageQuerySchema, usageReportSchema } from '../store/usage-totals.js'
 import { billSchema } from '../store/bill.js'
 import { gatewaySchema } from '../store/gateway-store.js'
-import * as schemas from './schemas.js'
 import { webhookOperations } from './webhook-operations.js'
+
+const actor = entitySchema({
+  name: Type.String({ description: 'The caller, as named in the audit trail' }),
+  role: memberSchema.properties.role,
+  tenantId: Type.Optional(tenantIdSchema)
+})
 
 /** The operations on organizations. */
 export const organizationOperations = {
@@ -14,29 +23,29 @@ export const organizationOperations = {
     method: 'GET',
     path: '/me',
     summary: 'Whom the token represents.',
-    responseSchema: schemas.actor,
+    responseSchema: actor,
     run: async ({ actor }) => actor
   }),
   listOrganizations: operation({
     method: 'GET',
     path: '/organizations',
     summary: "All organizations for an operator, otherwise only the caller's own; oldest first.",
-    responseSchema: Type.Array(schemas.organization),
+    responseSchema: Type.Array(organizationSchema),
     run: controlService => controlService.listOrganizations()
   }),
   createOrganization: operation({
     method: 'POST',
     path: '/organizations',
     summary: 'Create an organization, which is a separate tenant. For operators.',
-    body: schemas.organizationDraft,
-    responseSchema: schemas.organization,
+    body: organizationDraftSchema,
+    responseSchema: organizationSchema,
     run: (controlService, { body }) => controlService.createOrganization(body)
   }),
   readOrganization: operation({
     method: 'GET',
     path: '/organizations/:tenantId',
     summary: 'One organization.',
-    responseSchema: schemas.organization,
+    responseSchema: organizationSchema,
     run: (controlService, { ids }) => controlService.findOrganization(ids.tenantId)
   }),
   changeOrganization: operation({
@@ -44,8 +53,8 @@ export const organizationOperations = {
     path: '/organizations/:tenantId',
     summary:
       'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
-    body: schemas.organizationChanges,
-    responseSchema: schemas.organization,
+    body: organizationChangesSchema,
+    responseSchema: organizationSchema,
     run: (controlService, { ids, body }) => controlService.changeOrganization(ids.tenantId, body)
   })
 } satisfies OperationTable
@@ -56,23 +65,23 @@ export const recordOperations = {
     method: 'GET',
     path: '/organizations/:tenantId/audit',
     summary: 'Who did what and when in an organization, newest first.',
-    query: schemas.auditQuery,
-    responseSchema: Type.Array(schemas.auditEntry),
+    query: auditQuerySchema,
+    responseSchema: Type.Array(auditEntrySchema),
     run: (controlService, { ids, query }) => controlService.auditTrail({ tenantId: ids.tenantId, ...query })
   }),
   listWholeAuditTrail: operation({
     method: 'GET',
     path: '/audit',
     summary: 'Who did what and when anywhere, newest first. For operators.',
-    query: schemas.auditQuery,
-    responseSchema: Type.Array(schemas.auditEntry),
+    query: auditQuerySchema,
+    responseSchema: Type.Array(auditEntrySchema),
     run: (controlService, { query }) => controlService.auditTrail(query)
   }),
   readUsage: operation({
     method: 'GET',
     path: '/organizations/:tenantId/usage',
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
-    query: schemas.usageQuery,
+    query: usageQuerySchema,
     responseSchema: usageReportSchema,
     run: (controlService, { ids, query: { from, to, ...question } }) =>
       controlService.usage({ ...question, tenantId: ids.tenantId, from: new Date(from), to: new Date(to) })

@@ -1,9 +1,15 @@
 import { Type } from 'typebox'
 import { dateOf } from './key-operations.js'
 import { operation, type OperationTable } from './operation.js'
-import { memberSchema, invitationSchema } from '../store/members.js'
-import { tokenSchema } from '../store/token-store.js'
-import * as schemas from './schemas.js'
+import {
+  invitationDraftSchema,
+  invitationSchema,
+  memberChangesSchema,
+  memberSchema,
+  newInvitationSchema,
+  oneTimePasswordSchema
+} from '../store/members.js'
+import { newTokenSchema, tokenDraftSchema, tokenSchema } from '../store/token-store.js'
 
 const audiences = {
   organization: { prefix: '/organizations/:tenantId', whose: 'of an organization', members: 'members', note: '' },
@@ -32,8 +38,8 @@ function listsOf (audience: keyof typeof audiences) {
       method: 'POST',
       path: `${prefix}/invitations` as string,
       summary: `Invite a person. You must deliver the link with the token yourself.${note}`,
-      body: schemas.invitationDraft,
-      responseSchema: schemas.newInvitation,
+      body: invitationDraftSchema,
+      responseSchema: newInvitationSchema,
       run: (controlService, { ids, body }) => controlService.invite({ ...body, tenantId: ids.tenantId })
     }),
     listTokens: operation({
@@ -47,8 +53,8 @@ function listsOf (audience: keyof typeof audiences) {
       method: 'POST',
       path: `${prefix}/tokens` as string,
       summary: `Create a token for a program${audience === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
-      body: schemas.tokenDraft,
-      responseSchema: schemas.newToken,
+      body: tokenDraftSchema,
+      responseSchema: newTokenSchema,
       run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
         controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
     })
@@ -76,7 +82,7 @@ export const peopleOperations = {
     path: '/members/:memberId',
     summary:
       "Change a person's role. This ends the person's sessions. 409 for a person from an OpenID provider, which decides about the role.",
-    body: schemas.memberChanges,
+    body: memberChangesSchema,
     responseSchema: memberSchema,
     run: (controlService, { ids, body }) => controlService.changeMemberRole(ids.memberId, body.role)
   }),
@@ -92,7 +98,7 @@ export const peopleOperations = {
     method: 'POST',
     path: '/members/:memberId/reset-password',
     summary: "Reset a person's password to a temporary one for the next sign-in.",
-    responseSchema: schemas.oneTimePassword,
+    responseSchema: oneTimePasswordSchema,
     run: (controlService, { ids }) => controlService.resetPassword(ids.memberId)
   }),
   withdrawInvitation: operation({

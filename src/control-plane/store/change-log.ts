@@ -1,20 +1,27 @@
 import type { Kysely, Transaction } from 'kysely'
+import { Type, type Static } from 'typebox'
 import type { Batch, Change, EntityState, Position } from '../../keys/change-feed.js'
+import { describedText as text, describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import { notify } from './change-notifier.js'
 import type { Tables } from './tables.js'
 
-/** One line of the audit trail. */
-export interface AuditEntry {
-  readonly seq: number
-  readonly at: string
-  readonly actor: string
-  readonly action: string
-  /** The id of the changed entity: an organization, key, member, invitation or token. */
-  readonly entity: string
+/** The schema of an {@link AuditEntry}. */
+export const auditEntrySchema = entitySchema({
+  seq: Type.Integer({ description: 'Position of the line; pass the last one as `before` to get earlier lines' }),
+  at: time('When it was done'),
+  actor: Type.String({
+    description:
+      'Who did it, such as `member:ann@example.org (mem-…)`, `token:tok-…` or `cli:root`; the oldest lines have members without their id'
+  }),
+  action: Type.String({ description: 'What was done' }),
+  entity: Type.String({ description: 'The id of what was changed' }),
   /** The organization that it concerns. */
-  readonly tenantId?: string
-  readonly detail: unknown
-}
+  tenantId: Type.Optional(tenantIdSchema),
+  detail: Type.Unknown({ description: 'The fields that were set, without secrets' })
+})
+
+/** One line of the audit trail. */
+export type AuditEntry = Readonly<Static<typeof auditEntrySchema>>
 
 /** The largest number that a line of the audit trail can have: a four-byte integer in PostgreSQL. */
 export const lastAuditLine = 2 ** 31 - 1
@@ -28,16 +35,20 @@ export type AuditAction = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
 /** A line of the audit trail with the new state that gateways must learn of. */
 type NewChange = NewEntry & { readonly now: EntityState }
 
+/** The schema of what a request says of the lines that it wants. */
+export const auditQuerySchema = entitySchema({
+  entity: Type.Optional(text('Only changes of this id', 64)),
+  before: Type.Optional(
+    Type.Integer({ description: 'Only lines before this position', minimum: 1, maximum: lastAuditLine })
+  ),
+  limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 })
+})
+
 /**
  * Which lines of the audit trail to read, newest first: those of an organization or an entity, with a number below
  * `before`.
  */
-export interface AuditQuery {
-  readonly tenantId?: string
-  readonly entity?: string
-  readonly before?: number
-  readonly limit: number
-}
+export type AuditQuery = Readonly<Static<typeof auditQuerySchema>> & { readonly tenantId?: string }
 
 /**
  * Runs a change in a transaction. The changes of all processes are serialized, so each sees the result of the one

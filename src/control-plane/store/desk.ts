@@ -18,7 +18,7 @@ import type { Invitation, InvitationDraft, Member } from './members.js'
 import type { Organization, OrganizationChanges, OrganizationDraft } from './organizations.js'
 import type { AuditEntry, AuditQuery } from './change-log.js'
 import type { ControlStore } from './store.js'
-import type { Token, TokenDraft } from './token-store.js'
+import type { NewToken, Token, TokenDraft } from './token-store.js'
 import type { UsageReport, UsageQuery } from './usage-totals.js'
 
 /** A webhook with its organization. */
@@ -164,7 +164,7 @@ export class ControlService {
   }
 
   /** @returns the token with its secret, which can't be read again later */
-  async createToken (draft: TokenDraft): Promise<Token & { readonly secret: string }> {
+  async createToken (draft: TokenDraft): Promise<NewToken> {
     requireReadAccess(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
     return this.#store.tokens.create(draft, this.actor.name)

@@ -4,8 +4,11 @@ import { Type, type TProperties } from 'typebox'
 // programs see of an entity: its type comes from it, and so does the document of the admin API.
 
 /** An object without any other members. */
-export const entitySchema = <P extends TProperties>(properties: P) =>
-  Type.Object(properties, { additionalProperties: false })
+export const entitySchema = <P extends TProperties>(properties: P, options: { readonly minProperties?: number } = {}) =>
+  Type.Object(properties, { ...options, additionalProperties: false })
+
+/** What may be changed of an entity, at least one thing at once. */
+export const changesSchema = <P extends TProperties>(properties: P) => entitySchema(properties, { minProperties: 1 })
 
 /** A time in ISO 8601. */
 export const describedTime = (description: string) => Type.String({ format: 'date-time', description })
@@ -13,6 +16,12 @@ export const describedTime = (description: string) => Type.String({ format: 'dat
 /** A text that is not empty. */
 export const describedText = (description: string, maxLength = 200) =>
   Type.String({ description, minLength: 1, maxLength })
+
+/** When a key or token is to expire. */
+export const expirySchema = Type.String({
+  description: 'When it expires, in ISO 8601 with a time zone, such as 2030-01-31T00:00:00Z',
+  format: 'date-time'
+})
 
 /** Tenant id of an organization. */
 export const tenantIdSchema = Type.String({

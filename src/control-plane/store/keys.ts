@@ -4,9 +4,11 @@ import { suggestion } from '../../envelope/nearest.js'
 import type { Scope } from '../../keys/caller.js'
 import { isKnownScope, maxScopes, scopeForm, scopeNames, simplifyScopes } from '../../keys/scopes.js'
 import type { KeyState } from '../../keys/change-feed.js'
-import { modes, type Mode } from '../../config/mode.js'
+import { modes } from '../../config/mode.js'
 import type { IdempotencyToken } from './context.js'
-import { describedText as text, describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
+import {
+  changesSchema, describedText as text, describedTime as time, entitySchema, expirySchema, tenantIdSchema
+} from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { KeyRow } from './tables.js'
@@ -38,19 +40,30 @@ export const keySchema = entitySchema({
 /** A key as shown to people, without its secret and hash. Times are ISO 8601. */
 export type Key = DeepReadonly<Static<typeof keySchema>>
 
+const { name, mode, scopes } = keySchema.properties
+
+/** The schema of what a request says of a new key. */
+export const keyDraftSchema = entitySchema({
+  name,
+  mode,
+  scopes: Type.Optional(scopes),
+  expiresAt: Type.Optional(expirySchema)
+})
+
 /**
  * The input for creating a key. Without scopes it may do everything; without an expiry it is valid until it is revoked.
  */
-export interface KeyDraft extends IdempotencyToken {
-  readonly tenantId: string
-  readonly mode: Mode
-  readonly name: string
-  readonly scopes?: readonly Scope[]
-  readonly expiresAt?: Date
-}
+export type KeyDraft = IdempotencyToken & { readonly tenantId: string, readonly expiresAt?: Date } &
+  DeepReadonly<Omit<Static<typeof keyDraftSchema>, 'expiresAt'>>
+
+/** The schema of what a request changes of a key. */
+export const keyChangesSchema = changesSchema({
+  name: Type.Optional(name),
+  expiresAt: Type.Optional(expirySchema)
+})
 
 /** The possible changes of a valid key. Absent members stay unchanged. */
-export type KeyChanges = Pick<Partial<KeyDraft>, 'name' | 'expiresAt'>
+export type KeyChanges = Pick<Partial<KeyDraft>, keyof Static<typeof keyChangesSchema>>
 
 /** The schema of a {@link NewKey}. */
 export const newKeySchema = entitySchema({
@@ -61,6 +74,18 @@ export const newKeySchema = entitySchema({
 
 /** A new key with its secret, which can't be read again later. */
 export type NewKey = Readonly<Static<typeof newKeySchema>>
+
+/** The schema of a new key, and of the one that it follows. */
+export const rolledKeySchema = entitySchema({ ...newKeySchema.properties, previous: keySchema })
+
+/** The schema of how a key is rolled. */
+export const overlapSchema = entitySchema({
+  overlapSeconds: Type.Integer({
+    description: 'How long the old key stays valid; 0 revokes it immediately',
+    minimum: 0,
+    maximum: 31_536_000
+  })
+})
 
 /** The key in a row. */
 export function toKey (row: KeyRow): Key {

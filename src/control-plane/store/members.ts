@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { roles, type Actor, type Role } from '../../config/actor.js'
 import type { IdempotencyToken } from './context.js'
 import { ControlError } from './control-error.js'
-import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
+import { describedText as text, describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import type { InvitationRow, MemberRow } from './tables.js'
 
 /** The schema of a {@link Member}. */
@@ -42,11 +42,28 @@ export const invitationSchema = entitySchema({
 /** A person who was invited to become a member. */
 export type Invitation = Readonly<Static<typeof invitationSchema>>
 
+/** The schema of an invitation with the token of its link. */
+export const newInvitationSchema = entitySchema({
+  ...invitationSchema.properties,
+  token: Type.String({ description: 'Completes the link /dashboard/invitations/<token>; shown only once' })
+})
+
+/** The schema of what a request says of a new invitation. */
+export const invitationDraftSchema = entitySchema({
+  email: text('Email address of the person', 254),
+  role: memberSchema.properties.role
+})
+
 /** Whom to invite. Operators belong to no organization, all others to one. */
-export interface InvitationDraft extends IdempotencyToken {
-  readonly email: string
-  readonly role: Role
-}
+export type InvitationDraft = IdempotencyToken & Readonly<Static<typeof invitationDraftSchema>>
+
+/** The schema of what a request changes of a member. */
+export const memberChangesSchema = entitySchema({ role: memberSchema.properties.role })
+
+/** The schema of a password that was reset. */
+export const oneTimePasswordSchema = entitySchema({
+  password: Type.String({ description: 'For one sign-in; shown only once' })
+})
 
 /** A person's identity and role, as an OpenID provider states them. */
 export interface ProviderIdentity {

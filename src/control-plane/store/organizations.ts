@@ -1,18 +1,30 @@
+import { Type, type Static } from 'typebox'
 import type { Plans } from '../../config/schema.js'
 import type { OrganizationState } from '../../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
 import type { IdempotencyToken } from './context.js'
+import {
+  changesSchema, describedText as text, describedTime as time, entitySchema, tenantIdSchema
+} from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 
-/** A customer of the service: a tenant with its plan. */
-export interface Organization extends OrganizationState {
-  readonly name: string
-  /** Whether live requests above the monthly quota are served: the plan has overage, and it was not switched off. */
-  readonly overage: boolean
-  /** ISO 8601. */
-  readonly createdAt: string
-}
+const overage = Type.Boolean({
+  description: 'Whether live requests beyond the monthly quota are served and billed; never on a plan without overage'
+})
+
+/** The schema of an {@link Organization}. */
+export const organizationSchema = entitySchema({
+  tenantId: tenantIdSchema,
+  name: text('Display name'),
+  plan: text('A plan from the configuration'),
+  overage,
+  datastore: Type.Optional(text('The organization\'s own datastore for live data, on the plan enterprise', 64)),
+  createdAt: time('When it was created')
+})
+
+/** A customer of the service: a tenant with its plan. `overage`: the plan has it, and it was not switched off. */
+export type Organization = Readonly<Static<typeof organizationSchema>>
 
 /** The facts about plans that the control plane needs. */
 export interface KnownPlans {
@@ -27,17 +39,36 @@ export function knownPlans (plans: Plans): KnownPlans {
   return { plans: Object.keys(plans), plansWithoutOverage: Object.keys(plans).filter(name => !plans[name]!.overage) }
 }
 
-/** The input for creating an organization. Overage is on if the plan has it, unless it is switched off. */
-export interface OrganizationDraft extends Pick<IdempotencyToken, 'once'> {
-  readonly name: string
-  readonly plan: string
-  readonly overage?: boolean
-  /** The name of the organization's own datastore in the configuration of the gateways. Null removes it. */
-  readonly datastore?: string | null
-}
+const { name, plan } = organizationSchema.properties
 
-/** The possible changes of an organization. Absent members stay unchanged. */
-export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
+/** The schema of what a request says of a new organization. */
+export const organizationDraftSchema = entitySchema({
+  name,
+  plan,
+  overage: Type.Optional(overage),
+  datastore: Type.Optional(text("The name of the organization's own datastore", 64))
+})
+
+/** The input for creating an organization. Overage is on if the plan has it, unless it is switched off. */
+export type OrganizationDraft =
+  Readonly<Static<typeof organizationDraftSchema>> & Pick<IdempotencyToken, 'once'>
+
+/** The schema of {@link OrganizationChanges}. */
+export const organizationChangesSchema = changesSchema({
+  name: Type.Optional(name),
+  plan: Type.Optional(plan),
+  overage: Type.Optional(overage),
+  datastore: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: "The name of the organization's own datastore; null removes it",
+      maxLength: 64
+    })
+  )
+})
+
+/** The possible changes of an organization. Absent members stay unchanged; null removes the datastore. */
+export type OrganizationChanges = Readonly<Static<typeof organizationChangesSchema>>
 
 /**
  * The row of an organization. Its choice to switch overage off persists on every plan. @throws {ControlError} if its

@@ -11,7 +11,9 @@ import { notFound } from './permissions.js'
 import { serialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { TokenRow } from './tables.js'
-import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
+import {
+  describedText as text, describedTime as time, entitySchema, expirySchema, tenantIdSchema
+} from './entity-schema.js'
 
 /** What a token permits: the same as a person's role, or to connect as a gateway. */
 export const tokenRoles = [...roles, 'gateway'] as const
@@ -37,12 +39,25 @@ export const tokenSchema = entitySchema({
 /** A token as shown to people, without its secret and hash. Times are ISO 8601. */
 export type Token = Readonly<Static<typeof tokenSchema>>
 
+/** The schema of a new token with its secret. */
+export const newTokenSchema = entitySchema({
+  ...tokenSchema.properties,
+  secret: Type.String({ description: 'Shown only once' })
+})
+
+/** A new token with its secret, which can't be read again later. */
+export type NewToken = Readonly<Static<typeof newTokenSchema>>
+
+/** The schema of what a request says of a new token. */
+export const tokenDraftSchema = entitySchema({
+  name: text('Its purpose'),
+  role: tokenSchema.properties.role,
+  expiresAt: Type.Optional(expirySchema)
+})
+
 /** The input for creating a token. Without an expiry it is valid until it is revoked. */
-export interface TokenDraft extends IdempotencyToken {
-  readonly name: string
-  readonly role: TokenRole
-  readonly expiresAt?: Date
-}
+export type TokenDraft = IdempotencyToken & { readonly expiresAt?: Date } &
+  Readonly<Omit<Static<typeof tokenDraftSchema>, 'expiresAt'>>
 
 /** Tokens of programs that use the management API, and of gateways. */
 export class TokenStore {
@@ -53,7 +68,7 @@ export class TokenStore {
   }
 
   /** Creates a token. The returned secret can't be read again later. */
-  create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
+  create (draft: TokenDraft, by: string): Promise<NewToken> {
     const { tenantId, role, expiresAt } = draft
     if (!tokenRoles.includes(role)) {
       throw new ControlError('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')

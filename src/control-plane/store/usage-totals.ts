@@ -2,32 +2,37 @@ import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
 import { Type, type Static } from 'typebox'
 import type { DeepReadonly } from '../../config/schema.js'
 import type { UsageOutcome } from '../../limits/usage.js'
-import type { Mode } from '../../config/mode.js'
 import { ControlError } from './control-error.js'
 import { describedTime as time, entitySchema } from './entity-schema.js'
+import { keySchema } from './keys.js'
 import type { Tables } from './tables.js'
 
 /** The periods by which usage can be summed, in UTC. */
-export const usagePeriods = ['hour', 'day', 'month'] as const
+const usagePeriods = ['hour', 'day', 'month'] as const
 type UsagePeriod = typeof usagePeriods[number]
 
 /** The dimensions that usage can be broken down by. */
-export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
+const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
+
+/** The schema of what a request says of the usage that it wants. */
+export const usageQuerySchema = entitySchema({
+  from: Type.String({ description: 'Time in the first period, in ISO 8601 with a time zone', format: 'date-time' }),
+  to: Type.String({
+    description: 'End of the time range, exclusive; the last period contains the moment before it',
+    format: 'date-time'
+  }),
+  by: Type.Optional(Type.Enum(usagePeriods, { description: 'If absent, one total for the whole time range' })),
+  /** If absent, test and live are summed. */
+  mode: Type.Optional(keySchema.properties.mode),
+  keyId: Type.Optional(Type.String({ maxLength: 64 })),
+  per: Type.Optional(Type.Enum(usageBreakdowns, { description: 'A separate total for each' }))
+})
 
 /** Which usage of an organization to sum. */
-export interface UsageQuery {
+export type UsageQuery = Readonly<Omit<Static<typeof usageQuerySchema>, 'from' | 'to'>> & {
   readonly tenantId: string
-  /** A time within the first period. */
   readonly from: Date
-  /** The end, exclusive: the last period contains the time just before it. */
   readonly to: Date
-  /** If absent, there is one sum from `from` to `to`. */
-  readonly by?: UsagePeriod
-  /** If absent, test and live are summed. */
-  readonly mode?: Mode
-  readonly keyId?: string
-  /** If present, there is a total for each key, resource or interaction. */
-  readonly per?: typeof usageBreakdowns[number]
 }
 
 const usageTotal = entitySchema({
