@@ -1,7 +1,6 @@
 import type { components, paths } from './openapi.js'
-import type { Query } from './query.js'
+import type { Query, Send } from './send.js'
 import type { resourcePaths } from './resource-paths.js'
-import type { Send } from './send.js'
 
 /** The names of the resources: `patients`, `practitionerRoles`. */
 export type ResourceName = keyof typeof resourcePaths

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { filesOf, verify } from '../../src/observability/audit-log/verify.js'
+import { filesOf, verify } from '../../src/observability/audit-log/chain.js'
 import { run } from '../../src/operator/cli/run.js'
 import { importer } from '../jobs/importing.js'
 import { clientOf } from '../harness/client.js'

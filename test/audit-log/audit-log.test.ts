@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { AuditLog } from '../../src/observability/audit-log/audit-log.js'
 import type { AuditEntry } from '../../src/observability/audit-log/entry.js'
-import { filesOf, verify } from '../../src/observability/audit-log/verify.js'
+import { filesOf, verify } from '../../src/observability/audit-log/chain.js'
 
 const log = { info () {}, warn () {}, error () {} }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { built } from './built.js'
 import { Tenant } from './tenant.js'
 
-const { filesOf, verify } = await import(join(built, 'observability', 'audit-log', 'verify.js'))
+const { filesOf, verify } = await import(join(built, 'observability', 'audit-log', 'chain.js'))
 
 /** Clients of a gateway at which nothing is answered that is not in its access audit log. */
 export class AuditedTenant extends Tenant {

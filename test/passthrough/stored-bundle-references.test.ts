@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { unresolvedCanonicals } from '../../src/tenant-guard/operations/unresolved-canonicals.js'
+import { unresolvedCanonicals } from '../../src/tenant-guard/operations/validate.js'
 import { collectReferences } from '../../src/tenant-guard/writes/references.js'
 import { bundle, entry, isRefused, openWorld, patient } from './fixture.js'
 

@@ -2,9 +2,10 @@ import t from 'tap'
 import type { StoredResource } from '../../src/mappings/fhir.js'
 import { hasElement, mandatoryElements, resolveAliases } from '../../src/mappings/r4/elements.js'
 import { compartments } from '../../src/mappings/r4/compartments.js'
-import { compartmentOf, isInPatientCompartment } from '../../src/tenant-guard/export/patient-compartment.js'
-import { mergeSorted } from '../../src/tenant-guard/export/merged.js'
-import { combineSearches, searchesOf } from '../../src/tenant-guard/export/searches.js'
+import {
+  compartmentOf, isInPatientCompartment, combineSearches, searchesOf
+} from '../../src/tenant-guard/export/searches.js'
+import { mergeSorted } from '../../src/tenant-guard/export/search-chunks.js'
 import type { ScanChunk } from '../../src/tenant-guard/reads/scan.js'
 import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 

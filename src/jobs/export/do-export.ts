@@ -1,15 +1,29 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Job, ExportRequest, JobFile } from '../model/job.js'
+import type { ExportPosition, ExportChunk, Line } from '../../tenant-guard/export/position.js'
+import { Output, type Written } from './output.js'
 import { Failure } from '../../envelope/failures.js'
-import type { ExportRequest, Job, JobFile } from '../model/job.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
-import type { ExportPosition, ExportChunk } from '../../tenant-guard/export/position.js'
 import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
-import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
 import { LateChanges } from './late-changes.js'
-import { lineFormats } from './line-format.js'
-import { Output } from './output.js'
-import { fullRequest } from './sealed-request.js'
+import { fullRequest } from './begin-export.js'
+import { printJson } from '../../json/json.js'
+import type { FhirElement, StoredResource } from '../../mappings/fhir.js'
+import { subsetOf } from '../../mappings/r4/subset.js'
+
+/** The state from which an export can resume: its position in the datastore, and the records in its files. */
+interface ExportCheckpoint { readonly position: ExportPosition, readonly written: readonly Written[] }
+
+/** The checkpoint of an export, which only exports write; undefined when the job has none. */
+export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ExportCheckpoint | undefined {
+  return checkpoint as ExportCheckpoint | undefined
+}
+
+/** The time whose state of the records an export includes at least: a later export uses it as `_since`. */
+export function transactionTimeOf (job: Pick<Job, 'checkpoint' | 'startedAt' | 'createdAt'>): string {
+  return checkpointOf(job)?.position.asOf ?? job.startedAt ?? job.createdAt
+}
 
 /** The parts that exports need. */
 export interface ExportParts {
@@ -133,4 +147,31 @@ class Run {
     }
     return error
   }
+}
+
+/** Formats a line of one type. */
+type LineForm = (line: Line) => string
+
+/** Returns the format of each type's lines: the stored resource, a subset of its elements, or the simple form. */
+function lineFormats (
+  { format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>,
+  mappings: readonly Mapping[]
+): (type: string) => LineForm {
+  const forms = new Map<string, LineForm>()
+  return type => {
+    const form = forms.get(type) ?? (format === 'simple' ? simple(type, mappings) : fhir(type, elements))
+    forms.set(type, form)
+    return form
+  }
+}
+
+function simple (type: string, mappings: readonly Mapping[]): LineForm {
+  const mapping = mappings.find(candidate => candidate.type === type)
+  if (mapping === undefined) throw new Error('this type has no simple form')
+  return ({ exact }) => printJson(mapping.present(exact() as StoredResource))
+}
+
+function fhir (type: string, elements: readonly string[]): LineForm {
+  const subset = subsetOf(type, elements)
+  return subset === undefined ? ({ text }) => text : ({ exact }) => printJson(subset(exact() as FhirElement))
 }

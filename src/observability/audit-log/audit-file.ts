@@ -1,8 +1,7 @@
 import { open, readFile, rename, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { genesis, nextLine, readLine, type ChainEntry } from './chain.js'
+import { genesis, nextLine, readLine, filesOf, type ChainEntry } from './chain.js'
 import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
-import { filesOf } from './verify.js'
 
 /** Where lines are, and how large a file may become before a new one begins. */
 export interface AuditFileOptions { readonly file: string, readonly fileBytes: number }

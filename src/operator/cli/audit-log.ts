@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { InvalidArgumentError, type Command } from 'commander'
-import { filesOf, verify, type VerificationResult } from '../../observability/audit-log/verify.js'
+import { filesOf, verify, type VerificationResult } from '../../observability/audit-log/chain.js'
 import { ExitWithFindings, type CliContext } from './context.js'
 
 const help = `

@@ -14,7 +14,7 @@ import {
   type RefusedLink
 } from '../writes/references.js'
 import { BundleReferences, sentAs } from './bundle-references.js'
-import { resolveCriteria, type CriteriaTarget } from './criteria-references.js'
+import { resolveCriteria, type CriteriaTarget } from './criteria.js'
 import { pathInEntry } from './entry-path.js'
 import type { Write } from './transaction-writes.js'
 

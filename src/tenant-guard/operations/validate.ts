@@ -1,13 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure, formatList } from '../../envelope/failures.js'
-import { printJson } from '../../json/json.js'
+import { printJson, mapJson } from '../../json/json.js'
 import { validateStructure } from '../../mappings/r4/structure.js'
 import { sendRequest, failureCause, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Validate } from '../interaction.js'
 import { parseIssues, type BackendIssue } from './given-outcome.js'
-import { unresolvedCanonicals } from './unresolved-canonicals.js'
 import { createRequest } from '../writes/writes.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 
 /**
  * What the datastore thinks of a resource as it would be stored. That it is not valid is a response, and no failure; a
@@ -60,4 +61,54 @@ const nothingFound: BackendIssue = {
   severity: 'information',
   code: 'informational',
   diagnostics: 'No issues were found.'
+}
+
+/**
+ * Elements whose canonical may name a definition that tenants store: a Questionnaire, Measure, Library, PlanDefinition
+ * or ActivityDefinition. Without `profile`, `valueSet` and `system`, which lead to what the operator loaded.
+ */
+const ofTenants: ReadonlySet<string> = new Set([
+  'canonical',
+  'definition',
+  'definitionCanonical',
+  'derivedFrom',
+  'instantiates',
+  'instantiatesCanonical',
+  'library',
+  'measure',
+  'questionnaire',
+  'resource',
+  'valueCanonical',
+  'valueUri',
+  'valueUrl'
+])
+
+/** A resource whose canonicals resolve to nothing, and the function that restores them. */
+interface Unresolved {
+  readonly resource: FhirResource
+  /** JSON text with the canonicals of the resource in place of those that were put there. */
+  readonly restored: (json: string) => string
+}
+
+/**
+ * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and reveals
+ * what they demand. So its canonicals are replaced by names that do not exist.
+ */
+export function unresolvedCanonicals (resource: FhirResource): Unresolved {
+  const originals = new Map<string, string>()
+  const named = (original: string): string => {
+    const name = `urn:uuid:${randomUUID()}`
+    originals.set(name, original)
+    return name
+  }
+  return {
+    resource: mapJson(resource, (item, name) =>
+      typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item
+    ),
+    // In one pass: a resource may have a hundred thousand canonicals, and the response an issue for each.
+    restored: json =>
+      json.replaceAll(/urn:uuid:[0-9a-f-]{36}/g, name =>
+        originals.has(name) ? JSON.stringify(originals.get(name)).slice(1, -1) : name
+      )
+  }
 }
