@@ -11,7 +11,7 @@ import { eventBatchSchema, eventQuerySchema, type EventBatch, type EventQuery } 
 import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
 import type { LinkedStore } from './link.js'
 import { gatewayReportSchema, type GatewayReport } from '../store/gateway-store.js'
-import { compileCheck, feedQuery } from './messages.js'
+import { feedQuery, lazyCheck } from './messages.js'
 import { rawQuery } from '../../envelope/query.js'
 import type { Jobs } from '../../jobs/model/jobs.js'
 import { isTooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
@@ -42,7 +42,7 @@ const logLevel = 'warn'
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
   scope.setErrorHandler(errorHandler)
-  scope.setValidatorCompiler(({ schema }) => compileCheck(schema as never))
+  scope.setValidatorCompiler(({ schema }) => lazyCheck(schema as never))
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
   await scope.register(jsonBodies, { limitBytes: usageBytes })
