@@ -56,9 +56,9 @@ try {
   for (const way of Object.values(ways)) await way(warming)
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
   const measured = await compare(ways, { rounds, processes })
-  console.log(
-    `${machine()}; ${rounds} rounds of ${records} records each way, patients with nine observations each, in transactions of 200${values.apart ? ', HAPI on processors of its own' : ''}\n`
-  )
+  const placement = values.apart ? ', HAPI on processors of its own' : ''
+  const what = 'patients with nine observations each, in transactions of 200'
+  console.log(`${machine()}; ${rounds} rounds of ${records} records each way, ${what}${placement}\n`)
   show(measured, { records, peers: Object.keys(ways).filter(name => !name.startsWith('gateway')), processes })
 } finally {
   stopAll()

@@ -2,7 +2,7 @@
 // each size by a gateway of its own, and what a line costs it, before a FHIR server that has nothing to do. Usage: npm
 // run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
 import { parseArgs } from 'node:util'
-import { machine } from './figures.js'
+import { machine, table } from './figures.js'
 import { recordsOf } from './bulk-records.js'
 import { exportThrough, importThrough } from './bulk-ways.js'
 import { newKey, newSurroundings, processorTime, residentMemory, start, startApart, stopAll } from './processes.js'
@@ -17,9 +17,8 @@ const sizes = Array.from({ length: Number(values.sizes) }, (_, i) =>
 
 try {
   console.log(`${machine()}\n`)
-  console.log(
-    '| lines | job | lines/s | gateway processor ms a line | resident MiB before | most MiB |\n|---|---|---|---|---|---|'
-  )
+  const head = ['lines', 'job', 'lines/s', 'gateway processor ms a line', 'resident MiB before', 'most MiB']
+  console.log(table(head, []))
   for (const lines of sizes) await measureSize(lines)
 } finally {
   stopAll()
@@ -39,9 +38,8 @@ async function measureSize (lines) {
   const gateway = { secret, ...await startApart(surroundings) }
   for (const [name, job] of Object.entries(jobs)) {
     const { seconds, cpuMs, before, most } = await measure(gateway, job)
-    console.log(
-      `| ${[lines, name, (lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)].join(' | ')} |`
-    )
+    const figures = [(lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)]
+    console.log(`| ${[lines, name, ...figures].join(' | ')} |`)
   }
   process.kill(gateway.pid, 'SIGTERM')
 }

@@ -13,7 +13,8 @@ export function * recordsOf (series, count, tenantId) {
   const meta = tenantId === undefined ? {} : { meta: { tag: [tagOf(tenantId)] } }
   for (let i = 0; i < count; i++) {
     const patient = `${series}-p${Math.floor(i / ofOnePatient)}`
-    yield i % ofOnePatient === 0 ? { ...patientOf(patient, i), ...meta } : { ...observationOf(`${series}-o${i}`, patient, i), ...meta }
+    const record = i % ofOnePatient === 0 ? patientOf(patient, i) : observationOf(`${series}-o${i}`, patient, i)
+    yield { ...record, ...meta }
   }
 }
 

@@ -69,7 +69,9 @@ function done ({ entry }, isMinimal) {
 }
 
 function * stored (type) {
-  for (const record of recordsOf('stub', records, tenantId)) if (record.resourceType === type) yield { ...record, meta: { ...record.meta, ...meta } }
+  for (const record of recordsOf('stub', records, tenantId)) {
+    if (record.resourceType === type) yield { ...record, meta: { ...record.meta, ...meta } }
+  }
 }
 
 function answer (response, status, body) {

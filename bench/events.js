@@ -80,7 +80,7 @@ function show (measured) {
     console.log(`| ${[name, ...figures].join(' | ')} |`)
   }
   const ratios = measured['with events'].map(({ gateway }, i) => gateway / measured['without events'][i].gateway)
-  console.log(
-    `\nA create with events takes ${median(ratios).toFixed(3)} times the processor time of one without (by round: ${ratios.map(ratio => ratio.toFixed(3)).join(', ')}).`
-  )
+  const byRound = ratios.map(ratio => ratio.toFixed(3)).join(', ')
+  const times = `${median(ratios).toFixed(3)} times the processor time of one without`
+  console.log(`\nA create with events takes ${times} (by round: ${byRound}).`)
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
-import { machine, median, quantile } from './figures.js'
+import { machine, median, quantile, table } from './figures.js'
 import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
@@ -21,15 +21,19 @@ const { values } = parseArgs({
 })
 const [requests, rounds, connections] = [values.requests, values.rounds, values.connections].map(Number)
 
+/** The digits after the point of each figure, in the order of the columns. */
+const digits = { p50: 1, p99: 1, besideP50: 1, besideP99: 1, ratio: 2, served: 0, refused: 0 }
+
 const kinds = { bounded: [], 'not bounded': ['--without', 'concurrency'] }
 
 try {
   console.log(
     `${machine()}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`
   )
-  console.log(
-    "| datastore answers after ms | places | alone p50 ms | p99 ms | beside the other p50 ms | p99 ms | p99 to p99 alone | the other's answers/s | refused/s |\n|---|---|---|---|---|---|---|---|---|"
-  )
+  console.log(table([
+    'datastore answers after ms', 'places', 'alone p50 ms', 'p99 ms', 'beside the other p50 ms', 'p99 ms',
+    'p99 to p99 alone', "the other's answers/s", 'refused/s'
+  ], []))
   for (const delay of values.delays.split(',')) await compare(delay)
 } finally {
   stopAll()
@@ -53,10 +57,9 @@ async function compare (delay) {
     for (const target of targets) target.measured.push(await measure(target))
   }
   for (const { kind, measured } of targets) {
-    const of = name => median(measured.map(one => one[name]))
-    console.log(
-      `| ${[delay, kind, of('p50').toFixed(1), of('p99').toFixed(1), of('besideP50').toFixed(1), of('besideP99').toFixed(1), of('ratio').toFixed(2), of('served').toFixed(0), of('refused').toFixed(0)].join(' | ')} |`
-    )
+    const figures = Object.entries(digits).map(([name, digits]) =>
+      median(measured.map(one => one[name])).toFixed(digits))
+    console.log(`| ${[delay, kind, ...figures].join(' | ')} |`)
   }
 }
 

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { machine, median } from './figures.js'
+import { machine, median, table } from './figures.js'
 import { freePort, processorTime, residentMemory, start, stopAll } from './processes.js'
 
 const { values: { rounds } } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
@@ -33,12 +33,10 @@ try {
     }
   }
   console.log(`${machine()}; medians of ${rounds} starts\n`)
-  console.log('| datastores | start | first answer ms | processor ms | resident MiB |\n|---|---|---|---|---|')
-  for (const { datastores, which, measured } of starts) {
-    console.log(
-      `| ${[datastores, which, ...['ms', 'cpuMs', 'mib'].map(name => median(measured.map(one => one[name])).toFixed(0))].join(' | ')} |`
-    )
-  }
+  const rows = starts.map(({ datastores, which, measured }) => [
+    datastores, which, ...['ms', 'cpuMs', 'mib'].map(name => median(measured.map(one => one[name])).toFixed(0))
+  ])
+  console.log(table(['datastores', 'start', 'first answer ms', 'processor ms', 'resident MiB'], rows))
 } finally {
   stopAll()
 }

@@ -4,12 +4,17 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
-const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   cwd: root,
   encoding: 'utf8'
 })
   .trim()
   .split('\n')
+  .filter(file => existsSync(join(root, file)))
+const pages = files.filter(file => file.endsWith('.md'))
+
+/** What readers of the pages make. */
+const made = new Set(['src/mappings/resources/flags.ts', 'docker/secrets'])
 
 t.test('every link of a page to another one of the project leads there, and to a heading that is on it', async t => {
   t.ok(pages.includes('README.md'))
@@ -19,6 +24,14 @@ t.test('every link of a page to another one of the project leads there, and to a
       .map(link => `${page}: ${link}`)
   )
   t.strictSame(dead, [])
+})
+
+t.test('every file or folder that a page names is there', async t => {
+  const known = [...files, ...new Set(files.map(dirname))]
+  const named = pages.flatMap(page => pathsIn(page).map(path => ({ page, path })))
+  t.ok(named.length > 100)
+  const missing = named.filter(({ path }) => !made.has(path) && !known.some(file => file === path || file.endsWith(`/${path}`)))
+  t.strictSame(missing.map(({ page, path }) => `${page}: ${path}`), [])
 })
 
 t.test('a package holds what its pages link to, and of the build nothing without a source', async t => {
@@ -58,6 +71,16 @@ function hasSource (file: string): boolean {
 function linksOf (page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replace(/^```[^]*?^```/gm, '')
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!).filter(link => !/^[a-z]+:/.test(link))
+}
+
+/**
+ * What a page names in backticks: a path below a folder of the project, up to the first `*`, or the path of a source,
+ * or its end.
+ */
+function pathsIn (page: string): string[] {
+  const text = readFileSync(join(root, page), 'utf8').replace(/^```[^]*?^```/gm, '')
+  return [...text.matchAll(/`((?:src|test|config|docker|bench|deploy|docs)\/[^`\s]+|[^`\s]+\.tsx?)`/g)]
+    .map(([, path]) => path!.replace(/\/([^/]*\*.*)?$/, ''))
 }
 
 function leadsThere (page: string, link: string): boolean {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { ErrorObject } from 'ajv'
 import type { TSchema } from 'typebox'
+import { createAjv } from '../envelope/checked-input.js'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 
 /** A setting that has not its form, by its path joined with `.`, and what is wrong. */
@@ -16,7 +17,7 @@ export function schemaErrors (
   settings: unknown,
   variables: ReadonlyMap<string, string> = new Map()
 ): FormError[] {
-  const validate = compiled(schema)
+  const validate = ajv.compile(schema)
   if (validate(settings)) return []
   return validate.errors!.map(error => {
     const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
@@ -31,20 +32,9 @@ export function schemaErrors (
   })
 }
 
-const ajv = new Ajv({
-  allErrors: true,
-  useDefaults: true,
-  allowUnionTypes: true,
-  verbose: true,
-  code: { optimize: false }
-})
-ajv.addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
-ajv.addFormat('base-url', isBaseUrl)
-ajv.addFormat('addresses', isAddresses)
-
-function compiled (schema: TSchema): ValidateFunction {
-  return ajv.compile(schema)
-}
+const ajv = createAjv({
+  allErrors: true, useDefaults: true, formats: { 'base-url': isBaseUrl, addresses: isAddresses }
+}).addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
 
 /** An http or https URL that paths can be put after; a password in it would stand in logs. */
 function isBaseUrl (text: string): boolean {

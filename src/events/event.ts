@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { modes } from '../config/mode.js'
+import type { DeepReadonly } from '../config/schema.js'
 import { idPattern, typePattern } from '../fhir/names.js'
 import { batchHead, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
 import { idSchema } from '../keys/random-text.js'
@@ -99,14 +100,21 @@ export interface EventFeed {
   latest (): Promise<number>
 }
 
+/** The schema of a {@link PresentedEvent}. */
+export const presentedEventSchema = Type.Object({
+  id: Type.String({ description: 'The same in each repetition: ignore an event whose id you know.' }),
+  type: Type.String({ examples: ['patients.created', 'observations.updated', 'fhir.Basic.deleted'] }),
+  createdAt: Type.String({ format: 'date-time' }),
+  data: Type.Object({
+    resourceType: Type.String({ description: 'The FHIR type.' }),
+    id: Type.String({ description: 'The id of the record.' }),
+    versionId: Type.Optional(Type.String({ description: 'Absent where the datastore reports none.' }))
+  }),
+  requestId: Type.String({ description: 'The request that made the change.' })
+})
+
 /** An event as clients see it in `GET /v1/events` and receivers of webhooks in the body. */
-export interface PresentedEvent {
-  readonly id: string
-  readonly type: string
-  readonly createdAt: string
-  readonly data: { readonly resourceType: string, readonly id: string, readonly versionId?: string }
-  readonly requestId: string
-}
+export type PresentedEvent = DeepReadonly<Static<typeof presentedEventSchema>>
 
 /** What clients and receivers see of an event: neither its organization nor its position. */
 export function presentEvent (event: StoredEvent): PresentedEvent {

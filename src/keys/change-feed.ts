@@ -6,7 +6,7 @@ import { idOrNoneSchema as idOrNone, idSchema as id } from './random-text.js'
 
 /** Unknown members are refused: they may mean something that must not be ignored. */
 const strict = { additionalProperties: false }
-const time = Type.String({ format: 'iso-time' })
+const time = Type.String({ format: 'date-time' })
 
 /**
  * The scopes of a key, also those that only a newer control plane knows: they permit nothing at a gateway that does not

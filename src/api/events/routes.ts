@@ -4,6 +4,7 @@ import { commonFailures, describeRoute, enveloped, failuresOf } from '../../enve
 import {
   changes,
   presentEvent,
+  presentedEventSchema,
   typeFilterPattern,
   type EventFeed,
   type PresentedEvent,
@@ -38,30 +39,10 @@ interface Found {
   readonly hasMore: boolean
 }
 
-const event = {
-  type: 'object',
-  properties: {
-    id: { type: 'string', description: 'The same in each repetition: ignore an event whose id you know.' },
-    type: { type: 'string', examples: ['patients.created', 'observations.updated', 'fhir.Basic.deleted'] },
-    createdAt: { type: 'string', format: 'date-time' },
-    data: {
-      type: 'object',
-      properties: {
-        resourceType: { type: 'string', description: 'The FHIR type.' },
-        id: { type: 'string', description: 'The id of the record.' },
-        versionId: { type: 'string', description: 'Absent where the datastore reports none.' }
-      },
-      required: ['resourceType', 'id']
-    },
-    requestId: { type: 'string', description: 'The request that made the change.' }
-  },
-  required: ['id', 'type', 'createdAt', 'data', 'requestId']
-}
-
 const page = {
   type: 'object',
   properties: {
-    data: { type: 'array', items: event },
+    data: { type: 'array', items: presentedEventSchema },
     cursor: { type: 'string', description: 'Where to continue, also if there are no events yet.' },
     hasMore: { type: 'boolean' }
   },

@@ -13,7 +13,7 @@ export const gatewayReportSchema = Type.Object({
   gatewayId: idSchema,
   name: Type.String({ pattern: '^[\\w.-]{1,100}$' }),
   version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
-  startedAt: Type.String({ format: 'iso-time' }),
+  startedAt: Type.String({ format: 'date-time' }),
   /** The position of its replica of the keys in the change feed. */
   position: positionSchema,
   /** The state of its components by name, as in its `/health`. */

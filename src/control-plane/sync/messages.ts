@@ -1,6 +1,6 @@
-import { Ajv, type ValidateFunction } from 'ajv'
+import type { ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
-import { isDateTime } from '../../time/iso-time.js'
+import { createAjv } from '../../envelope/checked-input.js'
 import { changeBatchSchema, positionSchema, type Batch } from '../../keys/change-feed.js'
 import { usageAckSchema, type UsageAck } from '../../limits/usage.js'
 import { storedEventSchema, type StoredEvent } from '../../events/event.js'
@@ -27,9 +27,7 @@ export const argumentsOf = (...things: readonly TSchema[]): TSchema =>
     maxItems: things.length
   })
 
-const ajv = new Ajv({ code: { optimize: false } })
-// A key with an expiry that the engine can't parse would never expire.
-ajv.addFormat('iso-time', isDateTime)
+const ajv = createAjv({})
 
 /** Compiles the check of a schema. It does not convert, add or remove anything. */
 function compileCheck<T extends TSchema> (schema: T): ValidateFunction<Static<T>> {

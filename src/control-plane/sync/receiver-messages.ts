@@ -25,10 +25,6 @@ import { refusalReasons, type RefusalReason } from '../store/control-error.js'
 import { idSchema as id } from '../../keys/random-text.js'
 import { argumentsOf, lazyCheck, strictObject } from './messages.js'
 
-/** The JSON schemas use the format of documents for times. */
-const formats = (schema: TSchema): TSchema =>
-  JSON.parse(JSON.stringify(schema).replaceAll('"date-time"', '"iso-time"')) as TSchema
-
 /** The arguments of a call in their order, and its response. */
 type Call = readonly [request: TSchema, response: TSchema]
 
@@ -41,7 +37,7 @@ const webhooks: Readonly<Record<keyof Webhooks, Call>> = {
   roll: [argumentsOf(id, owner), newWebhookSchema],
   test: [argumentsOf(id, owner), testSchema],
   deliveries: [argumentsOf(id, scope, page), deliveryPageSchema],
-  resend: [argumentsOf(id, owner, Type.String({ format: 'iso-time' })), resentSchema]
+  resend: [argumentsOf(id, owner, Type.String({ format: 'date-time' })), resentSchema]
 }
 
 const subscriptions: Readonly<Record<keyof Subscriptions, Call>> = {
@@ -66,7 +62,7 @@ export const receiverCalls = Object.entries(calls).flatMap(([path, named]) =>
   Object.keys(named).map(name => [path as keyof Receivers, name] as const))
 
 /** The schema of the arguments of a call. */
-export const callRequest = (path: keyof Receivers, name: string): TSchema => formats(calls[path][name]![0])
+export const callRequest = (path: keyof Receivers, name: string): TSchema => calls[path][name]![0]
 
 const refused = Type.Object({
   refused: Type.Object({
@@ -83,7 +79,7 @@ export type CallResponse =
 
 const checks = new Map(receiverCalls.map(([path, name]) => [
   `${path}/${name}`,
-  lazyCheck(Type.Union([Type.Object({ response: formats(calls[path][name]![1]) }, strictObject), refused]))
+  lazyCheck(Type.Union([Type.Object({ response: calls[path][name]![1] }, strictObject), refused]))
 ]))
 
 /** Whether this is a response to a call. */

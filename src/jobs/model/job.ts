@@ -26,7 +26,7 @@ export type JobStatus = typeof jobStatuses[number]
 const strict = { additionalProperties: false }
 
 /** A time in ISO 8601. */
-export const timeSchema = Type.String({ format: 'iso-time' })
+export const timeSchema = Type.String({ format: 'date-time' })
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const word = Type.String({ minLength: 1, maxLength: 200 })
 const text = Type.String({ maxLength: 2_000 })

@@ -1,4 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { createAjv } from '../../envelope/checked-input.js'
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { safeName } from '../../envelope/query.js'
 import { plainNumbers } from '../../json/json.js'
@@ -205,20 +206,8 @@ function positionsOfNew (items: readonly unknown[], shown: readonly unknown[]): 
   })
 }
 
-// Ajv takes longer to optimize its code than to generate it, and the checks are no faster for it.
-const ajvOf = (allErrors: boolean): Ajv2020 =>
-  new Ajv2020({
-    allErrors,
-    strictSchema: false,
-    strictTypes: false,
-    verbose: true,
-    removeAdditional: false,
-    coerceTypes: false,
-    useDefaults: false,
-    validateFormats: true,
-    formats,
-    code: { optimize: false }
-  }).addKeyword({
+const ajvOf = (allErrors: boolean) =>
+  createAjv({ allErrors, strictSchema: false, strictTypes: false, formats }, Ajv2020).addKeyword({
     keyword: 'x-ordered',
     type: 'object',
     validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end)
@@ -234,7 +223,7 @@ const thoroughValidators = new WeakMap<Element, ValidateFunction>()
 const validatorOf = (element: Element): ValidateFunction => compiled(element, validators, ajv)
 const thoroughValidatorOf = (element: Element): ValidateFunction => compiled(element, thoroughValidators, thorough)
 
-function compiled (element: Element, known: WeakMap<Element, ValidateFunction>, by: Ajv2020): ValidateFunction {
+function compiled (element: Element, known: WeakMap<Element, ValidateFunction>, by: typeof ajv): ValidateFunction {
   const made = known.get(element) ?? by.compile(element.schema)
   known.set(element, made)
   return made
