@@ -30,7 +30,11 @@ async function createPatients (client: Client, count: number, lastName = 'Byron'
   return answers.map(({ data }) => data.id as string).sort()
 }
 
-const idsOf = ({ data }: Answer): string[] => data.data.map(({ id }: { id: string }) => id)
+/** The ids of a page; throws what the gateway said in place of a page, which alone explains a failed run. */
+function idsOf ({ status, data, text }: Answer): string[] {
+  if (status !== 200) throw new Error(`a search was answered ${status} ${text}`)
+  return data.data.map(({ id }: { id: string }) => id)
+}
 
 async function wholePages (t: Test, gateway: TestGateway): Promise<void> {
   const client = await clientOf(gateway)

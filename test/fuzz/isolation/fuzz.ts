@@ -1,45 +1,47 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { randomBytes } from 'node:crypto'
-import fc from 'fast-check'
+import fc, { type RunDetails } from 'fast-check'
 import { judged, said } from '../../isolation/attack-judge.js'
 import { watched, type Outcome } from '../../isolation/attack-sender.js'
 import type { AttackWorld } from '../../isolation/attack-world.js'
 import { untouchableState, wrongWithOwn } from '../../isolation/run-attacks.js'
 import { anyRequest, filled, type FuzzRequest } from './requests.js'
 
-/** How long and where to look; a run ends with the first of both bounds. */
-export interface FuzzEffort { readonly seed: number, readonly requests: number, readonly minutes: number }
+/** Where and how long to look: until the first of both bounds, but never for fewer than `fewest` requests. */
+export interface FuzzEffort {
+  readonly seed: number
+  readonly fewest: number
+  readonly requests: number
+  readonly minutes: number
+}
 
 /** What came of it: how many requests were sent, and the smallest sequence that went wrong. */
 interface FuzzResult { readonly sent: number, readonly failure?: string }
-
-const requestsOfARun = 25
 
 /**
  * Sends sequences of generated requests in the name of one organization. No answer, call or line of the log may hold
  * anything of the other's, none may be our own failure, each must be the same about the other's records as about
  * records that never were, and after each sequence the other's records are as they were.
  */
-export async function fuzz (world: AttackWorld, { seed, requests, minutes }: FuzzEffort): Promise<FuzzResult> {
+export async function fuzz (world: AttackWorld, { seed, fewest, requests, minutes }: FuzzEffort): Promise<FuzzResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const until = performance.now() + minutes * 60_000
   const sender = new Sender(withoutSent(world), agent)
+  const isDone = () => sender.sent >= requests || (sender.sent >= fewest && performance.now() >= until)
   const before = await untouchableState(world)
   const property = fc.asyncProperty(
-    fc.array(anyRequest, { minLength: 1, maxLength: 2 * requestsOfARun, size: 'max' }),
+    fc.array(anyRequest, { minLength: 1, maxLength: 50, size: 'max' }),
     async sequence => {
-      if (sender.sent >= requests) return
+      if (isDone()) return
       for (const request of sequence) await sender.requireSafe(request)
       if ((await untouchableState(world)) !== before) throw new Error("what is the other's was changed")
     }
   )
-  const runs = Math.ceil(requests / requestsOfARun)
-  const result = await fc.check(property, {
-    seed,
-    numRuns: runs,
-    interruptAfterTimeLimit: Math.max(1, until - performance.now()),
-    markInterruptAsFailure: false
-  })
+  // Not one check that is interrupted: its last sequence would go on beside what follows.
+  let result: RunDetails<[FuzzRequest[]]>
+  let round = 0
+  do result = await fc.check(property, { seed: seed + round++, numRuns: 10 })
+  while (!result.failed && !isDone())
   agent.destroy()
   const crossed = await wrongWithOwn(world)
   const failure = result.failed

@@ -29,6 +29,7 @@ try {
   const begin = performance.now()
   const { sent, failure } = await fuzz(world, {
     seed: Number(seed),
+    fewest: 0,
     requests: Number(requests),
     minutes: Number(minutes)
   })
