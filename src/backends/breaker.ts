@@ -57,18 +57,20 @@ export class Breaker {
     this.#looking?.stop().catch(() => {})
   }
 
-  async #through<T> (work: () => Promise<T>): Promise<T> {
-    if (this.#state === 'open') throw transportFailure(unsent, new TransportError('reset', false, new CircuitOpen()))
-    this.#begin()
-    try {
-      const response = await work()
-      this.#end(false)
-      return response
-    } catch (error) {
-      this.#end(isFailure(error))
-      throw error
+  /** Observes the response without delaying it: each promise more would cost every request. */
+  #through<T> (work: () => Promise<T>): Promise<T> {
+    if (this.#state === 'open') {
+      return Promise.reject(transportFailure(unsent, new TransportError('reset', false, new CircuitOpen())))
     }
+    this.#begin()
+    const response = work()
+    response.then(this.#onResponse, this.#onError)
+    return response
   }
+
+  readonly #onResponse = (): void => this.#end(false)
+
+  readonly #onError = (error: unknown): void => this.#end(isFailure(error))
 
   #guarded (upstream: Upstream): Upstream {
     const request = (options: Parameters<Upstream['request']>[0], upstreamResponse: UpstreamResponse) => {

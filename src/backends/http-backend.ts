@@ -186,24 +186,22 @@ export class HttpBackend implements Backend {
     return await sendAuthorized(await authorization.header())
   }
 
-  async #sendAuthorized (attempt: Attempt): Promise<BackendResponse> {
-    try {
-      return await this.#triedTwice(attempt)
-    } catch (error) {
-      throw transportFailure(attempt.request, error)
-    }
-  }
-
   /**
    * The only place that repeats a request which the server may have received: a GET, once, if the connection broke or
    * an intermediary failed.
    */
-  async #triedTwice ({ request, authorization, due }: Attempt): Promise<BackendResponse> {
-    const first = exchange(this.#pool, this.#rebuilt(request, authorization), Math.max(due - performance.now(), 1))
-    if (request.method !== 'GET' || !(await isWorthRepeating(first))) return first
-    await pause(this.#options.retryPauseMs)
-    const left = due - performance.now()
-    return left > 0 ? exchange(this.#pool, this.#rebuilt(request, authorization), left) : first
+  async #sendAuthorized ({ request, authorization, due }: Attempt): Promise<BackendResponse> {
+    for (let mayRepeat = request.method === 'GET'; ; mayRepeat = false) {
+      const budgetMs = Math.max(due - performance.now(), 1)
+      const canRepeat = () => mayRepeat && due - performance.now() > this.#options.retryPauseMs
+      try {
+        const response = await exchange(this.#pool, this.#rebuilt(request, authorization), budgetMs)
+        if (!isIntermediaryFailure(response) || !canRepeat()) return response
+      } catch (error) {
+        if (!isBrokenConnection(error) || !canRepeat()) throw transportFailure(request, error)
+      }
+      await pause(this.#options.retryPauseMs)
+    }
   }
 
   #rebuilt (
@@ -252,14 +250,14 @@ interface Refusal<T> {
 
 const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id', 'traceparent'])
 
-async function isWorthRepeating (first: Promise<BackendResponse>): Promise<boolean> {
-  try {
-    const response = await first
-    // A server that sends Retry-After gets no second request before that time.
-    return [502, 503, 504].includes(response.status) && retryAfterSeconds(response) === undefined
-  } catch (error) {
-    return error instanceof TransportError && error.sent && error.why === 'reset'
-  }
+/** Whether something before the server failed. One that sends Retry-After gets no second request before that time. */
+function isIntermediaryFailure (response: BackendResponse): boolean {
+  const { status } = response
+  return (status === 502 || status === 503 || status === 504) && retryAfterSeconds(response) === undefined
+}
+
+function isBrokenConnection (error: unknown): boolean {
+  return error instanceof TransportError && error.sent && error.why === 'reset'
 }
 
 function openPool (origin: string, options: HttpBackendOptions & typeof defaults): Pool {

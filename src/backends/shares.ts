@@ -1,41 +1,53 @@
-import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from './backend.js'
 import { decorateBackend } from './decorate.js'
 
-/** The limit of one organization at one datastore, and how many exchanges it has in progress. */
-interface Part { readonly limit: LimitFunction, users: number }
+/** How many exchanges of one organization are in progress at one datastore, and those that wait, the oldest first. */
+interface Share { inProgress: number, readonly waiting: Array<() => void> }
 
 /**
  * Limits each organization's concurrent exchanges with a shared datastore, across all its requests and jobs. Excess
  * exchanges wait for the organization's own to finish. Only organizations with exchanges in progress take memory.
  */
 export class TenantConcurrency {
-  readonly #parts = new Map<string, Part>()
+  readonly #shares = new Map<string, Share>()
 
-  /** The datastore with an organization's limit of `most` concurrent exchanges. */
+  /** The datastore with an organization's limit of `max` concurrent exchanges. */
   of (backend: Backend, tenantId: string, max: number): Backend {
     const name = `${backend.name} ${tenantId}`
-    // Made once, since each request would make another one.
-    const idle: Part = { limit: pLimit(max), users: 0 }
+    const end = () => this.#end(name)
     return decorateBackend(backend, {
-      send: request => this.#within(name, idle, () => backend.send(request))
+      send: request => {
+        // No promise of its own for an exchange that need not wait, as hardly any does.
+        const turn = this.#begin(name, max)
+        const response = turn === undefined ? backend.send(request) : turn.then(() => backend.send(request))
+        response.then(end, end)
+        return response
+      }
     })
   }
 
   /** The number of pairs of datastore and organization with exchanges in progress. */
   get size (): number {
-    return this.#parts.size
+    return this.#shares.size
   }
 
-  /** With the part that is in use, which may be that of an earlier client, or else with the idle one. */
-  async #within<T> (name: string, idle: Part, work: () => Promise<T>): Promise<T> {
-    const part = this.#parts.get(name) ?? idle
-    this.#parts.set(name, part)
-    part.users++
-    try {
-      return await part.limit(work)
-    } finally {
-      if (--part.users === 0) this.#parts.delete(name)
+  /** @returns what an exchange has to wait for; undefined if it may begin */
+  #begin (name: string, max: number): Promise<void> | undefined {
+    const share = this.#shares.get(name)
+    if (share === undefined) {
+      this.#shares.set(name, { inProgress: 1, waiting: [] })
+    } else if (share.inProgress < max) {
+      share.inProgress++
+    } else {
+      return new Promise(resolve => share.waiting.push(resolve))
     }
+  }
+
+  /** The oldest that waits takes the place of the one that has ended. */
+  #end (name: string): void {
+    const share = this.#shares.get(name)!
+    const next = share.waiting.shift()
+    if (next !== undefined) next()
+    else if (--share.inProgress === 0) this.#shares.delete(name)
   }
 }

@@ -20,6 +20,7 @@ export function parseQuery (
   search: string,
   max: number | ((name: string) => number) = maxValueLength
 ): readonly QueryPair[] {
+  if (search === '') return []
   // A form of 16 MiB could have eight million pairs.
   const parts = search.split('&', maxPairs + 1)
   if (parts.length > maxPairs) throw invalidParameter('query', `at most ${maxPairs} parameters`)
@@ -77,7 +78,10 @@ export const safeName = (name: string): string =>
   /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
 /** The text after the question mark of a URL, undecoded. */
-export const rawQuery = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''
+export function rawQuery (url = ''): string {
+  const begin = url.indexOf('?')
+  return begin < 0 ? '' : url.slice(begin + 1)
+}
 
 /** @throws {Failure} BAD_REQUEST when a request that takes no query parameters has some */
 export function requireNoQuery ({ raw }: { readonly raw: { readonly url?: string | undefined } }): void {

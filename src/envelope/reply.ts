@@ -39,8 +39,10 @@ export interface FailureEnvelope extends Envelope<null> {
  */
 export const envelope = fp(async app => {
   app.setReplySerializer(printJson)
-  app.addHook('preSerialization', async (request, { statusCode }, data: unknown): Promise<Envelope<unknown>> =>
-    ({ data, meta: metaOf(request, statusCode) }))
+  app.addHook('preSerialization', (request, { statusCode }, data: unknown, done) => {
+    const wrapped: Envelope<unknown> = { data, meta: metaOf(request, statusCode) }
+    done(null, wrapped)
+  })
 }, { name: 'envelope', dependencies: ['identity'], fastify: '5.x' })
 
 /** Sends JSON text in the envelope of a success. */

@@ -6,7 +6,13 @@ import { Failure } from './failures.js'
  * @param rawHeaders alternating names and values, like Node's `rawHeaders`
  */
 export function valuesOf (rawHeaders: readonly string[], name: string): readonly string[] {
-  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name.toLowerCase())
+  const wanted = name.toLowerCase()
+  const values: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i]!
+    if (sent.length === wanted.length && sent.toLowerCase() === wanted) values.push(rawHeaders[i + 1]!)
+  }
+  return values
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
+import { valuesOf } from '../envelope/single-header.js'
 
 /**
  * HTTP/1.1 requires exactly one Host; with none or two, an intermediate proxy may have read a different request than
@@ -7,9 +8,7 @@ import { Failure } from '../envelope/failures.js'
  * @throws {Failure} BAD_REQUEST
  */
 export function requireSingleHostHeader ({ raw }: Pick<FastifyRequest, 'raw'>): void {
-  const hosts = raw.rawHeaders.filter(
-    (name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host'
-  ).length
+  const hosts = valuesOf(raw.rawHeaders, 'host').length
   if (hosts !== 1 && !(hosts === 0 && raw.httpVersion === '1.0')) {
     throw new Failure('BAD_REQUEST', { message: 'Send one Host header.' })
   }

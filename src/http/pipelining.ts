@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
+import { onResponseEnd } from './on-response-end.js'
 
 /** The most requests on one connection that may wait for a response. */
 const maxPipelined = 256
@@ -12,7 +13,8 @@ const maxPipelined = 256
  */
 export const limitPipelining = fp(async app => {
   const connections = new WeakMap<Socket, Set<ServerResponse>>()
-  app.addHook('onRequest', ({ socket }, reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request
     const pending = connections.get(socket) ?? endedWith(socket)
     connections.set(socket, pending)
     if (pending.size === maxPipelined) socket.destroy()
@@ -22,7 +24,7 @@ export const limitPipelining = fp(async app => {
       return reply.hijack()
     }
     pending.add(reply.raw)
-    reply.raw.once('close', () => pending.delete(reply.raw))
+    onResponseEnd(request, reply, () => pending.delete(reply.raw))
     done()
   })
 }, { name: 'bound-pipelining', fastify: '5.x' })

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import { Failure, type FailureCode } from '../envelope/failures.js'
+import { valuesOf } from '../envelope/single-header.js'
 import type { Mode } from '../config/mode.js'
 import type { KeyCache } from './cache.js'
 import type { Caller } from './caller.js'
@@ -18,17 +19,21 @@ interface AuthenticatorParts {
 }
 
 /**
- * Identifies the caller from a request's headers, alternating names and values like Node's `rawHeaders`.
+ * Identifies the caller from a request's headers, alternating names and values like Node's `rawHeaders`; at once where
+ * the key is cached.
  * @throws {Failure} UNAUTHORIZED, INVALID_KEY_FORMAT, INVALID_KEY, KEY_REVOKED, KEY_EXPIRED, BACKEND_UNAVAILABLE
  */
-export type Authenticate = (rawHeaders: readonly string[], now: Date) => Promise<Caller>
+export type Authenticate = (rawHeaders: readonly string[], now: Date) => Caller | Promise<Caller>
 
 /** Validates keys against the local copy; refuses all of them while the copy is incomplete or too old. */
 export function authenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
-  return async (rawHeaders, now) => {
-    const { mode, hash } = presentedKey(rawHeaders)
+  return (rawHeaders, now) => {
+    const presented = presentedKey(rawHeaders)
     requireFresh(replica.syncedAt(), now, maxStalenessMinutes)
-    return admit(await cache.find(hash, now), { mode, hash }, now)
+    const found = cache.find(presented.hash, now)
+    return found instanceof Promise
+      ? found.then(key => admit(key, presented, now))
+      : admit(found, presented, now)
   }
 }
 
@@ -49,14 +54,14 @@ function presentedKey (rawHeaders: readonly string[]): PresentedKey {
 const bearer = /^bearer(?: +(.*))?$/i
 
 /** The values of all headers with a name, except empty ones, which a client sends for a variable that was never set. */
-function filledValues (rawHeaders: readonly string[], name: string): string[] {
-  return rawHeaders.filter((text, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name && text.trim() !== '')
+function filledValues (rawHeaders: readonly string[], name: string): readonly string[] {
+  return valuesOf(rawHeaders, name).filter(text => text.trim() !== '')
 }
 
 function repeatedKeyError (headerKeys: readonly string[], bearerKeys: readonly string[]): string | undefined {
   if (headerKeys.length > 1) return 'Send the x-api-key header once.'
   if (bearerKeys.length > 1) return 'Send the Authorization header once.'
-  return new Set([...headerKeys, ...bearerKeys]).size > 1
+  return headerKeys.length + bearerKeys.length > 1 && headerKeys[0] !== bearerKeys[0]
     ? 'Send one key, in x-api-key or after Authorization: Bearer. The two differ.'
     : undefined
 }
@@ -121,13 +126,25 @@ interface AuthenticateOptions {
 /** Admits only requests with a valid key to the scope in which it is registered, and sets `caller` on each. */
 export const authenticate = fp<AuthenticateOptions>(async (app, { authenticate, onRefused, now }) => {
   app.decorateRequest('caller')
-  app.addHook('onRequest', async request => {
-    try {
-      request.caller = await authenticate(request.raw.rawHeaders, now())
-    } catch (error) {
-      if (error instanceof Failure && error.status === 401) await onRefused?.(request)
-      throw error
+  const refuse = async (request: FastifyRequest, error: unknown): Promise<never> => {
+    if (error instanceof Failure && error.status === 401) await onRefused?.(request)
+    throw error
+  }
+  // No promise for a key that is cached, as nearly all are.
+  app.addHook('onRequest', (request, _, done) => {
+    const admit = (caller: Caller) => {
+      request.caller = caller
+      done()
     }
+    const refuseCaller = (error: unknown) => { refuse(request, error).catch(done) }
+    let caller: Caller | Promise<Caller>
+    try {
+      caller = authenticate(request.raw.rawHeaders, now())
+    } catch (error) {
+      return refuseCaller(error)
+    }
+    if (caller instanceof Promise) caller.then(admit, refuseCaller)
+    else admit(caller)
   })
 }, { name: 'authenticate', fastify: '5.x' })
 

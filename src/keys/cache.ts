@@ -37,14 +37,21 @@ export class KeyCache {
     return { hits: this.#hits, misses: this.#misses }
   }
 
-  /** The key with this hash; undefined if there is none. `now` is the wall clock's time, for its expiry. */
-  async find (hash: string, now: Date): Promise<KeyRecord | undefined> {
+  /**
+   * The key with this hash; undefined if there is none. `now` is the wall clock's time, for its expiry.
+   * @returns no promise for a key that is cached, since each request would wait for one
+   */
+  find (hash: string, now: Date): KeyRecord | undefined | Promise<KeyRecord | undefined> {
     const held = this.#validKeys.get(hash)
     if (held !== undefined || this.#unknown.has(hash)) {
       this.#hits++
       return held
     }
     this.#misses++
+    return this.#lookUp(hash, now)
+  }
+
+  async #lookUp (hash: string, now: Date): Promise<KeyRecord | undefined> {
     const generation = this.#generation
     const found = await this.#lookup(hash)
     // A change during the look-up may have made its result stale: it serves this request, but isn't cached.

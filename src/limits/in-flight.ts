@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { onResponseEnd } from '../http/on-response-end.js'
 import type { FairConcurrencyLimiter, Permit } from './concurrency-limiter.js'
 
 /** `concurrency` decides which requests may run. */
@@ -11,12 +12,12 @@ interface InFlightOptions { readonly concurrency: Pick<FairConcurrencyLimiter, '
  */
 export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
   app.decorateRequest('permit')
-  app.addHook('onRequest', (request, { raw }, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const permit = new Place(concurrency.acquire(request.caller))
     request.permit = permit
-    raw.once('close', () => permit.close())
+    onResponseEnd(request, reply, () => permit.close())
     // The client may have disconnected while its key was looked up.
-    if (raw.destroyed) permit.close()
+    if (reply.raw.destroyed) permit.close()
     if (permit.isAdmitted === undefined) permit.settle().then(() => done(), done)
     else done()
   })

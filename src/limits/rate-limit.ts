@@ -1,4 +1,5 @@
 import type { CreateRateLimitOptions } from '@fastify/rate-limit'
+import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
@@ -44,20 +45,22 @@ export const rateLimit = fp<PerMinuteOptions>(async (app, options) => {
     ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, perMinute), countHere)
     : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
-  app.addHook('onRequest', async request => {
-    const isCrowded = request.permit?.isAdmitted === false
-    if (getPlan(plans, request.caller.plan).requestsPerMinute !== null) {
-      const counted = await count(request, isCrowded ? { increment: false } : undefined)
-      if (counted.isAllowed) throw new Error('the rate limiter has no allow list')
-      request.rate = {
-        limit: counted.max,
-        remaining: counted.remaining,
-        resetSeconds: counted.ttlInSeconds,
-        windowSeconds
-      }
-      if (counted.isExceeded) throw new Failure('RATE_LIMITED', { retryAfterSeconds: counted.ttlInSeconds })
+  const isCrowded = ({ permit }: FastifyRequest) => permit?.isAdmitted === false
+  const countRequest = async (request: FastifyRequest) => {
+    const counted = await count(request, isCrowded(request) ? { increment: false } : undefined)
+    if (counted.isAllowed) throw new Error('the rate limiter has no allow list')
+    request.rate = {
+      limit: counted.max,
+      remaining: counted.remaining,
+      resetSeconds: counted.ttlInSeconds,
+      windowSeconds
     }
-    if (isCrowded) throw new Failure('RATE_LIMITED', crowded)
+    if (counted.isExceeded) throw new Failure('RATE_LIMITED', { retryAfterSeconds: counted.ttlInSeconds })
+  }
+  app.addHook('onRequest', (request, _, done) => {
+    const goOn = () => done(isCrowded(request) ? new Failure('RATE_LIMITED', crowded) : undefined)
+    if (getPlan(plans, request.caller.plan).requestsPerMinute === null) goOn()
+    else countRequest(request).then(goOn, done)
   })
 }, { name: 'per-minute', dependencies: ['authenticate'], fastify: '5.x' })
 

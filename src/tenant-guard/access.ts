@@ -21,7 +21,7 @@ interface Accounting { readonly onAccess?: (access: Access) => void }
 
 type AccessedRecords = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
 
-/** Performs an interaction and reports its outcome if accesses are recorded. */
+/** Performs an interaction and reports its outcome if accesses are recorded. `perform` may throw at once. */
 export async function withAccessReport<T> (
   { onAccess }: Accounting,
   request: AccessedRecords,

@@ -72,65 +72,87 @@ type VersionedUpdate = Update & { readonly version: string }
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
 export function tenantGuard (context: TenantContext): TenantStore {
-  const one = (record: StoredResource) => [toReference(record)]
-  const written = ({ record }: WrittenRecord) => [toReference(record)]
-  return {
-    read: decided(
-      context,
-      async ({ type, id }: Read) =>
-        readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id }),
-      one
-    ),
-    vread: decided(context, async (interaction: VersionRead) => (await versionOf(context, interaction)).record, one),
-    readRelated: decided(
-      context,
-      (interaction: RelatedRead) => readRelated(context, interaction),
-      ({ record, related }) => [record, ...related].map(toReference)
-    ),
-    search: decided(
-      context,
-      (interaction: Search) => search(context, interaction),
-      ({ resources }) => resources.map(toReference)
-    ),
-    create: decided(context, (interaction: Create): Promise<WrittenRecord> => create(context, interaction), written),
-    createOnce: decided(
-      context,
-      async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(context, interaction),
-      written
-    ),
-    update: decided(
-      context,
-      (interaction: VersionedUpdate): Promise<WrittenRecord> => update(context, interaction),
-      written
-    ),
-    delete: decided(
-      context,
-      (interaction: Delete) => remove(context, interaction),
-      () => []
-    ),
-    ownedAmong: candidates => ownedAmong(context, candidates),
-    mayReferTo: type => context.access?.mayReferTo(type) ?? true,
-    perform: interaction => execute(context, interaction),
-    requireExportable: interaction => requireExportable(context, interaction),
-    passage: decided(
-      context,
-      async (interaction: Terminology) => terminologyRequest(context, interaction),
-      () => []
-    )
-  } satisfies Omit<TenantStore, typeof guarded> as TenantStore
+  return new GuardedStore(context) satisfies Omit<TenantStore, typeof guarded> as unknown as TenantStore
 }
 
-function decided<I extends Interaction | Terminology, T> (
-  context: TenantContext,
-  perform: (interaction: I) => Promise<T>,
-  shown: (result: T) => readonly string[]
-): (interaction: I) => Promise<T> {
-  return async interaction =>
-    await withAccessReport(context, interaction, {
+/** A class, since each request makes one: its methods are made once. */
+class GuardedStore {
+  readonly #context: TenantContext
+
+  constructor (context: TenantContext) {
+    this.#context = context
+  }
+
+  read (interaction: Read): Promise<StoredResource> {
+    return this.#decide(interaction, readOne, referenceOf)
+  }
+
+  vread (interaction: VersionRead): Promise<StoredResource> {
+    return this.#decide(interaction, async (context, wanted) => (await versionOf(context, wanted)).record, referenceOf)
+  }
+
+  readRelated (interaction: RelatedRead): Promise<Related> {
+    return this.#decide(interaction, readRelated, ({ record, related }) => [record, ...related].map(toReference))
+  }
+
+  search (interaction: Search): Promise<Page> {
+    return this.#decide(interaction, search, ({ resources }) => resources.map(toReference))
+  }
+
+  create (interaction: Create): Promise<WrittenRecord> {
+    return this.#decide(interaction, create, referenceOfWritten)
+  }
+
+  createOnce (interaction: CreateOnce): Promise<CreateResult> {
+    return this.#decide(interaction, createOnce, referenceOfWritten)
+  }
+
+  update (interaction: VersionedUpdate): Promise<WrittenRecord> {
+    return this.#decide(interaction, update, referenceOfWritten)
+  }
+
+  delete (interaction: Delete): Promise<void> {
+    return this.#decide(interaction, remove, () => [])
+  }
+
+  ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>> {
+    return ownedAmong(this.#context, candidates)
+  }
+
+  mayReferTo (type: string): boolean {
+    return this.#context.access?.mayReferTo(type) ?? true
+  }
+
+  perform (interaction: FhirInteraction): Promise<FhirResponse> {
+    return execute(this.#context, interaction)
+  }
+
+  requireExportable (interaction: Export): Promise<void> {
+    return requireExportable(this.#context, interaction)
+  }
+
+  passage (interaction: Terminology): Promise<TerminologyRequest> {
+    return this.#decide(interaction, async (context, wanted) => terminologyRequest(context, wanted), () => [])
+  }
+
+  #decide<I extends Interaction | Terminology, T> (
+    interaction: I,
+    perform: (context: TenantContext, interaction: I) => Promise<T>,
+    shown: (result: T) => readonly string[]
+  ): Promise<T> {
+    return withAccessReport(this.#context, interaction, {
       shown,
-      perform: async () => {
+      perform: () => {
         authorize(interaction)
-        return await perform(interaction)
+        return perform(this.#context, interaction)
       }
     })
+  }
+}
+
+const referenceOf = (record: StoredResource): string[] => [toReference(record)]
+const referenceOfWritten = ({ record }: WrittenRecord): string[] => referenceOf(record)
+
+async function readOne (context: TenantContext, { type, id }: Read): Promise<StoredResource> {
+  return readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id })
 }

@@ -46,8 +46,10 @@ const handlers: Performers = {
   transaction: (context, request) => transaction(context, request, interaction => execute(context, interaction))
 }
 
+const withoutReport = {}
+
 /** Decides on an interaction of raw FHIR, and performs it. */
-export async function execute<K extends keyof Kinds> (
+export function execute<K extends keyof Kinds> (
   context: TenantContext,
   interaction: Kinds[K]
 ): Promise<FhirResponse> {
@@ -63,14 +65,13 @@ export async function execute<K extends keyof Kinds> (
           }
         }
       : context
-  const work = async () => {
-    authorize(interaction)
-    return await handlers[kind as K](reportingContext, interaction)
-  }
   // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
-  if (kind === 'batch') return await work()
-  return await withAccessReport(context, request, {
-    perform: work,
+  const reported = kind === 'batch' ? withoutReport : context
+  return withAccessReport(reported, request, {
+    perform: () => {
+      authorize(interaction)
+      return handlers[kind as K](reportingContext, interaction)
+    },
     shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [toReference(record)])
   })
 }

@@ -82,6 +82,7 @@ function isJsonFormat (value: string): boolean {
  * @throws {Failure} NOT_ACCEPTABLE for another form than JSON
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
+  if (query.length === 0) return query
   const requested = query.filter(([name]) => name === '_format')
   if (!requested.every(([, value]) => isJsonFormat(value))) {
     throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })

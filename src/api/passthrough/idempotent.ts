@@ -21,12 +21,21 @@ const isKeyed = (interaction: FhirInteraction): interaction is Keyed =>
   interaction.kind === 'create' || interaction.kind === 'patch'
 
 /** Performs an interaction; a create or a patch with an Idempotency-Key once. */
-export async function performIdempotently (
+export function performIdempotently (
   reply: FastifyReply,
   interaction: FhirInteraction,
   { store, keyedRequests, key }: OnceParts
 ): Promise<FhirResponse> {
-  if (key === undefined || !isKeyed(interaction)) return await store.perform(interaction)
+  return key === undefined || !isKeyed(interaction)
+    ? store.perform(interaction)
+    : performOnce(reply, interaction, { store, keyedRequests, key })
+}
+
+async function performOnce (
+  reply: FastifyReply,
+  interaction: Keyed,
+  { store, keyedRequests, key }: OnceParts & { readonly key: string }
+): Promise<FhirResponse> {
   const {
     caller: { tenantId, mode },
     method

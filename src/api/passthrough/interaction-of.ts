@@ -35,7 +35,7 @@ const route = (path: string, methods: Route['methods']): Route => ({
 const methodsOf = (path: string, reader: Reader): Route[] => [route(path, { GET: reader, POST: reader })]
 
 /** Every supported request of raw FHIR, the more specific paths first. Any other request is refused. */
-const routes: readonly Route[] = [
+const allRoutes: readonly Route[] = [
   route('', { POST: bundle }),
   route(':type', {
     GET: search,
@@ -64,13 +64,15 @@ const routes: readonly Route[] = [
   ])
 ]
 
+/** By the number of their segments. */
+const routes = Map.groupBy(allRoutes, ({ path }) => path.length)
+
 /**
  * The interaction of a request.
  * @throws {Failure} NOT_FOUND, METHOD_NOT_ALLOWED, BAD_REQUEST, before anything is looked up
  */
 export function parseInteraction (request: FhirRequest): FhirInteraction {
-  const matching = routes.filter(({ path }) => matches(path, request.path))
-  const [found] = matching
+  const found = routes.get(request.path.length)?.find(({ path }) => matches(path, request.path))
   if (found === undefined) {
     throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
   }
@@ -99,7 +101,7 @@ function notOffered (methods: readonly string[]): Failure {
 }
 
 function matches (pattern: readonly string[], path: readonly string[]): boolean {
-  return pattern.length === path.length && pattern.every((part, at) => matchesPart(part, path[at]!))
+  return pattern.every((part, at) => matchesPart(part, path[at]!))
 }
 
 function matchesPart (part: string, segment: string): boolean {

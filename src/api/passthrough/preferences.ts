@@ -7,7 +7,10 @@ interface Preferences {
   readonly isAsync: boolean
 }
 
+const none: Preferences = { returns: undefined, isLenient: false, isAsync: false }
+
 export function parsePrefer ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
+  if (prefer === undefined) return none
   const preferences = [prefer ?? []]
     .flat()
     .flatMap(header => header.split(','))
