@@ -37,3 +37,13 @@ t.test('no text within a resource is taken for a reference', async () => {
     return relativize(text) === text
   }))
 })
+
+t.test('among the URLs of a Bundle, the references and nothing else are relative', async () => {
+  const member = fc.tuple(fc.constantFrom('reference', 'fullUrl', 'url', 'system', 'x-url'), fc.constantFrom('', ' ', '\n'))
+  fc.assert(fc.property(fc.array(member, { maxLength: 8 }), members => {
+    const print = (referred: string) => members
+      .map(([name, space]) => `"${name}"${space}:${space}"${name === 'reference' ? referred : `${base}/`}Patient/1"`)
+      .join(',')
+    return relativize(print(`${base}/`)) === print('')
+  }))
+})
