@@ -1,6 +1,6 @@
 import type { FastifyContextConfig } from 'fastify'
 import fp from 'fastify-plugin'
-import { onResponseEnd } from './on-response-end.js'
+import { onResponseEnd } from '../net/on-response-end.js'
 
 /**
  * One line for each request, when it has ended; at debug level for a successful probe, since there is one every second.

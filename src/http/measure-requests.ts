@@ -5,7 +5,7 @@ import type {} from '../limits/in-flight.js'
 import type {} from '../limits/monthly-quota.js'
 import type { CompletedRequest, Refusal } from '../observability/metrics/measurements.js'
 import type {} from '../api/passthrough/allowed.js'
-import { onResponseEnd } from './on-response-end.js'
+import { onResponseEnd } from '../net/on-response-end.js'
 
 /** Where requests are measured; absent if they are not. */
 export interface MeasureRequestsOptions { readonly onCompleted?: (request: CompletedRequest) => void }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
-import { onResponseEnd } from './on-response-end.js'
+import { onResponseEnd } from '../net/on-response-end.js'
 
 /** The most requests on one connection that may wait for a response. */
 const maxPipelined = 256

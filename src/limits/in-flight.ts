@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { onResponseEnd } from '../http/on-response-end.js'
+import { onResponseEnd } from '../net/on-response-end.js'
 import type { FairConcurrencyLimiter, Permit } from './concurrency-limiter.js'
 
 /** `concurrency` decides which requests may run. */

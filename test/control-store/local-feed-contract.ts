@@ -50,7 +50,7 @@ async function gatewayOn (t: Test, place: DatabaseLocation, copy = copyBeside(pl
   const check = authenticator({ replica, cache, maxStalenessMinutes: null })
   const stop = async () => { await follower.stop(); replica.close(); await store.close() }
   t.teardown(stop)
-  return { store, replica, follower, stop, call: (secret: string) => check(['x-api-key', secret], now()) }
+  return { store, replica, follower, stop, call: async (secret: string) => await check(['x-api-key', secret], now()) }
 }
 
 const copyBeside = ({ file }: DatabaseLocation) => join(dirname(file), 'keys.db')

@@ -343,7 +343,7 @@ export const controls = [
   ),
   control('one key', ['http'], [
     patch('keys/authenticate.js', 'if (headerKeys.length > 1)', 'if (false)'),
-    patch('keys/authenticate.js', 'new Set([...headerKeys, ...bearerKeys]).size > 1', 'false')
+    patch('keys/authenticate.js', 'headerKeys[0] !== bearerKeys[0]', 'false')
   ]),
   control(
     'URLs of the datastore',
