@@ -15,7 +15,6 @@ const longest = [
   'openapi/answers.fuzz.hapi',
   'isolation/attacks.hapi',
   'openapi/answers.hapi',
-  'e2e/bulk-hand-over.postgres',
   'resources/search-law',
   'openapi/answers.fuzz',
   'isolation/attacks',
@@ -25,14 +24,21 @@ const longest = [
   'laws/laws'
 ]
 
-/** What mostly waits, for a server's own jobs or until a lease ends, and leaves the processors to others meanwhile. */
+/** What mostly waits, for a server or until a lease ends, and leaves the processors to others meanwhile. */
 const waiting = [
+  'servers/suites.sekmet',
   'jobs/export.hapi',
+  'tenant-guard/adopt.hapi',
+  'e2e/roles.postgres',
+  'tenant-guard/audit.hapi',
   'jobs/export',
   'sync/hung-import',
   'jobs/resumed.hapi',
   'jobs/runner',
-  'tenant-guard/export'
+  'tenant-guard/export',
+  'e2e/bulk-hand-over.postgres',
+  'sync/processes.postgres',
+  'openapi/docs.browser'
 ]
 
 const fileOf = name => `test/${name}.test.ts`

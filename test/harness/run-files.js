@@ -1,9 +1,9 @@
 /**
  * `node run-files.js FILES...`: runs each test file in a process of its own, as many at a time as TEST_FILES_AT_ONCE
- * says, and where that is more than one, another one of those that mostly wait. It writes TAP to the standard output
- * and says on the other one which file is done. It does what the command `tap` does, by tap's own means, but for what
- * that puts into each process, and into each that this one starts: what watches coverage and mocks modules. No test
- * uses either, and a run of all tests starts a thousand processes and threads.
+ * says, and where that is more than one, another one beside them: first those that mostly wait. It writes TAP to the
+ * standard output and says on the other one which file is done. It does what the command `tap` does, by tap's own
+ * means, but for what that puts into each process, and into each that this one starts: what watches coverage and mocks
+ * modules. No test uses either, and a run of all tests starts a thousand processes and threads.
  */
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,8 +16,13 @@ const filesAtOnce = Number(process.env.TEST_FILES_AT_ONCE ?? 2)
 const limitSeconds = Number(process.env.TEST_FILE_SECONDS ?? 600)
 
 const options = [`--import=${pathToFileURL(join(import.meta.dirname, 'typescript.js'))}`, '--enable-source-maps']
-// In place of the options for Node.js that tap would set.
-const environment = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, `TAP_TIMEOUT=${limitSeconds}`]
+const environment = [
+  // In place of the options for Node.js that tap would set.
+  `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
+  `TAP_TIMEOUT=${limitSeconds}`,
+  // For the gateways and commands that tests start, which load what all others did.
+  `NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules', '.cache', 'compiled')}`
+]
 
 const files = process.argv.slice(2).map(file => relative(root, resolve(root, file)))
 const { busy, waiting } = inOrder(files)
@@ -30,7 +35,7 @@ t.on('subtestEnd', ({ name, time, results }) =>
 )
 await Promise.all([
   ...Array.from({ length: filesAtOnce }, () => run(busy).then(() => run(waiting))),
-  ...filesAtOnce > 1 ? [run(waiting)] : []
+  ...filesAtOnce > 1 ? [run(waiting).then(() => run(busy))] : []
 ])
 
 /** Runs one file after the other until none is left. */
