@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import {
-  cpSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync
+  cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
@@ -42,6 +42,11 @@ function copyOfProject (t: Test): string {
     })
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  // What the linter found in a file is not looked for again; it knows files by their whole path.
+  const linted = join(root, '.eslintcache')
+  if (existsSync(linted)) {
+    writeFileSync(join(copy, '.eslintcache'), readFileSync(linted, 'utf8').replaceAll(`"${root}/`, `"${copy}/`))
+  }
   for (const file of readdirSync(join(copy, 'dist'), { recursive: true, encoding: 'utf8' })) {
     if (basename(file) !== '.tsbuildinfo') continue
     // The compiler finds the packages where the link leads, and would check all files anew else.

@@ -120,10 +120,10 @@ t.test(
       return job.processedRecords > processed
     }
 
-    await until(isInTheMiddleAfter(0, second), 60)
+    await until(isInTheMiddleAfter(0, second))
     await first.end('SIGKILL')
     const { processedRecords: atKill } = await jobAt(second)
-    await until(isInTheMiddleAfter(atKill, second), 90)
+    await until(isInTheMiddleAfter(atKill, second))
     datastore.hold()
     const again = await first.again()
     const ended = second.end('SIGTERM')
@@ -132,7 +132,7 @@ t.test(
     await ended
     t.equal(second.child.exitCode, 0)
     t.ok(second.said.err.includes('"why":"stopping"'), 'it was at work when it was stopped')
-    await until(async () => (await jobAt(again)).status !== 'processing', 90)
+    await until(async () => (await jobAt(again)).status !== 'processing')
 
     const job = await jobAt(again)
     t.match(job, { status: 'completed', totalRecords: count, processedRecords: count, failedRecords: 0 })

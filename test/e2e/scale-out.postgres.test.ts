@@ -54,7 +54,7 @@ async function fleet (t: Test) {
     const { tenantId } = await store.organizations.create({ name: 'clinic', plan }, 'test')
     return await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
   }
-  await until(() => balancer.ready().length === 2, 60)
+  await until(() => balancer.ready().length === 2)
   return { gateways, balancer, store, createKey }
 }
 
@@ -131,16 +131,16 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
       const loading = Array.from({ length: 3 }, load)
       const isBusy = async () => {
         const before = reads
-        await until(() => reads > before + 10, 60)
+        await until(() => reads > before + 10)
       }
       await isBusy()
       for (const gateway of gateways) {
         t.equal(await gateway.end('SIGTERM'), 0)
         await isBusy()
         await gateway.again()
-        await until(() => balancer.ready().length === 2, 60)
+        await until(() => balancer.ready().length === 2)
         const before = balancer.sent.get(gateway.url)!
-        await until(() => balancer.sent.get(gateway.url)! > before + 5, 60)
+        await until(() => balancer.sent.get(gateway.url)! > before + 5)
       }
       stopping.abort()
       await Promise.all(loading)

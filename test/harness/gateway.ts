@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import type { InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
@@ -67,7 +68,9 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
     now: settings.now ?? (() => new Date()),
     log: pino(logOptions('trace'), sink)
   })
+  const { inject, refused } = observed(service.app)
   t.after(async () => {
+    if (!t.passing()) refused.forEach(said => console.error(said))
     await service.close()
     rmSync(directory, { recursive: true, force: true })
   })
@@ -84,10 +87,29 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
     ...madeWith({ ...service, control }),
     url,
     dataDirectory: join(directory, 'data'),
-    inject: service.app.inject.bind(service.app),
+    inject,
     logged: () => lines.map(line => JSON.parse(line)),
     linesSince
   }
+}
+
+/**
+ * What a failed test says is seldom what the gateway said: an envelope without data is no list.
+ * @returns `refused`: the last failures that it answered to `inject`, to be shown where a test fails
+ */
+function observed (app: Service['app']): { inject: Service['app']['inject'], refused: readonly string[] } {
+  const refused: string[] = []
+  const inject = async (request: InjectOptions | string) => {
+    const { method = 'GET', url } = typeof request === 'string' ? { url: request } : request
+    const response = await app.inject(request)
+    const { statusCode, body } = response
+    if (statusCode >= 400) {
+      refused.push(`${method} ${String(url)} was answered ${statusCode} ${body.slice(0, 1_000)}`)
+      refused.splice(0, refused.length - 5)
+    }
+    return response
+  }
+  return { inject: inject as Service['app']['inject'], refused }
 }
 
 function madeWith ({

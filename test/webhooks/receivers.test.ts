@@ -36,7 +36,7 @@ async function startReaders (
   child.stdout!.on('data', chunk => { printed += String(chunk) })
   child.stderr!.on('data', chunk => { printed += String(chunk) })
   // What is signed is valid for minutes only, so the first attempt must succeed.
-  await until(() => isListening(port), 120)
+  await until(() => isListening(port))
   const proxy = await startReceiver(t, ({ headers, body, path }, response) => {
     httpRequest({ port, host: '127.0.0.1', method: 'POST', path, headers }, answer => {
       response.writeHead(answer.statusCode!)
