@@ -91,11 +91,11 @@ t.test(
     await until(async () => {
       await pause(100)
       return (await create('First'))?.status === 201
-    }, 60)
+    })
     await until(async () => {
       await pause(100)
       return (await fetch(`${url}/dashboard/sign-in`)).status === 200
-    }, 60)
+    })
     t.equal((await fetch(`${url}/v1/patients`)).status, 401)
 
     const createdBy = ({ said }: Running): number =>
@@ -104,14 +104,14 @@ t.test(
     await until(async () => {
       await create('Second')
       return gateways.every(gateway => createdBy(gateway) > 0)
-    }, 60)
+    })
     const [first, other] = gateways as [Running, Running]
     await first.end('SIGKILL')
     const before = createdBy(other)
     await until(async () => {
       await pause(100)
       return (await create('Second'))?.status === 201
-    }, 60)
+    })
     await until(() => createdBy(other) > before)
     const found = (await (await fetch(`${url}/v1/patients?lastName=first`, { headers })).json()) as {
       data: { total: number }

@@ -44,7 +44,7 @@ export async function startProcess (t: Test, environment: Record<string, string>
   await until(() => {
     if (child.exitCode !== null) throw new Error(`it ended: ${said.err}`)
     return said.out.includes('listens on')
-  }, 60)
+  })
   return { url: `http://127.0.0.1:${variables.PORT}`, data, said, child, end, again: () => startProcess(t, variables) }
 }
 
