@@ -56,13 +56,17 @@ const works = {
   'transaction of 20': { raw: raw('POST', '', () => transaction) }
 }
 
+/** Every client of the field says what it accepts. */
+const accepted = { raw: 'application/fhir+json', simple: 'application/json' }
+
 /** What autocannon sends to a contestant for a kind of work; undefined where the contestant has no such interface. */
 export function target (contestants, name, work) {
   const { url, pid, headers } = contestants[name]
-  const request = works[work][name === 'clinigate simple' ? 'simple' : 'raw']
+  const form = name === 'clinigate simple' ? 'simple' : 'raw'
+  const request = works[work][form]
   if (request === undefined) return undefined
   const { method, path, type, body } = request
-  const sent = { method, headers: { ...headers, ...body !== undefined && { 'content-type': type } } }
+  const sent = { method, headers: { ...headers, accept: accepted[form], ...body !== undefined && { 'content-type': type } } }
   if (body === undefined) return { url: `${url}${path}`, pid, ...sent }
   const setupRequest = made => ({ ...made, body: JSON.stringify(body()) })
   return { url: `${url}${path}`, pid, ...sent, requests: [{ setupRequest }] }

@@ -1,5 +1,6 @@
 import type {} from '@fastify/accepts'
 import type { FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { Failure } from './failures.js'
 
 /** The media types of responses. The first is the default. */
@@ -35,13 +36,26 @@ const toForms = (type: string): readonly string[] =>
     fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`)
   )
 
-/** Made once for each list of types: every response looks up the types of its route. */
-const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
+/** What is known of a route's types: the forms of each, and the type that an Accept header prefers, or '' for none. */
+interface Negotiation {
+  readonly forms: ReadonlyMap<string, string>
+  /** Clients send the same few headers again and again, and to negotiate takes as long as half of the pipeline. */
+  readonly preferred: LRUCache<string, string>
+}
 
-function formsOfTypes (types: readonly string[]): ReadonlyMap<string, string> {
-  const forms = known.get(types) ?? new Map(types.flatMap(type => toForms(type).map(form => [form, type] as const)))
-  known.set(types, forms)
-  return forms
+/** Made once for each list of types: every response looks up the types of its route. */
+const known = new WeakMap<readonly string[], Negotiation>()
+
+/** Longer headers are negotiated each time, so that a client fills no memory with them. */
+const maxCachedLength = 256
+
+function negotiationOf (types: readonly string[]): Negotiation {
+  const negotiation = known.get(types) ?? {
+    forms: new Map(types.flatMap(type => toForms(type).map(form => [form, type] as const))),
+    preferred: new LRUCache<string, string>({ max: 200 })
+  }
+  known.set(types, negotiation)
+  return negotiation
 }
 
 /**
@@ -60,9 +74,15 @@ export function acceptableType<T extends string = (typeof mediaTypes)[number]> (
   request: FastifyRequest,
   types: readonly T[] = mediaTypes as readonly string[] as readonly T[]
 ): T | undefined {
-  if (request.headers.accept === undefined) return types[0]
-  const forms = formsOfTypes(types)
-  return forms.get(String(request.accepts().type([...forms.keys()]))) as T | undefined
+  const { accept } = request.headers
+  if (accept === undefined) return types[0]
+  const { forms, preferred } = negotiationOf(types)
+  let type = preferred.get(accept)
+  if (type === undefined) {
+    type = forms.get(String(request.accepts().type([...forms.keys()]))) ?? ''
+    if (accept.length <= maxCachedLength) preferred.set(accept, type)
+  }
+  return type === '' ? undefined : type as T
 }
 
 declare module 'fastify' {
