@@ -46,7 +46,7 @@ export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm
 
 function javaArguments (settings, jvm) {
   return [
-    '-Xmx768m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1',
+    '-Xmx2g', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1',
     ...existsSync(archive) ? [`-XX:SharedArchiveFile=${archive}`, '-Xlog:cds=off', '-Xlog:class+path=off'] : [],
     ...jvm,
     ...Object.entries(settings).map(([name, value]) => `-Dhapi.${name}=${value}`),
