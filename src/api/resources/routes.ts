@@ -10,8 +10,10 @@ import { warningsOf } from '../../mappings/core/validate.js'
 import { hasTest } from '../../envelope/json-patch.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from '../../envelope/preconditions.js'
+import { sendText } from '../../envelope/reply.js'
 import { openRelations, parseInclude, reverseIncludes } from './include.js'
 import { parseQueryPairs, readSearch } from './query.js'
+import { presentText } from './present-text.js'
 import { readWithIncludes } from './read-with-includes.js'
 import { read, search, type Context } from './reads.js'
 import { create, remove, update, type WriteResult } from './writes.js'
@@ -64,16 +66,14 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, sto
     relationsOf: () => (relations ??= reverseIncludes(mapping, mappings)),
     isGroup: (name: string) => mappings.some(({ path }) => path === name)
   }
-  scope.get(`/${path}`, { config }, async request => {
+  scope.get(`/${path}`, { config }, async (request, reply) => {
     const { warnings = [], ...query } = readSearch(mapping, rawQuery(request.raw.url))
     request.warnings = warnings
     const page = await search(contextOf(request), query)
-    return {
-      data: page.resources.map(mapping.present),
-      total: page.total,
-      cursor: page.cursor,
-      hasMore: page.cursor !== undefined
-    }
+    const { total, cursor } = page
+    const more = { total, cursor, hasMore: cursor !== undefined }
+    if (!('text' in page)) return { data: page.resources.map(mapping.present), ...more }
+    return await sendText(reply, `{"data":${presentText(mapping, page)},${JSON.stringify(more).slice(1)}`)
   })
   scope.get(`/${path}/:id`, { config }, async (request: WithId, reply) => {
     const { params: { id }, headers, caller } = request

@@ -3,6 +3,7 @@ import { accepted, put, putList, type Codec, type ReorderedList } from './codec.
 import type { Element, ElementOptions } from './element.js'
 import { siblingOf, withPrimitive } from './outdated.js'
 import { at, createFinder, isElement, itemsAt, itemsOf, withAt, withMember } from './path.js'
+import { namesOf, printedBy, printItems, printOf } from './print.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
@@ -18,6 +19,7 @@ export interface ListOptions extends ElementOptions {
 export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const dot = path.lastIndexOf('.')
   const find = createFinder(path)
+  const [names, print] = [namesOf(path), printOf(codec.read)]
   const isRival = options.choice === undefined ? undefined : conflictingFields(options.choice, path.slice(dot + 1))
   return {
     schema: described(codec.schema, options),
@@ -25,10 +27,16 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
     kind: codec.kind,
     options,
     accept: value => accepted(codec, value),
-    read (holder) {
-      const stored = find(holder)
-      return stored === undefined ? undefined : codec.read(stored)
-    },
+    read: printedBy(
+      (holder: FhirElement) => {
+        const stored = find(holder)
+        return stored === undefined ? undefined : codec.read(stored)
+      },
+      (nodes, holder, prefix) => {
+        const node = nodes.findAt(holder, names)
+        return node !== 0 && print(nodes, node, prefix)
+      }
+    ),
     write (holder, value) {
       const after = withPrimitive(holder, path, put(codec, value, find(holder)))
       if (isRival === undefined || value === undefined) return after
@@ -65,6 +73,7 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const sibling = siblingOf(path)
   const find = createFinder(path)
+  const [names, print] = [namesOf(path), printOf(codec.read)]
   const indexOfItem = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
     schema: described(codec.schema, options),
@@ -72,13 +81,22 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
     kind: codec.kind,
     options,
     accept: value => accepted(codec, value),
-    read (holder) {
-      for (const item of itemsOf(find(holder))) {
-        const shown = codec.read(item)
-        if (shown !== undefined) return shown
+    read: printedBy(
+      (holder: FhirElement) => {
+        for (const item of itemsOf(find(holder))) {
+          const shown = codec.read(item)
+          if (shown !== undefined) return shown
+        }
+        return undefined
+      },
+      (nodes, holder, prefix) => {
+        const list = nodes.findAt(holder, names)
+        for (let item = nodes.firstItem(list); item !== 0; item = nodes.nextItem(list, item)) {
+          if (print(nodes, item, prefix)) return true
+        }
+        return false
       }
-      return undefined
-    },
+    ),
     write (holder, value) {
       const items = slotsAt(holder, path, sibling)
       const index = indexOfItem(items) >= 0 ? indexOfItem(items) : items.length
@@ -99,15 +117,23 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
 function listLens<T> (codec: Codec<T>, path: string) {
   const sibling = siblingOf(path)
   const find = createFinder(path)
+  const [names, item] = [namesOf(path), printOf(codec.read)]
   return {
-    read (holder: FhirElement): T[] | undefined {
-      let shown: T[] | undefined
-      for (const item of itemsOf(find(holder))) {
-        const value = codec.read(item)
-        if (value !== undefined) (shown ??= []).push(value)
+    read: printedBy(
+      (holder: FhirElement): T[] | undefined => {
+        let shown: T[] | undefined
+        for (const item of itemsOf(find(holder))) {
+          const value = codec.read(item)
+          if (value !== undefined) (shown ??= []).push(value)
+        }
+        return shown
+      },
+      (nodes, holder, prefix) => {
+        const list = nodes.findAt(holder, names)
+        const from = nodes.firstItem(list)
+        return from !== 0 && printItems(nodes, { list, from }, { item, prefix })
       }
-      return shown
-    },
+    ),
     write (holder: FhirElement, values: readonly T[]): FhirElement {
       const before = slotsAt(holder, path, sibling)
       const after = putList(codec, values, before)

@@ -5,6 +5,7 @@ import { deepEqual, type Element, type Elements, type InferFields } from './elem
 import { listItemIdentity } from './identity.js'
 import { withoutOutdated, type Description } from './outdated.js'
 import { isElement } from './path.js'
+import { printedBy, structurePrinter } from './print.js'
 import type { FilterKind, Schema } from './schema.js'
 
 /** What a structure says besides its elements. */
@@ -72,6 +73,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
   const readInto = createReader(elements)
   // Without a part that R4 requires, what is left would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
+  const read = (stored: unknown) => (shows(stored) ? readInto(stored) : undefined)
   const shows = (stored: unknown): stored is FhirElement => isElement(stored) && (options.where?.(stored) ?? true)
   return {
     schema: {
@@ -83,7 +85,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     revises: true,
     identityOf: listItemIdentity(elements, options.identity),
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as InferFields<E>,
-    read: stored => (shows(stored) ? readInto(stored) : undefined),
+    read: options.where === undefined ? printedBy(read, structurePrinter(elements)) : read,
     write (value, before) {
       const sent = value as Record<string, unknown>
       const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>

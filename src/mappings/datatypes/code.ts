@@ -1,4 +1,9 @@
+import { encodeText } from '../../json/nodes/json-nodes.js'
+import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
+import { isElement, itemsAt } from '../core/path.js'
+import { copied, printedBy } from '../core/print.js'
+import type { CodingValue } from './concept.js'
 
 /** Spellings that clients in the field send; the contract accepts them wherever FHIR's own is in the set. */
 const otherSpellings: Readonly<Record<string, string>> = {
@@ -8,7 +13,7 @@ const otherSpellings: Readonly<Record<string, string>> = {
 }
 
 /** The other spellings that a set of codes accepts. */
-export function aliasesOf (codes: readonly string[]): Readonly<Record<string, string>> {
+function aliasesOf (codes: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(otherSpellings).filter(([, code]) => codes.includes(code)))
 }
 
@@ -28,6 +33,7 @@ export function code<const C extends string, const Shown extends string = never>
   const aliases = aliasesOf(codes)
   const accept = (value: string): C => (aliases[value] ?? value) as C
   const known = new Set<string>([...codes, ...(options.shown ?? [])])
+  const texts = [...known].map(encodeText)
   return datatype<C | Shown>({
     schema: {
       ...codeSchema(codes, aliases),
@@ -36,13 +42,16 @@ export function code<const C extends string, const Shown extends string = never>
     },
     kind: 'token',
     accept,
-    read: stored => (typeof stored === 'string' && known.has(stored) ? (stored as C) : undefined),
+    read: printedBy(
+      (stored: unknown) => (typeof stored === 'string' && known.has(stored) ? (stored as C) : undefined),
+      (nodes, node, prefix) => texts.some(text => nodes.isSame(node, text)) && copied(nodes, node, prefix)
+    ),
     write: accept
   })
 }
 
 /** The JSON Schema of a choice among codes. */
-export function codeSchema (codes: readonly string[], aliases: Readonly<Record<string, unknown>> = aliasesOf(codes)) {
+function codeSchema (codes: readonly string[], aliases: Readonly<Record<string, unknown>> = aliasesOf(codes)) {
   return {
     type: 'string',
     enum: [...codes, ...Object.keys(aliases)],
@@ -50,3 +59,57 @@ export function codeSchema (codes: readonly string[], aliases: Readonly<Record<s
     'x-expects': `one of ${codes.join(', ')}`
   } as const
 }
+
+/**
+ * A CodeableConcept bound to a set of one system, shown as the bare code. A code outside the set is kept unseen.
+ * @param displays each code with its display
+ */
+export function conceptCode<const C extends string> (
+  system: string,
+  displays: Readonly<Record<C, string>>
+): Datatype<C> {
+  return datatype(
+    codeIn(system, displays, {
+      codingOf: stored =>
+        itemsAt(isElement(stored) ? stored : {}, 'coding').find(
+          item => isElement(item) && item.system === system && known(displays, item.code)
+        ),
+      wrap: item => ({ coding: [item] })
+    })
+  )
+}
+
+/** A Coding bound to a set of one system, shown as the bare code. */
+export function codingCode<const C extends string> (
+  system: string,
+  displays: Readonly<Record<C, string>>
+): Datatype<C> {
+  return datatype(
+    codeIn(system, displays, {
+      codingOf: stored =>
+        isElement(stored) && stored.system === system && known(displays, stored.code) ? stored : undefined,
+      wrap: item => item
+    })
+  )
+}
+
+interface Wrapping { codingOf (stored: unknown): unknown, wrap (coding: CodingValue): unknown }
+
+function codeIn<C extends string> (
+  system: string,
+  displays: Readonly<Record<C, string>>,
+  { codingOf, wrap }: Wrapping
+): Codec<C> {
+  const codes = Object.keys(displays) as C[]
+  const aliases = aliasesOf(codes)
+  const accept = (value: C): C => (aliases[value] ?? value) as C
+  return {
+    schema: codeSchema(codes, aliases),
+    kind: 'token',
+    accept,
+    read: stored => (codingOf(stored) as { code: C } | undefined)?.code,
+    write: value => wrap({ system, code: accept(value), display: displays[accept(value)] })
+  }
+}
+
+const known = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)

@@ -56,8 +56,9 @@ export const identifierExcept = (...ownSystems: readonly string[]) =>
   record(
     { ...identifierParts, system: ownSystems.length === 0 ? identifierParts.system : otherSystem(ownSystems) },
     {
-      where: stored => !isOwn(stored, ownSystems),
-      ...(ownSystems.length === 0 && { schema: { title: 'Identifier' } }),
+      ...(ownSystems.length === 0
+        ? { schema: { title: 'Identifier' } }
+        : { where: (stored: FhirElement) => !isOwn(stored, ownSystems) }),
       expects: 'an object with system, value and use'
     }
   )

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
+import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import type { FhirElement } from '../fhir.js'
 import { putList, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { withPrimitive } from '../core/outdated.js'
 import { isElement, itemsAt, itemsOf } from '../core/path.js'
+import {
+  copied, memberPrefix, memberPrinter, printedBy, printItems, printObject, printOf, printRead, printText, type Print
+} from '../core/print.js'
 import { record } from '../core/structure.js'
 import { canonicalJson } from '../core/canonical-json.js'
-import { aliasesOf, codeSchema } from './code.js'
 import { absoluteUri, openCode, text, textUpTo } from './primitives.js'
 
 /** A code of a code system: http://hl7.org/fhir/R4/datatypes.html#Coding */
@@ -42,13 +45,28 @@ const codingCodec = record(codingParts, {
   expects: 'an object with system, code and display'
 }).codec
 
+const printCodingMembers = memberPrinter(codingParts)
+const printPlainCoding = printOf(codingCodec.read)
+const ids = idsOf('system', 'coding', 'text', 'display')
+const textSystemText = encodeText(textSystem)
+
+/** Whether a coding in a text is of the {@link textSystem}. */
+function isOfTextSystem (nodes: JsonNodes, coding: JsonNode): boolean {
+  const system = nodes.find(coding, ids.system)
+  return system !== 0 && nodes.isSame(system, textSystemText)
+}
+
+const readCoding = (stored: unknown): CodingValue | undefined => {
+  const shown = codingCodec.read(stored)
+  return shown && withoutTextCode(shown)
+}
+const printReadCoding = printRead(readCoding)
+
 const plainCoding: Codec<CodingValue> = {
   ...codingCodec,
   accept: value => withoutTextCode(codingCodec.accept!(value)),
-  read (stored) {
-    const shown = codingCodec.read(stored)
-    return shown && withoutTextCode(shown)
-  }
+  read: printedBy(readCoding, (nodes, node, prefix) =>
+    (isOfTextSystem(nodes, node) ? printReadCoding : printPlainCoding)(nodes, node, prefix))
 }
 
 export const coding: Datatype<CodingValue> = datatype<CodingValue>({
@@ -83,6 +101,42 @@ interface ConceptOptions {
   readonly known?: KnownCodes
 }
 
+const printCoding = printOf(plainCoding.read)
+const [textPrefix, codingsPrefix] = [memberPrefix('text'), memberPrefix('codings')]
+
+/** The members of a concept whose first shown coding is an item of a list. */
+function printConceptMembers (nodes: JsonNodes, node: JsonNode): void {
+  const list = nodes.find(node, ids.coding)
+  const start = nodes.length
+  let item = nodes.firstItem(list)
+  for (; item !== 0; item = nodes.nextItem(list, item)) {
+    printCodingMembers(nodes, item)
+    if (nodes.length > start) break
+  }
+  if (item === 0) return
+  const [text, display] = [nodes.find(node, ids.text), nodes.find(item, ids.display)]
+  const words = text !== 0 && nodes.isText(text) ? text : display
+  if (words !== 0 && nodes.isText(words)) copied(nodes, words, textPrefix)
+  const from = nodes.nextItem(list, item)
+  if (from !== 0) printItems(nodes, { list, from }, { item: printCoding, prefix: codingsPrefix })
+}
+
+const printCoded = printObject(printConceptMembers)
+const printReadConcept = printRead(readConcept)
+
+/** As {@link readConcept}. */
+const printConcept: Print = (nodes, node, prefix) => {
+  const list = nodes.find(node, ids.coding)
+  for (let item = nodes.firstItem(list); item !== 0; item = nodes.nextItem(list, item)) {
+    if (isOfTextSystem(nodes, item)) return printReadConcept(nodes, node, prefix)
+  }
+  if (printCoded(nodes, node, prefix)) return true
+  const words = nodes.find(node, ids.text)
+  return words !== 0 && printText(nodes, words, prefix)
+}
+
+const shownConcept = printedBy(readConcept, printConcept)
+
 /**
  * A CodeableConcept: in, text or a coding; out, a string when it holds only text, else its first coding with the text,
  * which is the display where there is no other. What the simple form does not show of it stays as long as one of its
@@ -114,7 +168,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     revises: true,
     identityOf: value =>
       isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
-    read: readConcept,
+    read: shownConcept,
     write: (value, before) =>
       writeConcept(typeof value === 'string' ? accept(value) : withHead(value), before)
   }
@@ -123,60 +177,6 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
 }
 
 export const concept = conceptOf()
-
-/**
- * A CodeableConcept bound to a set of one system, shown as the bare code. A code outside the set is kept unseen.
- * @param displays each code with its display
- */
-export function conceptCode<const C extends string> (
-  system: string,
-  displays: Readonly<Record<C, string>>
-): Datatype<C> {
-  return datatype(
-    codeIn(system, displays, {
-      codingOf: stored =>
-        itemsAt(isElement(stored) ? stored : {}, 'coding').find(
-          item => isElement(item) && item.system === system && known(displays, item.code)
-        ),
-      wrap: item => ({ coding: [item] })
-    })
-  )
-}
-
-/** A Coding bound to a set of one system, shown as the bare code. */
-export function codingCode<const C extends string> (
-  system: string,
-  displays: Readonly<Record<C, string>>
-): Datatype<C> {
-  return datatype(
-    codeIn(system, displays, {
-      codingOf: stored =>
-        isElement(stored) && stored.system === system && known(displays, stored.code) ? stored : undefined,
-      wrap: item => item
-    })
-  )
-}
-
-interface Wrapping { codingOf (stored: unknown): unknown, wrap (coding: CodingValue): unknown }
-
-function codeIn<C extends string> (
-  system: string,
-  displays: Readonly<Record<C, string>>,
-  { codingOf, wrap }: Wrapping
-): Codec<C> {
-  const codes = Object.keys(displays) as C[]
-  const aliases = aliasesOf(codes)
-  const accept = (value: C): C => (aliases[value] ?? value) as C
-  return {
-    schema: codeSchema(codes, aliases),
-    kind: 'token',
-    accept,
-    read: stored => (codingOf(stored) as { code: C } | undefined)?.code,
-    write: value => wrap({ system, code: accept(value), display: displays[accept(value)] })
-  }
-}
-
-const known = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)
 
 /** Words without a code of their own as the words alone, or with the first of the codings that come with them. */
 function withHead (value: Exclude<ConceptValue, string>): ConceptValue {

@@ -3,7 +3,21 @@ import { ExactNumber } from '../../json/json.js'
 import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { formatDescriptions } from '../core/formats.js'
+import { copied, printedBy, printText } from '../core/print.js'
 import type { FilterKind, Format, Schema } from '../core/schema.js'
+
+const readText = printedBy(
+  (stored: unknown) => typeof stored === 'string' && stored !== '' ? stored : undefined,
+  printText
+)
+
+const readNumber = printedBy(
+  (stored: unknown) => {
+    if (typeof stored === 'number') return stored
+    return stored instanceof ExactNumber ? stored as unknown as number : undefined
+  },
+  (nodes, node, prefix) => nodes.isNumber(node) && copied(nodes, node, prefix)
+)
 
 /** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
 const maxText = 1024 * 1024
@@ -60,7 +74,10 @@ export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 
 export const boolean = datatype<boolean>({
   schema: { type: 'boolean', 'x-expects': 'true or false' },
   kind: 'boolean',
-  read: stored => typeof stored === 'boolean' ? stored : undefined,
+  read: printedBy(
+    (stored: unknown) => typeof stored === 'boolean' ? stored : undefined,
+    (nodes, node, prefix) => nodes.isBoolean(node) && copied(nodes, node, prefix)
+  ),
   write: value => value
 })
 
@@ -115,7 +132,7 @@ function formatted (format: Format, expects: string, kind: FilterKind, more: Sch
   return datatype<string>({
     schema: { type: 'string', format, minLength: 1, ...more, 'x-expects': expects },
     kind,
-    read: stored => typeof stored === 'string' && stored !== '' ? stored : undefined,
+    read: readText,
     write: value => value
   })
 }
@@ -134,9 +151,4 @@ function integerNumber (minimum: number): Datatype<number> {
     write: Number
   }
   return datatype(codec)
-}
-
-function readNumber (stored: unknown): number | undefined {
-  if (typeof stored === 'number') return stored
-  return stored instanceof ExactNumber ? stored as unknown as number : undefined
 }

@@ -1,7 +1,9 @@
 import { isValidId, idPattern, typePattern, withArticle } from '../../fhir/names.js'
 import type { FhirElement } from '../fhir.js'
+import { nameId } from '../../json/nodes/json-nodes.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { withPrimitive } from '../core/outdated.js'
+import { printedBy, printRead, type Print } from '../core/print.js'
 import { isElement } from '../core/path.js'
 import type { Schema } from '../core/schema.js'
 import { textUpTo, text } from './primitives.js'
@@ -19,17 +21,39 @@ interface ReferenceOptions {
 export function reference (to: string | readonly string[], options: ReferenceOptions = {}): Datatype<string> {
   const types = typeof to === 'string' ? [to] : to
   const main = `${types[0]}/`
+  const short = (target: string): string => target.startsWith(main) ? target.slice(main.length) : target
+  const read = (stored: unknown): string | undefined => {
+    const target = isElement(stored) ? localReference(stored.reference) : undefined
+    return target && short(target)
+  }
   return datatype<string>({
     schema: referenceSchema(types),
     kind: 'reference',
     accept: value => value.startsWith(main) ? value.slice(main.length) : value,
-    read (stored) {
-      const target = isElement(stored) ? localReference(stored.reference) : undefined
-      return target?.startsWith(main) ? target.slice(main.length) : target
-    },
+    read: printedBy(read, printReference(read, short)),
     write: value => ({ reference: value.includes('/') ? value : main + value }),
     without: options.named ? before => onlyDisplay(before as FhirElement) : undefined
   })
+}
+
+const referenceName = nameId('reference')
+const quotationMark = Uint8Array.of(0x22)
+
+/** Writes the target of a Reference in a text, as `show` makes it of what {@link localReference} finds. */
+function printReference (read: (stored: unknown) => string | undefined, show: (target: string) => string): Print {
+  const print = printRead(read)
+  return (nodes, node, prefix) => {
+    const text = nodes.find(node, referenceName)
+    if (text === 0 || !nodes.isString(text)) return false
+    if (nodes.isEscaped(text)) return print(nodes, node, prefix)
+    const target = localReference(nodes.source(text).slice(1, -1))
+    if (target === undefined) return false
+    nodes.write(prefix)
+    nodes.write(quotationMark)
+    nodes.writeText(show(target))
+    nodes.write(quotationMark)
+    return true
+  }
 }
 
 /**

@@ -7,7 +7,9 @@ import { withPrimitive } from '../core/outdated.js'
 import { conflictingFields, without } from '../core/cardinality.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { isElement, withMember } from '../core/path.js'
+import { printedBy, printOf, type Print } from '../core/print.js'
 import { isNumber } from '../../json/json.js'
+import { nameId } from '../../json/nodes/json-nodes.js'
 import { positiveInteger, text } from '../datatypes/primitives.js'
 
 /**
@@ -71,7 +73,7 @@ export function choice<T, const O extends ElementOptions = object> (
     kind: variants[0]!.codec.kind,
     options,
     accept: value => (formOf(value)?.codec.accept?.(value) as T) ?? value,
-    read: holder => read(holder) as T | undefined,
+    read: printedBy((holder: FhirElement) => read(holder) as T | undefined, printFirst(variants, base)),
     write (holder, value) {
       const before = stored(holder)
       // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is
@@ -86,6 +88,15 @@ export function choice<T, const O extends ElementOptions = object> (
       return value === undefined ? written : without(written, form.isRival)
     }
   }
+}
+
+/** Writes the first form of a choice element that is shown. */
+function printFirst (variants: readonly Variant[], base: string): Print {
+  const forms = variants.map(({ suffix, codec }) => ({ name: nameId(base + suffix), print: printOf(codec.read) }))
+  return (nodes, holder, prefix) => forms.some(({ name, print }) => {
+    const node = nodes.find(holder, name)
+    return node !== 0 && print(nodes, node, prefix)
+  })
 }
 
 export const isText = (value: unknown): boolean => typeof value === 'string'

@@ -1,8 +1,10 @@
+import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import type { FhirElement } from '../fhir.js'
 import { text, textUpTo, nonBlankText } from '../datatypes/primitives.js'
 import type { Datatype } from '../core/datatype.js'
 import type { Element, ElementOptions } from '../core/element.js'
 import { isElement, itemsAt, itemsOf, withMember } from '../core/path.js'
+import { printedBy, printOf, printRead, printText } from '../core/print.js'
 import type { Rule } from '../core/rule.js'
 
 type Options = ElementOptions & { readonly max?: number }
@@ -56,6 +58,11 @@ export const nameRules: readonly Rule[] = [
   givenNameRule('firstName', 'further given names are stored, which raw FHIR shows; change or remove them there')
 ]
 
+const readFullName = (holder: FhirElement): string | undefined => {
+  const name = chosenName(holder)
+  return name && (text.codec.read(name.text) ?? rendered(name))
+}
+
 /** The whole name as one text: `name.text`, or rendered from the parts. */
 export function fullName<const O extends ElementOptions = object> (
   options?: O
@@ -63,22 +70,26 @@ export function fullName<const O extends ElementOptions = object> (
   const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
   return {
     ...text('name.text', shown),
-    read (holder) {
-      const name = chosenName(holder)
-      return name && (text.codec.read(name.text) ?? rendered(name))
-    },
+    read: printedBy(readFullName, printFullName),
     write: holder => holder
   }
 }
 
 function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T, O> {
+  const print = printOf(part.read)
   return {
     ...part,
     path: `name.${part.path}`,
-    read (holder) {
-      const name = chosenName(holder)
-      return name && part.read(name)
-    },
+    read: printedBy(
+      (holder: FhirElement) => {
+        const name = chosenName(holder)
+        return name && part.read(name)
+      },
+      (nodes, holder, prefix) => {
+        const name = chosenNode(nodes, holder)
+        return name !== 0 && print(nodes, name, prefix)
+      }
+    ),
     write (holder, value) {
       const names = itemsAt(holder, 'name')
       const index = chosen(holder)
@@ -91,10 +102,17 @@ function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T,
 }
 
 function onlyNamePart<T> (part: Element<T>): Element<T> {
+  const print = printOf(part.read)
   return {
     ...part,
     path: `name.${part.path}`,
-    read: holder => isElement(holder.name) ? part.read(holder.name) : undefined,
+    read: printedBy(
+      (holder: FhirElement) => isElement(holder.name) ? part.read(holder.name) : undefined,
+      (nodes, holder, prefix) => {
+        const name = nodes.find(holder, names.name)
+        return name !== 0 && nodes.isObject(name) && print(nodes, name, prefix)
+      }
+    ),
     write (holder, value) {
       const before = isElement(holder.name) ? holder.name : {}
       const name = changed(part, before, value)
@@ -128,6 +146,79 @@ function chosen (holder: FhirElement): number {
   return chosen
 }
 
+const names = idsOf('name', 'use', 'text', 'prefix', 'given', 'family', 'suffix')
+const [official, usual, old, maiden] = ['official', 'usual', 'old', 'maiden'].map(encodeText) as
+  [Uint8Array, Uint8Array, Uint8Array, Uint8Array]
+
+/** The name in a text that {@link chosenName} chooses; 0 if there is none. */
+function chosenNode (nodes: JsonNodes, holder: JsonNode): JsonNode {
+  if (last.nodes !== nodes || last.opened !== nodes.opened || last.holder !== holder) {
+    last = { nodes, opened: nodes.opened, holder, name: findChosen(nodes, holder) }
+  }
+  return last.name
+}
+
+// Each field of a name looks for it, and they follow each other.
+let last: { nodes?: JsonNodes; opened?: number; holder?: JsonNode; name: JsonNode } = { name: 0 }
+
+function findChosen (nodes: JsonNodes, holder: JsonNode): JsonNode {
+  const list = nodes.find(holder, names.name)
+  let chosen = 0
+  let best = 0
+  for (let name = nodes.firstItem(list); name !== 0; name = nodes.nextItem(list, name)) {
+    const rank = nodes.isObject(name) ? rankOfUse(nodes, nodes.find(name, names.use)) : 0
+    if (rank > best) [chosen, best] = [name, rank]
+  }
+  return chosen
+}
+
+function rankOfUse (nodes: JsonNodes, use: JsonNode): number {
+  if (use === 0) return 2
+  if (nodes.isSame(use, official)) return 4
+  if (nodes.isSame(use, usual)) return 3
+  return nodes.isSame(use, old) || nodes.isSame(use, maiden) ? 1 : 2
+}
+
+/** As {@link readFullName}. */
+function printFullName (nodes: JsonNodes, holder: JsonNode, prefix: Uint8Array): boolean {
+  const name = chosenNode(nodes, holder)
+  if (name === 0) return false
+  const text = nodes.find(name, names.text)
+  if (text !== 0 && printText(nodes, text, prefix)) return true
+  const textsAt = (list: JsonNode): JsonNode[] => textsFrom(nodes, list, nodes.firstItem(list))
+  const family = nodes.find(name, names.family)
+  const words = [
+    ...textsAt(nodes.find(name, names.prefix)),
+    ...textsAt(nodes.find(name, names.given)),
+    ...family !== 0 && nodes.isText(family) ? [family] : [],
+    ...textsAt(nodes.find(name, names.suffix))
+  ]
+  return printWords(nodes, words, prefix)
+}
+
+/** The items of a list from one on that are texts and not empty. */
+function textsFrom (nodes: JsonNodes, list: JsonNode, from: JsonNode): JsonNode[] {
+  const texts: JsonNode[] = []
+  for (let item = from; item !== 0; item = nodes.nextItem(list, item)) if (nodes.isText(item)) texts.push(item)
+  return texts
+}
+
+const quotationMark = Uint8Array.of(0x22)
+const spaceBetween = Uint8Array.of(0x20)
+
+/** Writes texts as one, with a space between them; nothing if there are none. */
+function printWords (nodes: JsonNodes, texts: readonly JsonNode[], prefix: Uint8Array): boolean {
+  if (texts.length === 0) return false
+  nodes.write(prefix)
+  nodes.write(quotationMark)
+  texts.forEach((text, i) => {
+    if (i > 0) nodes.write(spaceBetween)
+    nodes.copyInside(text)
+  })
+  nodes.write(quotationMark)
+  return true
+}
+
 function rankOf (use: unknown): number {
   if (use === 'official') return 4
   if (use === 'usual') return 3
@@ -145,9 +236,19 @@ const noName = null as unknown as string
 
 function firstGivenName<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
   const part = datatype.first('given', options)
+  const print = printOf(part.read)
   return {
     ...part,
-    read: name => isFirstNameRemoved(name) ? undefined : part.read(name),
+    read: printedBy(
+      (name: FhirElement) => isFirstNameRemoved(name) ? undefined : part.read(name),
+      (nodes, name, prefix) => {
+        const first = nodes.firstItem(nodes.find(name, names.given))
+        if (first === 0) return false
+        return nodes.isNull(first) && isFirstNameRemoved(nodes.value(name) as FhirElement)
+          ? false
+          : print(nodes, name, prefix)
+      }
+    ),
     write (name, value) {
       const after = part.write(name, value)
       if (value !== undefined || after === name || part.read(after) === undefined) return after
@@ -164,12 +265,20 @@ function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<str
     const names = all.read(name) ?? []
     return isFirstNameRemoved(name) ? [noName, ...names] : names
   }
+  const read = (name: FhirElement): string | undefined => {
+    const names = given(name)
+    return names.length < 2 ? undefined : names.slice(1).join(' ')
+  }
+  const printReadLater = printRead(read)
   return {
     ...datatype('given', options),
-    read (name) {
-      const names = given(name)
-      return names.length < 2 ? undefined : names.slice(1).join(' ')
-    },
+    read: printedBy(read, (nodes, name, prefix) => {
+      const list = nodes.find(name, names.given)
+      const first = nodes.firstItem(list)
+      if (first === 0) return false
+      if (!nodes.isText(first)) return printReadLater(nodes, name, prefix)
+      return printWords(nodes, textsFrom(nodes, list, nodes.nextItem(list, first)), prefix)
+    }),
     write (name, value) {
       const [head = noName, ...others] = given(name)
       const later = value?.split(' ') ?? []

@@ -1,8 +1,10 @@
 import type { FhirElement } from '../fhir.js'
 import type { Element, ElementOptions } from '../core/element.js'
 import { createFinder, isElement, itemsAt, itemsOf, withAt } from '../core/path.js'
+import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import { put, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
+import { namesOf, printAt, printedBy, printOf, type Print } from '../core/print.js'
 import { display, localReference } from '../datatypes/reference.js'
 import type { ListOptions } from '../core/cardinality.js'
 
@@ -10,6 +12,8 @@ import type { ListOptions } from '../core/cardinality.js'
 interface ItemChoice {
   /** The item is the first for which this holds. */
   readonly find: (item: FhirElement) => boolean
+  /** The same for an object in a text; absent where that would be no faster. */
+  readonly finds?: (nodes: JsonNodes, item: JsonNode) => boolean
   /** What a new item has besides the field. */
   readonly create?: FhirElement
   /** The item is more than the field: it goes only when nothing is left in it. */
@@ -22,7 +26,7 @@ interface ItemChoice {
  */
 export function inMatchingItem<T, O extends ElementOptions> (
   path: string,
-  { find, create = {}, isRetained = false }: ItemChoice,
+  { find, finds = findsValue(find), create = {}, isRetained = false }: ItemChoice,
   inner: Element<T, O>
 ): Element<T, O> {
   const root = inner.path.split('.')[0]!
@@ -34,10 +38,13 @@ export function inMatchingItem<T, O extends ElementOptions> (
   return {
     ...inner,
     path: `${path}.${inner.path}`,
-    read (holder) {
-      for (const item of itemsOf(locate(holder))) if (isElement(item) && find(item)) return inner.read(item)
-      return undefined
-    },
+    read: printedBy(
+      (holder: FhirElement) => {
+        for (const item of itemsOf(locate(holder))) if (isElement(item) && find(item)) return inner.read(item)
+        return undefined
+      },
+      printMatchingItem(path, finds, printOf(inner.read))
+    ),
     write (holder, value) {
       const items = itemsAt(holder, path)
       const found = index(holder)
@@ -51,6 +58,24 @@ export function inMatchingItem<T, O extends ElementOptions> (
   }
 }
 
+type Finds = (nodes: JsonNodes, item: JsonNode) => boolean
+
+const findsValue = (find: ItemChoice['find']): Finds => (nodes, item) => find(nodes.value(item) as FhirElement)
+
+function printMatchingItem (path: string, finds: Finds, print: Print): Print {
+  const names = namesOf(path)
+  return (nodes, holder, prefix) => {
+    const list = nodes.findAt(holder, names)
+    for (let item = nodes.firstItem(list); item !== 0; item = nodes.nextItem(list, item)) {
+      if (nodes.isObject(item) && finds(nodes, item)) return print(nodes, item, prefix)
+    }
+    return false
+  }
+}
+
+const ids = idsOf('system', 'use', 'value')
+const oldText = encodeText('old')
+
 /**
  * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`,
  * is kept unseen: a number that is out of use is no phone, and a new one in its place would not be in use either.
@@ -60,9 +85,15 @@ export function inItemWithUse<T, O extends ElementOptions> (
   system: string,
   value: Element<T, O>
 ): Element<T, O> {
+  const systemText = encodeText(system)
   return inMatchingItem(
     path,
     {
+      finds (nodes, item) {
+        const [own, use, text] = [nodes.find(item, ids.system), nodes.find(item, ids.use), nodes.find(item, ids.value)]
+        return own !== 0 && nodes.isSame(own, systemText) && (use === 0 || !nodes.isSame(use, oldText)) &&
+          text !== 0 && nodes.isString(text)
+      },
       find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string',
       create: { system }
     },
@@ -72,12 +103,12 @@ export function inItemWithUse<T, O extends ElementOptions> (
 
 /** A field inside the first item of a list. */
 export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inMatchingItem(path, { find: () => true }, inner)
+  return inMatchingItem(path, { find: () => true, finds: () => true }, inner)
 }
 
 /** A field of the first item of a list, next to others. */
 export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inMatchingItem(path, { find: () => true, isRetained: true }, inner)
+  return inMatchingItem(path, { find: () => true, finds: () => true, isRetained: true }, inner)
 }
 
 /** The place of an item in a list; -1 where a new one is to be added. */
@@ -95,12 +126,13 @@ export function listItemField<T, const O extends ElementOptions = object> (
   lens: ListItemLens,
   options: O = {} as O
 ): Element<T, O> {
+  const read = (holder: FhirElement): T | undefined => {
+    const items = itemsAt(holder, path)
+    return codec.read(items[lens(items)])
+  }
   return {
     ...datatype(codec)(path, options),
-    read (holder) {
-      const items = itemsAt(holder, path)
-      return codec.read(items[lens(items)])
-    },
+    read: printedBy(read, printAt(path, read)),
     write (holder, value) {
       const items = itemsAt(holder, path)
       const found = lens(items)

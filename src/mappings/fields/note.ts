@@ -1,6 +1,8 @@
+import type { FhirElement } from '../fhir.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import type { Element, ElementOptions, InferFields } from '../core/element.js'
+import { printAt, printedBy } from '../core/print.js'
 import { record } from '../core/structure.js'
 
 const parts = (max?: number) => ({
@@ -25,6 +27,7 @@ export function note<const O extends ElementOptions & { readonly max?: number } 
   const all = record(parts(options.max), { schema: { title: `Annotation${max}` } }).list(path)
   const alone = (items: Remark[] | undefined): Note | undefined =>
     items?.length === 1 && Object.keys(items[0]!).join() === 'text' ? items[0]!.text : items
+  const read = (holder: FhirElement): Note | undefined => alone(all.read(holder))
   const listed = (value: Note): Remark[] => (typeof value === 'string' ? [{ text: value }] : value)
   return {
     ...all,
@@ -37,7 +40,7 @@ export function note<const O extends ElementOptions & { readonly max?: number } 
       ...(options.about && { description: options.about })
     },
     accept: value => alone(all.accept(listed(value)))!,
-    read: holder => alone(all.read(holder)),
+    read: printedBy(read, printAt(path, read)),
     write: (holder, value) => all.write(holder, value === undefined ? undefined : listed(value))
   }
 }

@@ -1,5 +1,5 @@
-import { code } from '../datatypes/code.js'
-import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
+import { code, conceptCode } from '../datatypes/code.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'

@@ -1,6 +1,6 @@
 import { attachment, period } from '../datatypes/complex.js'
-import { code } from '../datatypes/code.js'
-import { coding, concept, conceptCode, type CodingValue, type ConceptValue } from '../datatypes/concept.js'
+import { code, conceptCode } from '../datatypes/code.js'
+import { coding, concept, type CodingValue, type ConceptValue } from '../datatypes/concept.js'
 import { boolean, dateTime, uri } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'

@@ -1,6 +1,6 @@
 import { identifier, period } from '../datatypes/complex.js'
-import { code } from '../datatypes/code.js'
-import { codingCode, concept } from '../datatypes/concept.js'
+import { code, codingCode } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
 import { positiveInteger } from '../datatypes/primitives.js'
 import { display, reference } from '../datatypes/reference.js'
 import { duration } from '../datatypes/quantities.js'

@@ -1,5 +1,5 @@
-import { code } from '../datatypes/code.js'
-import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
+import { code, conceptCode } from '../datatypes/code.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
 import { dateTime, integer } from '../datatypes/primitives.js'
 import { quantity } from '../datatypes/quantities.js'
 import { anyReference, canonical, reference } from '../datatypes/reference.js'

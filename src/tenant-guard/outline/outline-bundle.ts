@@ -1,22 +1,14 @@
+import { makeRoom, openCode, ownApi, type WasmMemory, type WebAssemblyApi } from '../../json/nodes/web-assembly.js'
 import { compiled } from './compiled.js'
-
-/** The part of https://webassembly.github.io/spec/js-api/ that is used, which TypeScript has only for browsers. */
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object
-  readonly Instance: new (module: object) => { readonly exports: unknown }
-}
 
 /** The exports of `outline.as.ts`. */
 interface Exports {
-  readonly memory: { readonly buffer: ArrayBuffer; grow (pages: number): number }
+  readonly memory: WasmMemory
   readonly outline: (length: number, output: number) => number
 }
 
 /** The start of the text in the memory of `outline.as.ts`. */
 const textStart = 512
-const pageBytes = 65_536
-/** As `compile.js` sets it. */
-const maxBytes = 320 * pageBytes
 /** The compiled code reads sixteen bytes at a time, and stops at a zero. */
 const paddingBytes = 32
 /** UTF-8 has at most so many for each of JavaScript's characters. */
@@ -47,7 +39,7 @@ export const outlineBundle: (text: string) => object | undefined = createOutline
 export function createOutliner ({
   code = compiled,
   minLength = 512,
-  api = (globalThis as { readonly WebAssembly?: WebAssemblyApi }).WebAssembly ?? null
+  api = ownApi
 }: OutlinerOptions = {}): (text: string) => object | undefined {
   let opened: Exports | undefined
   let isOpened = false
@@ -55,10 +47,10 @@ export function createOutliner ({
   let bytes = Buffer.alloc(0)
   return text => {
     if (text.length < minLength) return undefined
-    if (!isOpened) opened = open(code, api)
+    if (!isOpened) opened = openCode<Exports>(code, api)
     isOpened = true
     const needed = text.length * bytesPerCharacter + paddingBytes + outlineBytes(text)
-    if (opened === undefined || !makeRoom(opened, needed)) return undefined
+    if (opened === undefined || !makeRoom(opened.memory, textStart + needed)) return undefined
     if (bytes.buffer !== opened.memory.buffer) bytes = Buffer.from(opened.memory.buffer, textStart)
     const { written } = encoder.encodeInto(text, bytes)
     const output = written + paddingBytes
@@ -94,27 +86,4 @@ function readOutline (items: readonly unknown[]): object {
     entry.push(read)
   }
   return Object.assign(items[0] as object, { entry })
-}
-
-/** @returns whether there is room for so many bytes of text, after the memory has grown if need be */
-function makeRoom ({ memory }: Exports, needed: number): boolean {
-  const missing = textStart + needed - memory.buffer.byteLength
-  if (missing <= 0) return true
-  if (textStart + needed > maxBytes) return false
-  try {
-    memory.grow(Math.ceil(missing / pageBytes))
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** @returns undefined where the processor or the options of Node.js do not allow it */
-function open (code: string, api: WebAssemblyApi | null): Exports | undefined {
-  if (api === null) return undefined
-  try {
-    return new api.Instance(new api.Module(Buffer.from(code, 'base64'))).exports as Exports
-  } catch {
-    return undefined
-  }
 }

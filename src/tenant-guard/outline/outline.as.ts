@@ -7,7 +7,7 @@
 import {
   backslash, closeList, closeObject, comma, isSame, maxDepth, openList, openObject, quote, skipColon, skipSpace,
   skipText, skipValue
-} from './tokens.as'
+} from '../../json/nodes/tokens.as'
 
 /** Where the text begins; the caller writes it there. */
 const start: usize = maxDepth

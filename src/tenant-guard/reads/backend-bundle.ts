@@ -84,11 +84,15 @@ export function requireBundle (
 
 /**
  * The JSON of a Bundle for the check of whose records it has: of each, what {@link outlineBundle} retains.
+ * @param parse reads a text of which there is no outline
  * @throws {Failure} as {@link checkedJsonOf}
  */
-export function outlinedJsonOf (response: BackendResponse): unknown {
+export function outlinedJsonOf (
+  response: BackendResponse,
+  parse: (response: BackendResponse) => unknown = checkedJsonOf
+): unknown {
   const outline = outlineBundle(response.body)
-  if (outline === undefined) return checkedJsonOf(response)
+  if (outline === undefined) return parse(response)
   outlined.add(outline)
   return outline
 }

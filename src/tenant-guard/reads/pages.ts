@@ -15,6 +15,14 @@ export interface Page {
   readonly cursor?: string
 }
 
+/** A page whose text shows the tenant's matches alone. */
+export interface TextPage extends Omit<Page, 'resources'> {
+  /** A Bundle, which names no member twice that says what a record is or whose. */
+  readonly text: string
+  /** Of each record of the text, in order, what identifies it. */
+  readonly records: ReadonlyArray<Pick<StoredResource, 'resourceType' | 'id'>>
+}
+
 /** A link of a Bundle: http://hl7.org/fhir/R4/bundle.html#links */
 export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
 

@@ -1,6 +1,5 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import type { StoredResource } from '../../mappings/fhir.js'
 import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Search, SearchParameter } from '../interaction.js'
@@ -10,7 +9,6 @@ import {
   checkedJsonOf,
   cursorBinding,
   failureCause,
-  jsonOf,
   mayRead,
   sendRequest,
   verifyAndRememberOwned,
@@ -28,37 +26,17 @@ import {
   type BackendBundleEntry
 } from './backend-bundle.js'
 import { resolveChains } from './chaining.js'
-import { searchChecked } from './checked-search.js'
 import { compartmentConditions } from './compartment-conditions.js'
 import { countMatches } from './count-matches.js'
 import { includedElements } from './followed-references.js'
 import { formatInclude, parseInclude } from './include-format.js'
 import { closedTypesNote, openIncludes } from './open-includes.js'
-import { rejectedFilter, reportForeignMatches, searchOwn } from './own-matches.js'
-import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage, type Page } from './pages.js'
+import { reportForeignMatches, searchOwn } from './own-matches.js'
+import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage } from './pages.js'
 import { requireFollowable } from './require-searchable.js'
 import { truncatedIncludes } from './truncated-includes.js'
 
 const defaultCount = 20
-
-/** One page of a search, as records. */
-export async function search (context: TenantContext, request: Search): Promise<Page> {
-  const opened = openCursor(context, request)
-  const { parameters, conditions = [], count = defaultCount } = request
-  if (opened?.checked !== undefined) {
-    const { checked, count, total } = opened
-    return await searchChecked(context, request, { ...checked, count, total, after: checked })
-  }
-  if (opened === undefined && conditions.length > 0) {
-    return await searchChecked(context, request, { parameters, conditions, count })
-  }
-  const { own, total, cursor } = await findPage(context, { ...request, total: 'accurate' }, { opened, form: asRecords })
-  return {
-    resources: own.filter(isMatch).map(({ resource }) => resource as StoredResource),
-    ...(total !== undefined && { total }),
-    ...(cursor !== undefined && { cursor })
-  }
-}
 
 /** One page of a search, as a Bundle with the included records. */
 export async function fhirSearch (context: TenantContext, request: Search): Promise<FhirResponse> {
@@ -74,17 +52,16 @@ export async function fhirSearch (context: TenantContext, request: Search): Prom
   }
 }
 
-/** How a page is read for one of both forms. */
-interface Form {
+/** How a page is read. */
+export interface Form {
   readonly read: typeof applyElements
   readonly rejected: (response: BackendResponse, parameters: readonly SearchParameter[]) => Failure
 }
 
-const asRecords: Form = { read: response => ({ response, parse: jsonOf }), rejected: rejectedFilter }
 const asBundle: Form = { read: applyElements, rejected: rejectedSearch }
 
 /** A page of which every shown entry is the tenant's. */
-interface OwnPage extends Pick<ReceivedPage, 'bundle' | 'own'> {
+export interface OwnPage extends Pick<ReceivedPage, 'bundle' | 'own'> {
   readonly text: string
   readonly total?: number | undefined
   /** The includes of the search, as its parameters. */
@@ -95,7 +72,7 @@ interface OwnPage extends Pick<ReceivedPage, 'bundle' | 'own'> {
 }
 
 /** One page: the first by a new search, the others by the datastore's own links, which only sealed cursors carry. */
-async function findPage (
+export async function findPage (
   context: TenantContext,
   request: Search,
   { opened, form }: { readonly opened: CursorContents | undefined; readonly form: Form }
@@ -124,7 +101,7 @@ async function findPage (
 const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
 
 /** What a request's cursor carries; undefined without one. @throws {Failure} INVALID_CURSOR for another search's */
-function openCursor (context: TenantContext, request: Search): CursorContents | undefined {
+export function openCursor (context: TenantContext, request: Search): CursorContents | undefined {
   const { cursor, parameters, conditions = [], count } = request
   if (cursor === undefined) return undefined
   const opened = context.cursors.open(cursor, cursorBinding(context, request))

@@ -1,0 +1,130 @@
+/**
+ * The simple form written straight from the text of a record: each way to read a value may have one to write what it
+ * shows, and both say the same.
+ */
+import type { JsonNode, JsonNodes } from '../../json/nodes/json-nodes.js'
+import { encodeText, nameId } from '../../json/nodes/json-nodes.js'
+import { printJson } from '../../json/json.js'
+import type { Elements } from './element.js'
+import { withAt } from './path.js'
+
+/**
+ * Writes `prefix` and what is shown of a value, or nothing.
+ * @returns whether anything is shown
+ */
+export type Print = (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array) => boolean
+
+type Read = (stored: any) => unknown
+
+// By the function that reads, so that whatever reads in another way does not write in the old one.
+const prints = new WeakMap<Read, Print>()
+
+/** The function that reads, which from now on has a way to write what it reads. */
+export function printedBy<R extends Read> (read: R, print: Print): R {
+  prints.set(read, print)
+  return read
+}
+
+/** How a function's values are written: its own way, or by what it reads. */
+export const printOf = (read: Read): Print => prints.get(read) ?? printRead(read)
+
+/** The same for a function that reads of an object what stands at a path, and shows nothing if that is nothing. */
+export function printAt (path: string, read: Read): Print {
+  const names = namesOf(path)
+  const print = printRead(value => read(withAt({}, path, value)))
+  return (nodes, holder, prefix) => {
+    const node = nodes.findAt(holder, names)
+    return node !== 0 && print(nodes, node, prefix)
+  }
+}
+
+/** Writes what a function reads. */
+export function printRead (read: Read): Print {
+  return (nodes, node, prefix) => {
+    const shown = read(nodes.value(node))
+    if (shown === undefined) return false
+    nodes.write(prefix)
+    nodes.writeText(printJson(shown))
+    return true
+  }
+}
+
+/** Whether all fields have a way to be written that does not read the whole record. */
+export const arePrinted = (fields: Elements): boolean => Object.values(fields).every(({ read }) => prints.has(read))
+
+/** The ids of the names of a path of single elements. */
+export const namesOf = (path: string): readonly number[] => path.split('.').map(nameId)
+
+/** Writes a text that is not empty. */
+export const printText: Print = (nodes, node, prefix) => nodes.isText(node) && copied(nodes, node, prefix)
+
+/** Writes `prefix` and a value as it stands. @returns true */
+export function copied (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array): true {
+  nodes.write(prefix)
+  nodes.copy(node)
+  return true
+}
+
+/** Before an item of a list that another one is before. */
+const comma = Uint8Array.of(0x2c)
+const openObject = 0x7b
+const closeObject = Uint8Array.of(0x7d)
+const openList = 0x5b
+const closeList = Uint8Array.of(0x5d)
+
+/** Before a member of an object that another one is before. */
+export const memberPrefix = (name: string): Uint8Array =>
+  Uint8Array.from([...comma, ...encodeText(name), 0x3a])
+
+/** Writes the members that elements show of an object, each with a comma before it. */
+export function memberPrinter (elements: Elements): (nodes: JsonNodes, holder: JsonNode) => void {
+  const fields = Object.entries(elements)
+    .map(([name, { read }]) => ({ print: printOf(read), prefix: memberPrefix(name) }))
+  return (nodes, holder) => {
+    for (const { print, prefix } of fields) print(nodes, holder, prefix)
+  }
+}
+
+/** Writes an object of the members that a function writes, each with a comma before it; nothing if there are none. */
+export function printObject (members: (nodes: JsonNodes, node: JsonNode) => void): Print {
+  return (nodes, node, prefix) => {
+    const start = nodes.length
+    nodes.write(prefix)
+    const open = nodes.length
+    members(nodes, node)
+    return closed(nodes, { start, open, isList: false })
+  }
+}
+
+/** The object of a structure with elements; nothing for what is no object. */
+export function structurePrinter (elements: Elements): Print {
+  const print = printObject(memberPrinter(elements))
+  return (nodes, node, prefix) => nodes.isObject(node) && print(nodes, node, prefix)
+}
+
+/** Writes a list of what is shown of the items of a list from one on; nothing if that is nothing. */
+export function printItems (
+  nodes: JsonNodes,
+  { list, from }: { readonly list: JsonNode; readonly from: JsonNode },
+  { item: print, prefix }: { readonly item: Print; readonly prefix: Uint8Array }
+): boolean {
+  const start = nodes.length
+  nodes.write(prefix)
+  const open = nodes.length
+  for (let item = from; item !== 0; item = nodes.nextItem(list, item)) print(nodes, item, comma)
+  return closed(nodes, { start, open, isList: true })
+}
+
+/** Ends what begins in place of the first comma; takes it back if there is nothing in it. */
+function closed (
+  nodes: JsonNodes,
+  { start, open, isList }: { readonly start: number; readonly open: number; readonly isList: boolean }
+): boolean {
+  if (nodes.length === open) {
+    nodes.length = start
+    return false
+  }
+  nodes.replace(open, isList ? openList : openObject)
+  nodes.write(isList ? closeList : closeObject)
+  return true
+}

@@ -1,0 +1,75 @@
+/**
+ * What a mapping writes from the text of a record is, byte for byte, what it prints of what it reads.
+ * `LAWS_RUNS=2000 LAWS_SEED=$RANDOM node test/run.js test/mappings/printed.test.ts` looks longer and elsewhere.
+ */
+import fc from 'fast-check'
+import t from 'tap'
+import { parseStored, printJson } from '../../src/json/json.js'
+import { JsonNodes, outermost } from '../../src/json/nodes/json-nodes.js'
+import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { simpleOf } from '../laws/arbitrary.js'
+import { replacements, withReplacements } from '../laws/hostile-values.js'
+import { r4Resource } from '../laws/r4-arbitrary.js'
+
+const numRuns = Number(process.env.LAWS_RUNS ?? 40)
+const parameters = { numRuns, seed: Number(process.env.LAWS_SEED ?? 4), includeErrorInReport: true }
+
+const nodes = new JsonNodes()
+
+/** What is written from a text; undefined if it is not taken. */
+function printed (mapping: Mapping, text: string): string | undefined {
+  if (!nodes.open(text)) return undefined
+  mapping.print!(nodes, outermost)
+  return `{${nodes.text().slice(1)}}`
+}
+
+const shown = (mapping: Mapping, text: string): string =>
+  printJson(mapping.present(parseStored(text) as StoredResource))
+
+const metas = fc.constantFrom(
+  { versionId: '1', lastUpdated: '2026-01-01T00:00:00Z' },
+  { versionId: '7', lastUpdated: '2026-01-01T00:00:00Z' },
+  {
+    versionId: '7',
+    lastUpdated: '2026-01-02T00:00:00Z',
+    extension: [{ url: 'urn:clinigate:created', valueInstant: '2026-01-01T00:00:00Z' }]
+  },
+  { versionId: '1' }, { lastUpdated: '2026-01-01T00:00:00Z' }, {}, { versionId: 1, lastUpdated: null },
+  { versionId: '\u00e9"', lastUpdated: '', extension: [] }
+)
+
+/** A resource's text: as it is, with spaces, with escapes in its texts, or with members twice. */
+const asText = fc.constantFrom<(value: unknown) => string>(
+  printJson,
+value => JSON.stringify(JSON.parse(printJson(value)), undefined, 2),
+value => printJson(value).replaceAll('/', '\\/'),
+value => printJson(value).replace(/(?<=: ?"[^"\\]*)[a-e](?=[^"\\]*"[,}\]])/g,
+  char => `\\u00${char.charCodeAt(0).toString(16)}`),
+value => printJson(value).replace(/("(\w+)":(?:"[^"\\]*"|true|\d+))(?=[,}])/g, '"$2":null,$1,"unknown":1'),
+value => printJson(value).replace(/(\d)(?=[,}\]])/g, '$1.10e0')
+)
+
+const resourceOf = ({ type }: Mapping) => fc.tuple(r4Resource(type), metas, fc.option(replacements), asText)
+  .map(([resource, meta, replaced, asText]) => {
+    const changed = replaced === null ? resource : withReplacements(resource, replaced, () => true) as FhirResource
+    return asText({ ...changed, id: 'an-id', meta, resourceType: type })
+  })
+
+for (const mapping of mappings.filter(({ print }) => print !== undefined)) {
+  t.test(`${mapping.path}: resources are written as they are read`, async t => {
+    let taken = 0
+    fc.assert(fc.property(resourceOf(mapping), text => {
+      const written = printed(mapping, text)
+      if (written === undefined) return
+      taken++
+      if (written !== shown(mapping, text)) throw new Error(`${written}\n${shown(mapping, text)}\n${text}`)
+    }), parameters)
+    t.ok(taken > numRuns / 2, `${taken} of ${numRuns} were taken`)
+    fc.assert(fc.property(simpleOf(mapping), metas, (simple, meta) => {
+      const text = printJson({ ...mapping.toFhir(simple), id: 'an-id', meta })
+      if (printed(mapping, text) !== shown(mapping, text)) throw new Error(text)
+    }), parameters)
+  })
+}
