@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import { webhookKey, controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
 import { inProcessChangeFeed, localLink } from '../control-plane/sync/local.js'
@@ -16,7 +16,8 @@ import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { gatewayName, ownUrl } from './own-config.js'
 import { openedFile } from './startup-errors.js'
-import { openWebhooks } from './webhooks.js'
+import { WebhookDeliverer } from '../events/webhooks/deliverer.js'
+import type { Metrics } from '../observability/metrics/measurements.js'
 
 /**
  * The control plane of this process: the management of organizations and keys, and the feed that gateways elsewhere
@@ -101,6 +102,7 @@ function linkedStore (store: ControlStore): LinkedStore {
 }
 
 const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 
 /** Deletes events that are too old, once an hour. */
 function deleteOldEvents (
@@ -108,7 +110,7 @@ function deleteOldEvents (
   { days, now, log }: Pick<ServiceParts, 'now' | 'log'> & { readonly days: number }
 ): { readonly close: () => Promise<void> } {
   const task = new BackgroundTask(async () => {
-    await store.events.deleteBefore(new Date(now().getTime() - days * 24 * hourMs))
+    await store.events.deleteBefore(new Date(now().getTime() - days * dayMs))
       .catch((error: unknown) => log.warn({ err: error }, 'old events cannot be deleted; it is tried again'))
     return hourMs
   })
@@ -123,4 +125,47 @@ async function gatewayWith (store: ControlStore, token: string): Promise<string 
 async function checkOf (store: ControlStore): Promise<Check> {
   await store.changesAfter({ feedId: '', seq: 0 }, 1)
   return { status: 'ok' }
+}
+
+/** Looking at the queue fails so often, for about a minute, before it is worth a look. */
+const noticedFailures = 7
+
+/** In seconds; 0 where there is none, and where the clock was set back. */
+function ageOf (oldest: string | undefined, now: Date): number {
+  return oldest === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(oldest)) / 1_000)
+}
+
+/** The dependencies of delivering. */
+interface WebhookParts {
+  readonly store: Pick<ControlStore, 'webhooks' | 'webhookQueue'>
+  readonly version: string
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+  /** Absent where nothing is measured. */
+  readonly metrics?: Metrics
+}
+
+/** Starts delivering the events of webhooks. @returns whether they can be read, for `/health` */
+function openWebhooks (
+  { webhooks: { privateNetworks }, events: { days } }: Config,
+  { store: { webhooks, webhookQueue: queue }, version, now, log, metrics }: WebhookParts,
+  closers: Disposables
+): () => Check {
+  const deliverer = closers.add(new WebhookDeliverer({
+    queue,
+    rules: { privateNetworks },
+    version,
+    now,
+    log,
+    ...metrics && { onAttempt: metrics.webhookAttempted }
+  }))
+  metrics?.watch({ oldestEventSeconds: async () => ageOf(await queue.oldest(), now()) })
+  const sweeping = new BackgroundTask(async () => {
+    await webhooks.deleteBefore(new Date(now().getTime() - days * dayMs)).catch((error: unknown) => {
+      log.warn({ err: error }, 'old deliveries of webhooks could not be deleted')
+    })
+    return hourMs
+  })
+  closers.add({ close: () => sweeping.stop() })
+  return () => ({ status: deliverer.failures < noticedFailures ? 'ok' : 'degraded' })
 }

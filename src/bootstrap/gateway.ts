@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import type { GatewayOptions } from '../app.js'
-import { cursorSecret } from '../config/secrets.js'
+import { cursorSecret, redisUrl } from '../config/secrets.js'
 import { capabilityStatements } from '../http/capability-statement.js'
 import { Readiness } from '../http/readiness.js'
 import { IdempotencyStore } from '../idempotency/keyed-requests.js'
@@ -31,7 +31,6 @@ import type { Mapping } from '../mappings/core/mapping.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
 import { gaugeSources } from './metrics.js'
 import { openReports } from './reports.js'
-import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
 import { openEvents } from './events.js'
 import { sendLeftOver } from './processes/left-over.js'
@@ -41,6 +40,9 @@ import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openedFile } from './startup-errors.js'
 import { subscriptionRoutes } from '../api/passthrough/subscriptions/routes.js'
 import { webhookRoutes } from '../api/webhooks/routes.js'
+import type { Environment } from '../config/environment.js'
+import type { Check } from '../http/health.js'
+import type { SharedRateLimitStore } from '../limits/shared-counts.js'
 
 /** The parts that serve `/v1`: the dependencies of the pipeline, and those of the rest of a start. */
 export interface GatewayServices {
@@ -251,4 +253,22 @@ function observing ({
   'onCompleted' | 'trace' | 'accounts'
 > {
   return { onCompleted: metrics?.recordRequest, trace: traces?.plugin, accounts: audit?.accounts }
+}
+
+/** The counts that this gateway shares with others, where a server for them is configured; it need not respond. */
+async function openSharedCounts (
+  config: Config,
+  { environment, log }: { readonly environment: Environment; readonly log: FastifyBaseLogger },
+  closers: Disposables
+): Promise<SharedRateLimitStore | undefined> {
+  const url = redisUrl(config, environment)
+  if (url === undefined) return undefined
+  // The client needs a tenth of a second to load, which a gateway without shared counts avoids.
+  const { sharedCounts } = await import('../limits/shared-counts.js')
+  return closers.add(sharedCounts({ url, log }))
+}
+
+/** Whether requests are counted over all gateways, or by each for itself. */
+function redisHealthCheck (shared: SharedRateLimitStore): Check {
+  return { status: shared.isUsable() ? 'ok' : 'degraded' }
 }

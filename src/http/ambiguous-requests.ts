@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { valuesOf } from '../envelope/single-header.js'
+import { valuesOf } from '../envelope/headers.js'
 
 /**
  * HTTP/1.1 requires exactly one Host; with none or two, an intermediate proxy may have read a different request than

@@ -6,7 +6,7 @@ import { catalog, Failure, type FailureDetails } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/model/job.js'
 import type {} from '../keys/authenticate.js'
 import type { Access } from '../tenant-guard/guard.js'
-import { toAuditEntry, type AuditedRequest } from './audit-entry.js'
+import { interactionCodes } from '../tenant-guard/interaction-codes.js'
 
 /** Where accesses are recorded. */
 export interface AccessAuditSink {
@@ -103,4 +103,54 @@ declare module 'fastify' {
     /** Accesses of this request so far, if they are recorded. */
     accesses: Access[] | undefined
   }
+}
+
+/** What the lines of one request have in common. */
+interface AuditedRequest extends Pick<
+  AuditEntry,
+  'time' | 'requestId' | 'tenantId' | 'keyId' | 'mode' | 'route'
+> {
+  readonly method: string
+  readonly status: number
+}
+
+const ofMethod: Readonly<Record<string, AuditEntry['action']>> = {
+  GET: 'R',
+  HEAD: 'R',
+  POST: 'C',
+  PUT: 'U',
+  PATCH: 'U',
+  DELETE: 'D'
+}
+
+/**
+ * The line of one access, or of a request without any: one that was refused earlier, or that concerns no clinical data.
+ */
+function toAuditEntry (
+  { method, status, ...request }: AuditedRequest,
+  access?: Access,
+  namesShown = false
+): AuditEntry {
+  if (access === undefined) {
+    const isJob = request.route?.startsWith('/v1/bulk/') === true && method === 'POST'
+    return { ...request, action: isJob ? 'E' : (ofMethod[method] ?? 'E'), outcome: outcomeOf(status) }
+  }
+  const { kind, type, id, shown, failure } = access
+  const { action, isList } = interactionCodes[kind]
+  return {
+    ...request,
+    action,
+    interaction: kind,
+    type,
+    ...(id !== undefined && { id }),
+    ...(isList && failure === undefined && { records: shown.length }),
+    ...(isList && namesShown && { shown }),
+    outcome: outcomeOf(failure === undefined ? 200 : catalog[failure].status),
+    ...(failure !== undefined && { code: failure })
+  }
+}
+
+function outcomeOf (status: number): AuditEntry['outcome'] {
+  if (status >= 500) return '8'
+  return status >= 400 ? '4' : '0'
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { valuesOf } from '../envelope/single-header.js'
+import { valuesOf } from '../envelope/headers.js'
 
 /** The header's name and form, also for the documentation. */
 export const idempotencyKey = {

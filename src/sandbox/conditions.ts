@@ -1,10 +1,10 @@
 import { splitUnescaped, unescaped } from '../fhir/search-escaping.js'
-import { dateMatch, numberMatch, quantityMatch, type RowMatch } from './comparisons.js'
-import { normalized, textSuffix } from './index-rows.js'
+import { normalized, textSuffix, writtenSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'
 import { readReference } from './references.js'
 import { resourceTypes, type Parameter, type ParameterKind } from './search-parameters.js'
 import type { Condition } from './store.js'
+import { dateRange, type Range } from './date-range.js'
 
 /** One search parameter of a request: `birthdate=ge1980` of Patient. */
 interface Criterion {
@@ -149,4 +149,58 @@ function readTarget (text: string, baseUrl: string, type: string | undefined): C
   if (read.kind !== 'resource') return { system: type, value: local }
   if (type !== undefined && type !== read.type) throw invalid('a reference has another type than its parameter says')
   return { system: read.type, value: read.id }
+}
+
+/**
+ * What a row of the search index must be like; `next to` is the suffix of the rows looked at, when they are not the
+ * parameter's own.
+ */
+interface RowMatch extends Condition { readonly extraCondition?: string }
+
+const prefixed = /^(eq|ne|gt|lt|ge|le|sa|eb)?(?=[\d.+-])(.*)$/s
+
+const comparisons: Record<string, (range: Range) => RowMatch> = {
+  eq: ({ low, high }) => ({ sql: 'low >= ? AND high <= ?', args: [low, high] }),
+  ne: ({ low, high }) => ({ sql: '(low < ? OR high > ?)', args: [low, high] }),
+  gt: ({ high }) => ({ sql: 'high > ?', args: [high] }),
+  lt: ({ low }) => ({ sql: 'low < ?', args: [low] }),
+  ge: ({ low }) => ({ sql: 'high >= ?', args: [low] }),
+  le: ({ high }) => ({ sql: 'low <= ?', args: [high] }),
+  sa: ({ high }) => ({ sql: 'low > ?', args: [high] }),
+  eb: ({ low }) => ({ sql: 'high < ?', args: [low] })
+}
+
+/** `ge2020-05`, of a time. */
+function dateMatch (text: string): RowMatch {
+  const { compare, value } = readPrefix(text)
+  const range = dateRange(value)
+  if (!range) throw invalid('a date is YYYY, YYYY-MM, YYYY-MM-DD or with a time, after a prefix like ge or none')
+  return value.includes('T') ? compare(range) : { ...compare(range), extraCondition: writtenSuffix }
+}
+
+/** `5.4`, `gt100`, of a number. */
+function numberMatch (text: string): RowMatch {
+  const { compare, value } = readPrefix(text)
+  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(value)) {
+    throw invalid('a number may follow a prefix like ge, and nothing else')
+  }
+  return compare({ low: Number(value), high: Number(value) })
+}
+
+function readPrefix (text: string): { compare: (range: Range) => RowMatch, value: string } {
+  const [, prefix = 'eq', value = ''] = prefixed.exec(text) ?? []
+  return { compare: comparisons[prefix] as (range: Range) => RowMatch, value }
+}
+
+/** `5.4|http://unitsofmeasure.org|mg`, of a quantity. */
+function quantityMatch (text: string): RowMatch {
+  const [number, system = '', unit = '', ...more] = splitUnescaped(text, '|').map(unescaped) as [string, ...string[]]
+  if (more.length > 0) throw invalid('a quantity is number|system|code')
+  const amount = numberMatch(number)
+  const parts = [amount, ...named('system', system), ...named('value', unit)]
+  return { sql: parts.map(({ sql }) => sql).join(' AND '), args: parts.flatMap(({ args }) => args) }
+}
+
+function named (column: 'system' | 'value', text: string): Condition[] {
+  return text === '' ? [] : [{ sql: `${column} = ?`, args: [text] }]
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { browserName } from '../../src/control-plane/dashboard/user-agent.js'
+import { browserName } from '../../src/control-plane/dashboard/session.js'
 import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 import { dashboardRoutes } from '../harness/dashboard-routes.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'

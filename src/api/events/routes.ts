@@ -1,14 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import { commonFailures, describeRoute, enveloped, failuresOf } from '../../envelope/openapi-responses.js'
 import {
-  changes,
-  presentEvent,
-  presentedEventSchema,
-  typeFilterPattern,
-  type EventFeed,
-  type PresentedEvent,
-  type StoredEvent
+  changes, presentEvent, presentedEventSchema, typeFilterPattern, type EventFeed, type PresentedEvent, type StoredEvent
 } from '../../events/event.js'
 import { eventType } from '../../events/to-events.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
@@ -16,7 +11,6 @@ import type { Scope } from '../../keys/caller.js'
 import { isLimited, may } from '../../keys/scopes.js'
 import { pollRouteOptions } from '../../limits/rate-limit.js'
 import { invalidCursor, type CursorBinding, type Cursors } from '../../tenant-guard/cursor.js'
-import { LatestEvent } from './latest-event.js'
 import { readEventQuery, type EventRequest } from './read-query.js'
 
 /** The events of all gateways, and cursors that are valid as long as events are retained. */
@@ -188,4 +182,46 @@ function tooManyWaiting (): Failure {
     message: 'Too many requests for events wait at a time. Use one per key, or send no wait.',
     headers: { 'retry-after': '1' }
   })
+}
+
+/** How often the control plane is asked while requests wait. */
+const everyMs = 500
+
+/** Requests that may wait at a time: of one key, and of all. */
+const maxOfKey = 4
+const maxOfAll = 1_000
+
+/** The number of the latest event, requested once for all requests that wait for another one. */
+class LatestEvent {
+  readonly #feed: Pick<EventFeed, 'latest'>
+  readonly #waiting = new Map<string, number>()
+  #next: Promise<number> | undefined
+
+  constructor (feed: Pick<EventFeed, 'latest'>) {
+    this.#feed = feed
+  }
+
+  /** Lets a request of a key wait while `work` runs. @returns undefined if too many wait already */
+  async hold<T> (keyId: string, work: () => Promise<T>): Promise<T | undefined> {
+    const ofKey = this.#waiting.get(keyId) ?? 0
+    const ofAll = [...this.#waiting.values()].reduce((sum, count) => sum + count, 0)
+    if (ofKey >= maxOfKey || ofAll >= maxOfAll) return undefined
+    this.#waiting.set(keyId, ofKey + 1)
+    try {
+      return await work()
+    } finally {
+      const left = this.#waiting.get(keyId)! - 1
+      if (left === 0) this.#waiting.delete(keyId)
+      else this.#waiting.set(keyId, left)
+    }
+  }
+
+  /** The number of the latest event, after a short time. @throws what the control plane throws */
+  next (): Promise<number> {
+    this.#next ??= pause(everyMs).then(() => {
+      this.#next = undefined
+      return this.#feed.latest()
+    })
+    return this.#next
+  }
 }

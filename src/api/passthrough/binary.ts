@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import type { QueryPair } from '../../envelope/query.js'
-import { singleHeader } from '../../envelope/single-header.js'
+import { singleHeader } from '../../envelope/headers.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import type { FhirRequest } from './fhir-request.js'
 

@@ -3,7 +3,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { incompleteLists } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import type { Related } from '../../tenant-guard/guard.js'
-import { closedTypesNote } from '../../tenant-guard/reads/open-includes.js'
+import { closedTypesNote } from '../../tenant-guard/reads/includes.js'
 import type { IncludeRequest, Relation } from './include.js'
 import type { Context } from './reads.js'
 

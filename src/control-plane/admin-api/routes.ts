@@ -15,7 +15,7 @@ import { statusOf, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
 import { controlServiceFor, type ControlService } from '../store/desk.js'
 import { tokenActor } from '../store/token-store.js'
-import { bearerToken } from '../../envelope/bearer.js'
+import { bearerToken } from '../../envelope/headers.js'
 
 /** The dependencies of the management API; `url` is its public URL. */
 interface ManagementOptions {

@@ -6,7 +6,6 @@ import { toActor, type Member, type OpenedMember } from '../store/members.js'
 import { controlServiceFor, type ControlService } from '../store/desk.js'
 import type { ControlStore } from '../store/store.js'
 import { base62, randomString } from '../../keys/random-text.js'
-import { browserName } from './user-agent.js'
 import type { Cookies } from './options.js'
 import { signInPath, signOutPath } from './paths.js'
 import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
@@ -187,4 +186,30 @@ declare module 'fastify' {
     /** The control plane with the member's permissions, on the same pages. */
     controlService: ControlService
   }
+}
+
+/** Words of the header that identify browsers; the first match counts, since most name others too. */
+const browsers: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\bEdg(A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(Chrome|HeadlessChrome|CriOS)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari']
+]
+
+const systems: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux']
+]
+
+/** A browser in words, such as `Firefox on Windows`, by the header User-Agent; undefined if the header names none. */
+export function browserName (userAgent = ''): string | undefined {
+  const [browser, system] = [browsers, systems].map(known => known.find(([word]) => word.test(userAgent))?.[1])
+  return browser === undefined || system === undefined ? browser : `${browser} on ${system}`
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { FileFailure, type FileResponse } from './messages.js'
 
 interface Waiting { readonly resolve: (value: never) => void, readonly reject: (error: FileFailure) => void }
@@ -67,5 +69,16 @@ export class FileWriter {
       for (const { reject } of this.#waiting.splice(0)) reject(new FileFailure({ message: reason }))
     })
     return started
+  }
+}
+
+/** The names of corrupt files that were set aside in place of a file, until someone moves them elsewhere. */
+export function brokenFiles (file: string): readonly string[] {
+  try {
+    return readdirSync(dirname(file)).filter(
+      name => name.startsWith(`${basename(file)}.broken-`) && !/-(wal|shm)$/.test(name)
+    )
+  } catch {
+    return []
   }
 }

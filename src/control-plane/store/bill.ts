@@ -1,11 +1,19 @@
 import { Type, type Static } from 'typebox'
-import type { DeepReadonly } from '../../config/schema.js'
 import type { Kysely } from 'kysely'
+import type { DeepReadonly } from '../../config/schema.js'
 import { isMonth } from '../../limits/month.js'
-import { overageAmount } from '../../limits/overage.js'
 import { ControlError } from './control-error.js'
 import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import type { Tables } from './tables.js'
+
+/** The price of one request above the monthly quota, in thousandths of a US dollar. */
+const millsPerRequest = 3n
+
+/** The price of `overage` requests above the monthly quota in USD, as an exact decimal such as `12.345`. */
+export function overageAmount (overage: number): string {
+  const mills = BigInt(overage) * millsPerRequest
+  return `${mills / 1_000n}.${String(mills % 1_000n).padStart(3, '0')}`
+}
 
 const chargeMembers = {
   counted: Type.Integer({ description: 'Billable live requests' }),

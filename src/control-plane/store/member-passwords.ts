@@ -1,13 +1,14 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { NotNull } from 'kysely'
 import pLimit from 'p-limit'
 import { hashSecret } from '../../keys/secret.js'
 import type { ControlContext } from './context.js'
-import { deviceName, isDevice, newDevice } from './trusted-device.js'
 import { memberName, toMember, type Member, type OpenedMember } from './members.js'
 import { parsePassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
 import { serialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
-import { type NewPassword, opened, memberRow, endSessions } from './member-rows.js'
+import { opened, memberRow, endSessions, type NewPassword } from './member-rows.js'
+import { base62, randomString } from '../../keys/random-text.js'
 
 /** Passwords of members, and the browsers in which they signed in with one. */
 export class MemberPasswords {
@@ -119,4 +120,32 @@ export class MemberPasswords {
   protected at (): string {
     return this.context.now().toISOString()
   }
+}
+
+/**
+ * A token that a browser stores to prove which members signed in with it: a random name and, for each member, an HMAC
+ * of the name keyed with the stored password hash. It grants no access, any control process can check it, and changing
+ * the password invalidates it.
+ */
+function newDevice (passwordHashes: readonly string[]): string {
+  const name = randomString(base62, 22)
+  return [name, ...passwordHashes.map(hash => codeOf(name, hash))].join('.')
+}
+
+/** Whether a browser's token was made for this password. */
+function isDevice (text: string, passwordHash: string): boolean {
+  const [, ...codes] = text.split('.')
+  const expected = Buffer.from(codeOf(deviceName(text), passwordHash))
+  return codes
+    .map(code => Buffer.from(code))
+    .some(found => found.length === expected.length && timingSafeEqual(found, expected))
+}
+
+/** The random name in a token. All its codes authenticate the name, so it can't be changed. */
+function deviceName (text: string): string {
+  return text.split('.', 1)[0]!
+}
+
+function codeOf (name: string, passwordHash: string): string {
+  return createHmac('sha256', passwordHash).update(`device ${name}`).digest('base64url')
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import { bearerToken } from '../../envelope/bearer.js'
+import { bearerToken } from '../../envelope/headers.js'
 import { jsonBodies } from '../../envelope/body.js'
 import { errorHandler } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'

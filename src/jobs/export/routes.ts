@@ -1,13 +1,16 @@
 import type { FastifyInstance } from 'fastify'
-import { Failure } from '../../envelope/failures.js'
+import { Failure, maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { plainTypes } from '../../envelope/body.js'
 import { inTypes, referTo } from '../../envelope/openapi-responses.js'
-import { rawQuery } from '../../envelope/query.js'
+import { rawQuery, safeName } from '../../envelope/query.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { bulkResource, describeJobRoute, responsesOfStart } from '../describe-jobs.js'
-import { exportFormats } from '../model/job.js'
-import { limitExport, parseExportRequest } from './request.js'
+import { exportFormats, limitTypes, type ExportRequest } from '../model/job.js'
 import { beginExport, type ExportStart } from './begin-export.js'
+import type { Caller } from '../../keys/caller.js'
+import { isLimited, may, requireScope, type Target } from '../../keys/scopes.js'
+import { searchDate, formatDescriptions } from '../../mappings/core/formats.js'
+import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 
 /** The options of the route. */
 interface ExportRouteOptions extends ExportStart {
@@ -73,3 +76,85 @@ export async function exportRoute (
     return { jobId: id, status, message: `The export has started. Its status is at /v1/bulk/jobs/${id}.` }
   })
 }
+
+type ExportInput = Omit<ExportRequest, 'url' | 'kind' | 'level'> & {
+  /** Whether the client named the types; otherwise they are all that there are. */
+  readonly namesTypes: boolean
+}
+
+const fields = ['resourceTypes', 'since', 'format']
+
+/**
+ * Parses the body of `POST /v1/bulk/export`.
+ * @throws {Failure} VALIDATION_ERROR with every failing field; BAD_REQUEST for a body that is no object
+ */
+function parseExportRequest (body: unknown, mappings: readonly Mapping[]): ExportInput {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
+  }
+  const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
+  const isSimple = format === 'simple'
+  const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
+  const types = named === undefined ? possible : typesNamed(named, mappings)
+  const issues: Issue[] = [
+    ...Object.keys(others)
+      .slice(0, maxIssues)
+      .map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
+    ...(format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')]),
+    ...(since === undefined || isTime(since)
+      ? []
+      : [fieldIssue('since', `expected ${formatDescriptions['fhir-dateTime']}`)]),
+    ...(types === undefined
+      ? [fieldIssue('resourceTypes', 'expected a list of at least one name')]
+      : issuesOf(types, possible, isSimple))
+  ]
+  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
+  return {
+    types: [...new Set(types as string[])],
+    namesTypes: named !== undefined,
+    format: isSimple ? 'simple' : 'fhir',
+    ...(since !== undefined && { since: inUtc(since as string) })
+  }
+}
+
+/**
+ * The export without the types that the caller may not read in its format.
+ * @throws {Failure} INSUFFICIENT_SCOPE when the client named one of them, or there are no others
+ */
+function limitExport (caller: Caller, { namesTypes, ...request }: ExportInput): Omit<ExportInput, 'namesTypes'> {
+  const { scopes } = caller
+  if (!isLimited(scopes, 'read')) return request
+  const targetOf = (type: string): Target => (request.format === 'fhir' ? { fhirType: type } : { type })
+  const limited = limitTypes(request, type => may(scopes, 'read', targetOf(type)))
+  const [refused] = limited.leftOutTypes ?? []
+  if (refused !== undefined && (namesTypes || limited.types.length === 0)) {
+    requireScope(caller, 'read', targetOf(refused))
+  }
+  return limited
+}
+
+/** R4 types by R4 name or path, `Patient` or `patients`; undefined for an unknown name, or without a list. */
+function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
+  if (!Array.isArray(named) || named.length === 0) return undefined
+  const byPath = new Map<unknown, string>(mappings.map(({ path, type }) => [path, type]))
+  return named.map(name => byPath.get(name) ?? (typeof name === 'string' && isTenantType(name) ? name : undefined))
+}
+
+function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean): Issue[] {
+  const isWrong = (type: string | undefined): boolean => type === undefined || (isSimple && !possible.includes(type))
+  return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, maxIssues).map(([at, type]) => {
+    const field = `resourceTypes[${at}]`
+    if (type === undefined) {
+      return fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+    }
+    return fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')
+  })
+}
+
+const dayPattern = '2026-03-14'.length
+
+/** Partial dates, a month or a year, are not accepted. */
+const isTime = (since: unknown): boolean =>
+  typeof since === 'string' && since.length >= dayPattern && searchDate.isValid(since)
+
+const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Failure } from '../../envelope/failures.js'
 import { maxReferencedRecords } from '../../tenant-guard/writes/references.js'
-import { Parallelism } from './parallelism.js'
 
 /** The maximum lines of one transaction, the minimum while the datastore has errors, and the maximum bytes. */
 export const maxLines = 200
@@ -84,3 +83,117 @@ export class Throttle {
     })
   }
 }
+
+/** The maximum and the first limit of {@link Parallelism}. */
+const maxParallel = 8
+const firstParallel = 2
+
+/** How many requests it measures before it decides: so many per concurrent request, and the minimum. */
+const lookedAtOfEach = 3
+const minLookedAt = 9
+
+/** For how many measurements the limit stays unchanged after a trial without gain: at first, and at most. */
+const minRest = 4
+const maxRest = 32
+
+/** A change of the rate by this share starts a new trial soon. */
+const muchChanged = 0.3
+
+/** The minimum gain of one request more, and the maximum loss of one less, as shares of the rate. */
+const worthMore = 0.1
+const worthLess = 0.05
+
+/** A trial ends after this many requests if its rate is below this share of the best one. */
+const minOfTry = 3
+const clearlyWorse = 0.8
+
+/**
+ * Finds the number of concurrent requests: the fewest that reach the maximum rate. More would not be faster, and would
+ * slow down other clients' requests.
+ *
+ * From time to time it tries one more or one less, and stays with the better limit: one more if the gain is a tenth, or
+ * half of what it brings to a datastore that has capacity for it; one less if the loss is negligible.
+ */
+export class Parallelism {
+  /** The current limit, and the best one found so far. */
+  #limit = firstParallel
+  #best = firstParallel
+  /** The last rate at the best limit, in records per millisecond. */
+  #rate = 0
+  #step: 1 | -1 = 1
+  #rest = 0
+  #nextRest = minRest
+  #look = newLook()
+
+  get limit (): number {
+    return this.#limit
+  }
+
+  /**
+   * @param records number of records stored together
+   * @param at when that ended, in milliseconds of a monotonic clock
+   */
+  succeeded (records: number, at: number): void {
+    const look = this.#look
+    look.ended++
+    // The first requests began under another limit.
+    if (look.ended <= this.#limit) look.since = at
+    else look.records += records
+    const rate = look.records / Math.max(at - look.since, 1)
+    const isUseless =
+      this.#limit !== this.#best && look.ended >= this.#limit + minOfTry && rate < this.#rate * clearlyWorse
+    if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, minLookedAt)) this.#judge(rate)
+  }
+
+  /** The datastore had an error: halves the limit. */
+  pushedBack (): void {
+    this.#best = within(Math.floor(this.#limit / 2))
+    this.#step = 1
+    this.#rest = this.#nextRest = minRest
+    this.#set(this.#best)
+  }
+
+  #judge (rate: number): void {
+    if (this.#limit === this.#best) {
+      this.#goOn(rate)
+    } else if (rate > this.#rate * (this.#step === 1 ? 1 + Math.min(worthMore, 1 / (2 * this.#best)) : 1 - worthLess)) {
+      this.#best = this.#limit
+      this.#rate = rate
+      this.#nextRest = minRest
+      this.#try()
+    } else {
+      this.#turn()
+      this.#rest = this.#nextRest
+      this.#nextRest = Math.min(maxRest, this.#nextRest * 2)
+      this.#set(this.#best)
+    }
+  }
+
+  #goOn (rate: number): void {
+    if (this.#rate > 0 && Math.abs(rate / this.#rate - 1) > muchChanged) {
+      this.#rest = Math.min(this.#rest, 1)
+      this.#nextRest = minRest
+    }
+    this.#rate = rate
+    if (this.#rest-- > 0) this.#set(this.#best)
+    else this.#try()
+  }
+
+  #try (): void {
+    if (within(this.#best + this.#step) === this.#best) this.#turn()
+    this.#set(this.#best + this.#step)
+  }
+
+  #turn (): void {
+    this.#step = this.#step === 1 ? -1 : 1
+  }
+
+  #set (limit: number): void {
+    this.#limit = limit
+    this.#look = newLook()
+  }
+}
+
+const newLook = () => ({ ended: 0, records: 0, since: 0 })
+
+const within = (limit: number): number => Math.max(1, Math.min(maxParallel, limit))

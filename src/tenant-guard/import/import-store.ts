@@ -1,12 +1,14 @@
 import type { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { TenantContext } from '../tenant-context.js'
+import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import { tenantGuard, type TenantStore } from '../guard.js'
 import { fetchByIds, type RecordQuery } from '../reads/fetch-owned.js'
 import { jobOwnershipCache } from '../ownership.js'
-import { existingIds } from './stored-ids.js'
 import { CheckedRecord, type ImportedRecord, type TaggedRecord } from './stamped-record.js'
 import { rejectedEntries, TransactionWriter, type TransactionResult } from './write-together.js'
+import { reportForeign } from '../reads/own-matches.js'
+import { scanChunks, type ScanPosition } from '../reads/scan.js'
+import { identityElements, restrict } from '../restrict.js'
 
 export type { CheckedRecord, ImportedRecord, TaggedRecord } from './stamped-record.js'
 export type { RecordOutcome, TransactionResult } from './write-together.js'
@@ -49,3 +51,32 @@ export function importStore (opened: TenantContext): ImportStore {
     write: records => writer.write(records)
   }
 }
+
+/**
+ * The ids of the tenant's records of a type, a part at a time; some may come twice.
+ * @param expected how many are looked for at most, so that no larger pages are requested
+ */
+async function * existingIds (
+  context: TenantContext,
+  type: string,
+  expected: number
+): AsyncGenerator<readonly string[]> {
+  const searching: ScanPosition['searching'] = (parameters, count) =>
+    restrict({ type, parameters, count, total: 'none', shape: identityElements(type) }, context.tenant)
+  const position: ScanPosition = {
+    send: request => sendRequest(context, request),
+    baseUrl: context.backend.baseUrl,
+    type,
+    pageSize: Math.min(maxOfPage, expected + 1),
+    searching
+  }
+  for await (const { records } of scanChunks(position)) {
+    reportForeign(context, type, records)
+    yield records
+      .map(match => verifyAndRememberOwned(context, match, { type }))
+      .filter(record => record !== undefined)
+      .map(({ id }) => id)
+  }
+}
+
+const maxOfPage = 1_000

@@ -2,20 +2,14 @@ import { Failure, type Issue } from '../../envelope/failures.js'
 import { entityTag } from '../../envelope/preconditions.js'
 import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
 import {
-  failureCause,
-  checkedJsonOf,
-  verifyAndRememberOwned,
-  ownershipScope,
-  reportIncident,
-  unexpectedResponse,
+  failureCause, checkedJsonOf, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { filterOwned } from '../reads/fetch-owned.js'
-import { sendWrite } from '../writes/send-write.js'
+import { sendWrite, rejection } from '../writes/send-write.js'
 import { parseLocation } from '../writes/stored-resource.js'
 import { warnAboutDifferences } from '../writes/stored-differences.js'
-import { rejection } from '../writes/rejection.js'
 import { ReferenceFailure } from '../writes/references.js'
 import type { TaggedRecord } from './stamped-record.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'

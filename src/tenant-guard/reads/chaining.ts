@@ -3,7 +3,7 @@ import { sendRequest, failureCause, verifyAndRememberOwned, type TenantContext }
 import type { ChainedCondition, SearchParameter } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
-import { includedElements, referencesTo } from './followed-references.js'
+import { includedElements, referencesTo } from './includes.js'
 import { countForeignIn, searchOwn } from './own-matches.js'
 import { requireBundle, type BackendBundle } from './backend-bundle.js'
 

@@ -2,20 +2,13 @@ import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { referencePath, parameterOf } from '../../mappings/r4/search-parameters.js'
 import {
-  sendRequest,
-  failureCause,
-  mayRead,
-  notFound,
-  verifyAndRememberOwned,
-  type TenantContext
+  sendRequest, failureCause, mayRead, notFound, verifyAndRememberOwned, type TenantContext
 } from '../tenant-context.js'
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict } from '../restrict.js'
 import { requireFollowable } from './require-searchable.js'
-import { truncatedIncludes } from './truncated-includes.js'
-import { formatInclude } from './include-format.js'
-import { openIncludes } from './open-includes.js'
+import { truncatedIncludes, formatInclude, openIncludes } from './includes.js'
 import { reportForeign } from './own-matches.js'
 import { requireBundle } from './backend-bundle.js'
 

@@ -16,25 +16,17 @@ import {
 } from '../tenant-context.js'
 import { applyElements, shapeParameters } from './apply-elements.js'
 import {
-  bundleText,
-  isMatch,
-  namesIn,
-  outlinedJsonOf,
-  parseBundle,
-  requireBundle,
-  type BackendBundle,
-  type BackendBundleEntry
+  bundleText, isMatch, namesIn, outlinedJsonOf, parseBundle, requireBundle, type BackendBundle, type BackendBundleEntry
 } from './backend-bundle.js'
 import { resolveChains } from './chaining.js'
 import { compartmentConditions } from './compartment-conditions.js'
 import { countMatches } from './count-matches.js'
-import { includedElements } from './followed-references.js'
-import { formatInclude, parseInclude } from './include-format.js'
-import { closedTypesNote, openIncludes } from './open-includes.js'
+import {
+  includedElements, formatInclude, parseInclude, closedTypesNote, openIncludes, truncatedIncludes
+} from './includes.js'
 import { reportForeignMatches, searchOwn } from './own-matches.js'
 import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage } from './pages.js'
 import { requireFollowable } from './require-searchable.js'
-import { truncatedIncludes } from './truncated-includes.js'
 
 const defaultCount = 20
 

@@ -9,7 +9,7 @@ import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { identityElements, restrict } from '../restrict.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import { collectReferences } from './references.js'
-import { includedElements } from '../reads/followed-references.js'
+import { includedElements } from '../reads/includes.js'
 import { reportForeign } from '../reads/own-matches.js'
 
 const maxListed = 100

@@ -4,6 +4,7 @@ import { versionOfTag } from '../../envelope/preconditions.js'
 import { isId } from '../../fhir/names.js'
 import { sendUnrecorded, type TenantContext } from '../tenant-context.js'
 import { parseLocation } from './stored-resource.js'
+import { Failure } from '../../envelope/failures.js'
 
 /** A write of the guard's, and what it changes. */
 interface WriteRequest {
@@ -116,4 +117,15 @@ function identityIn (
 function versionOf (etag: unknown): string | undefined {
   const version = versionOfTag(String(etag))
   return isId(version) ? version : undefined
+}
+
+/**
+ * A datastore's refusal of a record, which has the form of R4. Its own words are not for the client.
+ * @param hasCriteria whether it was to be made unless some record meets criteria
+ */
+export function rejection (cause: unknown, { hasCriteria = false } = {}): Failure {
+  const message = hasCriteria
+    ? "The datastore rejected this record. It must match its own criteria and meet the datastore's own rules."
+    : 'The record has the form of FHIR R4, but the datastore rejected it by rules of its own. $validate in raw FHIR lists what it has against the record.'
+  return new Failure('VALIDATION_ERROR', { message, cause })
 }

@@ -4,15 +4,8 @@ import { entityTag } from '../../envelope/preconditions.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import {
-  failureCause,
-  jsonOf,
-  notFound,
-  verifyAndRememberOwned,
-  ownershipScope,
-  reportIncident,
-  unexpectedResponse,
-  type TenantContext,
-  type Incident
+  failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse,
+  type TenantContext, type Incident
 } from '../tenant-context.js'
 import type { Create, Delete, Update } from '../interaction.js'
 import { filterOwned } from '../reads/fetch-owned.js'
@@ -20,8 +13,7 @@ import { forgetAndNotFound, readMeta } from '../reads/read-record.js'
 import { findReferrers, toIssues } from './referrers.js'
 import { warnAboutDifferences } from './stored-differences.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
-import { rejection } from './rejection.js'
-import { sendWrite } from './send-write.js'
+import { rejection, sendWrite } from './send-write.js'
 import { collectReferences, ReferenceFailure, recordsOf } from './references.js'
 import { isId } from '../../fhir/names.js'
 import { withIdempotencyTag, tagForTenant } from './stamp.js'

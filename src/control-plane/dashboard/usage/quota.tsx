@@ -1,5 +1,5 @@
 import { startOfMonth, monthOf } from '../../../limits/month.js'
-import { overageAmount } from '../../../limits/overage.js'
+import { overageAmount } from '../../store/bill.js'
 import { countText, dayText } from '../format.js'
 
 /** How much of its monthly allowance an organization has used. */

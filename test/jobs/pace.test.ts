@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { Parallelism } from '../../src/jobs/import/parallelism.js'
+import { Parallelism } from '../../src/jobs/import/pace.js'
 
 /**
  * A datastore that works on some requests at a time and shares itself among more, or is as fast as is said for each

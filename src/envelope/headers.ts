@@ -32,3 +32,13 @@ export function singleHeader (rawHeaders: readonly string[], name: string): stri
   }
   return value
 }
+
+/**
+ * The bearer token in the Authorization header (RFC 6750, section 2.1). Undefined if there is none, or more than one
+ * header.
+ * @param rawHeaders as in {@link valuesOf}
+ */
+export function bearerToken (rawHeaders: readonly string[]): string | undefined {
+  const values = valuesOf(rawHeaders, 'authorization')
+  return values.length === 1 ? /^Bearer ([\w-]{1,200})$/i.exec(values[0]!)?.[1] : undefined
+}
