@@ -28,12 +28,8 @@ function NamePage (form: NameForm) {
         about='The others in the dashboard see it. You go on signing in with your email address.'
       />
       {form.member.isFromProvider
-        ? (
-          <p>Your name comes from your organization’s sign-in. Change it there.</p>
-          )
-        : (
-          <ChangeForm {...form} />
-          )}
+        ? <p>Your name comes from your organization’s sign-in. Change it there.</p>
+        : <ChangeForm {...form} />}
     </>
   )
 }
@@ -66,24 +62,12 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
     <>
       <Heading title='Your account'>{member.isFromProvider ? '' : <OwnLinks />}</Heading>
       <dl class='facts'>
-        <DescriptionItem name='Name'>
-          <span safe>{member.name}</span>
-        </DescriptionItem>
-        <DescriptionItem name='Email'>
-          <span safe>{member.email}</span>
-        </DescriptionItem>
-        <DescriptionItem name='Role'>
-          <span>{member.role}</span>
-        </DescriptionItem>
+        <DescriptionItem name='Name'><span safe>{member.name}</span></DescriptionItem>
+        <DescriptionItem name='Email'><span safe>{member.email}</span></DescriptionItem>
+        <DescriptionItem name='Role'><span>{member.role}</span></DescriptionItem>
         {organization === undefined
-          ? (
-              ''
-            )
-          : (
-            <DescriptionItem name='Organization'>
-              <span safe>{organization}</span>
-            </DescriptionItem>
-            )}
+          ? ''
+          : <DescriptionItem name='Organization'><span safe>{organization}</span></DescriptionItem>}
         <DescriptionItem name='Signs in'>
           <span>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span>
         </DescriptionItem>
@@ -92,9 +76,7 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
         <h2>Sessions</h2>
         <p class='quiet'>Where you are signed in. If you do not recognize one, end it and change your password.</p>
         <Table label='Sessions' columns={['Browser', 'Signed in', 'Last active', 'Actions']}>
-          {sessions.map(session => (
-            <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />
-          ))}
+          {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
         </Table>
         {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
       </section>
@@ -123,23 +105,13 @@ function SessionRow ({
 }) {
   return (
     <Row>
-      <Cell of='Browser'>
-        <span safe>{browser ?? 'unknown'}</span>
-      </Cell>
-      <Cell of='Signed in'>
-        <Time at={createdAt} />
-      </Cell>
-      <Cell of='Last active'>
-        <Time at={seenAt} />
-      </Cell>
+      <Cell of='Browser'><span safe>{browser ?? 'unknown'}</span></Cell>
+      <Cell of='Signed in'><Time at={createdAt} /></Cell>
+      <Cell of='Last active'><Time at={seenAt} /></Cell>
       <Cell of='Actions'>
         {isOwn
-          ? (
-            <Badge tone='good' text='This browser' />
-            )
-          : (
-            <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />
-            )}
+          ? <Badge tone='good' text='This browser' />
+          : <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />}
       </Cell>
     </Row>
   )

@@ -39,14 +39,8 @@ export function Heading ({
       <div>
         <h1 safe>{title}</h1>
         {about === undefined
-          ? (
-              ''
-            )
-          : (
-            <p class='quiet' safe>
-              {about}
-            </p>
-            )}
+          ? ''
+          : <p class='quiet' safe>{about}</p>}
       </div>
       <div class='actions'>{children}</div>
     </header>
@@ -68,11 +62,7 @@ export function Table ({
     <table class='records' role='table' aria-label={label}>
       <thead role='rowgroup'>
         <tr role='row'>
-          {columns.map(column => (
-            <th role='columnheader' scope='col' safe>
-              {column}
-            </th>
-          ))}
+          {columns.map(column => <th role='columnheader' scope='col' safe>{column}</th>)}
         </tr>
       </thead>
       <tbody role='rowgroup'>{children}</tbody>
@@ -91,11 +81,7 @@ export function Cell ({
   kind,
   children
 }: PropsWithChildren<{ readonly of: string; readonly kind?: 'number' | 'long' }>) {
-  return (
-    <td role='cell' data-label={of} class={kind}>
-      {children}
-    </td>
-  )
+  return <td role='cell' data-label={of} class={kind}>{children}</td>
 }
 
 /** The actions of a row. */
@@ -135,14 +121,8 @@ export function ErrorNotice ({ error }: { readonly error: FormError | undefined 
   return (
     <p class='notice notice-bad' role='alert' {...focused}>
       {field === undefined
-        ? (
-          <span safe>{message}</span>
-          )
-        : (
-          <a href={`#${field}`} safe>
-            {message}
-          </a>
-          )}
+        ? <span safe>{message}</span>
+        : <a href={`#${field}`} safe>{message}</a>}
     </p>
   )
 }
@@ -156,14 +136,8 @@ export function FlashMessage ({
   readonly tone: 'good' | 'neutral'
 }) {
   return message === undefined
-    ? (
-        ''
-      )
-    : (
-      <p class={`notice notice-${tone}`} role='status' {...focused} safe>
-        {message}
-      </p>
-      )
+    ? ''
+    : <p class={`notice notice-${tone}`} role='status' {...focused} safe>{message}</p>
 }
 
 /**

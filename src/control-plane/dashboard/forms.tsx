@@ -164,18 +164,10 @@ function Radio ({
     <label class='choice'>
       <input id={id} type='radio' name={name} value={choice.value} checked={isChosen} />
       <span>
-        <span class='choice-label' safe>
-          {choice.label}
-        </span>
+        <span class='choice-label' safe>{choice.label}</span>
         {choice.hint === undefined
-          ? (
-              ''
-            )
-          : (
-            <span class='hint' safe>
-              {choice.hint}
-            </span>
-            )}
+          ? ''
+          : <span class='hint' safe>{choice.hint}</span>}
       </span>
     </label>
   )
@@ -226,14 +218,8 @@ export function SubmitButton ({
         {label}
       </button>
       {cancel === undefined
-        ? (
-            ''
-          )
-        : (
-          <a class='button' href={cancel}>
-            Cancel
-          </a>
-          )}
+        ? ''
+        : <a class='button' href={cancel}>Cancel</a>}
     </div>
   )
 }

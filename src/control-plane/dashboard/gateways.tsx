@@ -64,27 +64,15 @@ function Gateways ({ gateways }: { readonly gateways: readonly Gateway[] }) {
     <Table label='Gateways' columns={columns}>
       {gateways.map(gateway => (
         <Row>
-          <Cell of='Gateway'>
-            <span safe>{gateway.name}</span>
-          </Cell>
+          <Cell of='Gateway'><span safe>{gateway.name}</span></Cell>
           <Cell of='State'>
             {gateway.isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='disconnected' />}
           </Cell>
-          <Cell of='Last seen'>
-            <Time at={gateway.seenAt} />
-          </Cell>
-          <Cell of='Changes behind'>
-            <Behind changes={gateway.changesBehind} />
-          </Cell>
-          <Cell of='Version'>
-            <span safe>{gateway.version}</span>
-          </Cell>
-          <Cell of='Started'>
-            <Time at={gateway.startedAt} />
-          </Cell>
-          <Cell of='Health'>
-            <Checks checks={gateway.checks} />
-          </Cell>
+          <Cell of='Last seen'><Time at={gateway.seenAt} /></Cell>
+          <Cell of='Changes behind'><Behind changes={gateway.changesBehind} /></Cell>
+          <Cell of='Version'><span safe>{gateway.version}</span></Cell>
+          <Cell of='Started'><Time at={gateway.startedAt} /></Cell>
+          <Cell of='Health'><Checks checks={gateway.checks} /></Cell>
         </Row>
       ))}
     </Table>

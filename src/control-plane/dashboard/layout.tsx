@@ -40,17 +40,11 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
           <script type='module' src={assetPath('dashboard.js')} />
         </head>
         <body data-member={viewer?.member.memberId}>
-          <a class='skip' href='#content'>
-            Skip to content
-          </a>
+          <a class='skip' href='#content'>Skip to content</a>
           {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} organization={organization} />}
           {viewer?.member.role === 'operator' && organization !== undefined
-            ? (
-              <OrganizationBar organization={organization} path={path} />
-              )
-            : (
-                ''
-              )}
+            ? <OrganizationBar organization={organization} path={path} />
+            : ''}
           <main id='content' class={viewer === undefined ? 'narrow' : undefined} tabindex='-1'>
             <FlashMessage message={notice} tone={viewer === undefined ? 'neutral' : 'good'} />
             {safeContent}
@@ -97,25 +91,19 @@ function Top ({ viewer: { member, csrf }, path, organization }: TopProps) {
   return (
     <header class='top'>
       <div class='bar'>
-        <a class='brand' href={home}>
-          clinigate
-        </a>
+        <a class='brand' href={home}>clinigate</a>
         <div class='who'>
           <a href={accountPath()} aria-current={path === accountPath() ? 'page' : undefined} safe>
             {member.name}
           </a>
           <form method='post' action={signOutPath}>
             <input type='hidden' name='_csrf' value={csrf} />
-            <button type='submit' class='button button-quiet'>
-              Sign out
-            </button>
+            <button type='submit' class='button button-quiet'>Sign out</button>
           </form>
         </div>
       </div>
       {member.mustChangePassword
-        ? (
-            ''
-          )
+        ? ''
         : (
           <Links label='Main' links={links} path={path}>
             {member.tenantId === undefined ? '' : <OrganizationName organization={organization} />}
@@ -152,9 +140,7 @@ function Links ({
       <ul>
         {links.map(({ href, text }) => (
           <li>
-            <a href={href} aria-current={href === current ? 'page' : undefined} safe>
-              {text}
-            </a>
+            <a href={href} aria-current={href === current ? 'page' : undefined} safe>{text}</a>
           </li>
         ))}
       </ul>

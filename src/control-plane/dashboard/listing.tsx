@@ -101,27 +101,15 @@ function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) 
   return (
     <nav class='pages' aria-label='Pages'>
       {page === 1
-        ? (
-            ''
-          )
-        : (
-          <a class='button' rel='prev' href={to(page - 1)}>
-            Previous
-          </a>
-          )}
+        ? ''
+        : <a class='button' rel='prev' href={to(page - 1)}>Previous</a>}
       <span
         safe
       >{`${countText(first)}–${countText(Math.min(found, first + pageLength - 1))} of ${countText(found)}`}
       </span>
       {page === pages
-        ? (
-            ''
-          )
-        : (
-          <a class='button' rel='next' href={to(page + 1)}>
-            Next
-          </a>
-          )}
+        ? ''
+        : <a class='button' rel='next' href={to(page + 1)}>Next</a>}
     </nav>
   )
 }

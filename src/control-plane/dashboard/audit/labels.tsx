@@ -75,15 +75,11 @@ export function ActorName ({ actor }: { readonly actor: string }) {
     <span>
       <span safe>{text}</span>
       {memberId === undefined
-        ? (
-            ''
-          )
+        ? ''
         : (
           <>
             {' '}
-            <span class='beneath' safe>
-              {memberId}
-            </span>
+            <span class='beneath' safe>{memberId}</span>
           </>
           )}
     </span>

@@ -30,14 +30,8 @@ function AuditPage (content: AuditPageContent) {
     <>
       <Heading title='Audit trail' about={about}>
         {entity === undefined
-          ? (
-              ''
-            )
-          : (
-            <a class='button' href={auditPath(tenantId)}>
-              Show everything
-            </a>
-            )}
+          ? ''
+          : <a class='button' href={auditPath(tenantId)}>Show everything</a>}
       </Heading>
       {entries.length === 0
         ? (
@@ -45,9 +39,7 @@ function AuditPage (content: AuditPageContent) {
             <p>Changes of organizations, keys, people and tokens appear here as they are made.</p>
           </Empty>
           )
-        : (
-          <Entries {...content} />
-          )}
+        : <Entries {...content} />}
       <Pages {...content} />
     </>
   )
@@ -59,12 +51,8 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
     <Table label='Audit trail' columns={columns}>
       {entries.map(entry => (
         <Row>
-          <Cell of='When'>
-            <Time at={entry.at} />
-          </Cell>
-          <Cell of='Who' kind='long'>
-            <ActorName actor={entry.actor} />
-          </Cell>
+          <Cell of='When'><Time at={entry.at} /></Cell>
+          <Cell of='Who' kind='long'><ActorName actor={entry.actor} /></Cell>
           <Cell of='What' kind='long'>
             <Deed tenantId={tenantId} entry={entry} names={names} />
           </Cell>
@@ -74,9 +62,7 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
                 <OrganizationLink tenantId={entry.tenantId} names={names} />
               </Cell>
               )
-            : (
-                ''
-              )}
+            : ''}
         </Row>
       ))}
     </Table>
@@ -97,14 +83,8 @@ function Deed ({
         {actionLabel(action)}
       </a>
       {exactly === ''
-        ? (
-            ''
-          )
-        : (
-          <span class='beneath' safe>
-            {exactly}
-          </span>
-          )}
+        ? ''
+        : <span class='beneath' safe>{exactly}</span>}
     </div>
   )
 }

@@ -78,9 +78,7 @@ export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
               New key
             </a>
             )
-          : (
-              ''
-            )}
+          : ''}
       </Heading>
       <PaginatedList
         listing={listing}
@@ -90,12 +88,8 @@ export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
       >
         {activeKeys.length > 0 ? <KeyTable label='Keys' judged={activeKeys} /> : ''}
         {listing.search === '' && listing.page === 1 && activeKeys.length === 0
-          ? (
-            <NoKey tenantId={tenantId} mayChange={mayChange} />
-            )
-          : (
-              ''
-            )}
+          ? <NoKey tenantId={tenantId} mayChange={mayChange} />
+          : ''}
         {ended.length === 0 ? '' : <Ended judged={ended} />}
       </PaginatedList>
     </>
@@ -131,30 +125,16 @@ function KeyTable ({ label, judged }: { readonly label: string, readonly judged:
         <Row>
           <Cell of='Name'>
             <div>
-              <a href={keyPath(key.keyId)} safe>
-                {key.name}
-              </a>
+              <a href={keyPath(key.keyId)} safe>{key.name}</a>
               <code class='beneath' safe>{`…${key.hint}`}</code>
             </div>
           </Cell>
-          <Cell of='State'>
-            <KeyStatusBadge condition={condition} />
-          </Cell>
-          <Cell of='Mode'>
-            <Badge tone={key.mode} text={key.mode} />
-          </Cell>
-          <Cell of='Scopes'>
-            <span safe>{scopesText(key.scopes)}</span>
-          </Cell>
-          <Cell of='Created'>
-            <Time at={key.createdAt} />
-          </Cell>
-          <Cell of='Last used'>
-            <OptionalTime at={key.lastUsedAt} otherwise='never' />
-          </Cell>
-          <Cell of='Expires'>
-            <OptionalTime at={key.expiresAt} otherwise='never' />
-          </Cell>
+          <Cell of='State'><KeyStatusBadge condition={condition} /></Cell>
+          <Cell of='Mode'><Badge tone={key.mode} text={key.mode} /></Cell>
+          <Cell of='Scopes'><span safe>{scopesText(key.scopes)}</span></Cell>
+          <Cell of='Created'><Time at={key.createdAt} /></Cell>
+          <Cell of='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></Cell>
+          <Cell of='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></Cell>
         </Row>
       ))}
     </Table>

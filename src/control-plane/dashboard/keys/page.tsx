@@ -45,9 +45,7 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
       <DescriptionItem name='State'>
         <KeyStatusBadge condition={conditionOf(key, now)} />
         {key.revokedAt === undefined
-          ? (
-              ''
-            )
+          ? ''
           : (
             <span>
               {' '}
@@ -55,9 +53,7 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
             </span>
             )}
         {key.successor === undefined
-          ? (
-              ''
-            )
+          ? ''
           : (
             <span>
               {' '}
@@ -65,12 +61,8 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
             </span>
             )}
       </DescriptionItem>
-      <DescriptionItem name='Mode'>
-        <Badge tone={key.mode} text={key.mode} />
-      </DescriptionItem>
-      <DescriptionItem name='Scopes'>
-        <span safe>{scopesText(key.scopes)}</span>
-      </DescriptionItem>
+      <DescriptionItem name='Mode'><Badge tone={key.mode} text={key.mode} /></DescriptionItem>
+      <DescriptionItem name='Scopes'><span safe>{scopesText(key.scopes)}</span></DescriptionItem>
       <DescriptionItem name='Secret'>
         <code safe>{`svc_${key.mode}_…${key.hint}`}</code>
       </DescriptionItem>

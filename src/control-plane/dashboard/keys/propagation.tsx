@@ -38,12 +38,8 @@ function Gateways ({ gateways }: Pick<KeyPropagation, 'gateways'>) {
     <Table label='Gateways' columns={['Gateway', 'State', 'In force after']}>
       {gateways.map(({ name, isConnected, isReached, afterMs }) => (
         <Row>
-          <Cell of='Gateway'>
-            <span safe>{name}</span>
-          </Cell>
-          <Cell of='State'>
-            <ReachBadge isConnected={isConnected} isReached={isReached} />
-          </Cell>
+          <Cell of='Gateway'><span safe>{name}</span></Cell>
+          <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
           <Cell of='In force after'>
             <span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span>
           </Cell>
@@ -59,10 +55,6 @@ function ReachBadge ({
 }: Pick<KeyPropagation['gateways'][number], 'isConnected' | 'isReached'>) {
   if (isReached) return <Badge tone='good' text='in force' />
   return isConnected
-    ? (
-      <Badge tone='warning' text='not yet in force' />
-      )
-    : (
-      <Badge tone='bad' text='disconnected, not yet in force' />
-      )
+    ? <Badge tone='warning' text='not yet in force' />
+    : <Badge tone='bad' text='disconnected, not yet in force' />
 }

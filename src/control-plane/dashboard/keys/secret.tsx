@@ -76,9 +76,7 @@ export function SecretPage (shown: ShownSecret) {
       {readable === undefined ? '' : <FirstRequest {...shown} resource={readable} />}
       {previous === undefined ? '' : <Previous {...previous} />}
       <p>
-        <a class='button' href={keyPath(keyId)}>
-          I have copied it
-        </a>
+        <a class='button' href={keyPath(keyId)}>I have copied it</a>
       </p>
     </>
   )

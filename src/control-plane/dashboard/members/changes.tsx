@@ -72,9 +72,7 @@ export function NewPasswordPage ({ member, password }: { readonly member: Member
       </section>
       <Secret text={password} label='the password' />
       <p>
-        <a class='button' href={membersPath(member.tenantId)}>
-          I have copied it
-        </a>
+        <a class='button' href={membersPath(member.tenantId)}>I have copied it</a>
       </p>
     </>
   )

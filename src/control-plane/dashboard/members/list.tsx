@@ -34,14 +34,8 @@ export function MembersPage (list: MemberList) {
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>
         {mayInvite && listing.found > 0
-          ? (
-            <a class='button button-primary' href='#invite'>
-              Invite
-            </a>
-            )
-          : (
-              ''
-            )}
+          ? <a class='button button-primary' href='#invite'>Invite</a>
+          : ''}
       </Heading>
       <ErrorNotice error={error} />
       <PaginatedList
@@ -101,24 +95,18 @@ function MemberActions ({ tenantId, member }: { readonly tenantId: string | unde
   return (
     <Links>
       {tenantId === undefined || isFromProvider
-        ? (
-            ''
-          )
+        ? ''
         : (
           <a href={memberPath(memberId, 'role')} aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</a>
           )}
       {isFromProvider
-        ? (
-            ''
-          )
+        ? ''
         : (
           <a href={memberPath(memberId, 'password')} aria-label={`Reset password of ${name}`}>
             Reset password
           </a>
           )}
-      <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>
-        Remove
-      </a>
+      <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>Remove</a>
     </Links>
   )
 }
@@ -131,18 +119,10 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
       <Table label='Invitations' columns={columns}>
         {invitations.map(({ invitationId, email, role, createdAt, expiresAt }) => (
           <Row>
-            <Cell of='Email' kind='long'>
-              <span safe>{email}</span>
-            </Cell>
-            <Cell of='Role'>
-              <Badge tone='neutral' text={role} />
-            </Cell>
-            <Cell of='Invited'>
-              <Time at={createdAt} />
-            </Cell>
-            <Cell of='Expires'>
-              <Time at={expiresAt} />
-            </Cell>
+            <Cell of='Email' kind='long'><span safe>{email}</span></Cell>
+            <Cell of='Role'><Badge tone='neutral' text={role} /></Cell>
+            <Cell of='Invited'><Time at={createdAt} /></Cell>
+            <Cell of='Expires'><Time at={expiresAt} /></Cell>
             {mayChange
               ? (
                 <Cell of='Actions'>
@@ -153,9 +133,7 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
                   </PostForm>
                 </Cell>
                 )
-              : (
-                  ''
-                )}
+              : ''}
           </Row>
         ))}
       </Table>
@@ -184,12 +162,8 @@ function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', error }
           error={error}
         />
         {tenantId === undefined
-          ? (
-            <input type='hidden' name='role' value='operator' />
-            )
-          : (
-            <RadioField label='Role' name='role' choices={choices} value={role} error={error} />
-            )}
+          ? <input type='hidden' name='role' value='operator' />
+          : <RadioField label='Role' name='role' choices={choices} value={role} error={error} />}
         <SubmitButton label='Create invitation' />
       </PostForm>
     </section>

@@ -174,9 +174,7 @@ function InvitationPage ({ invitation, link }: { readonly invitation: Invitation
       </section>
       <Secret text={link} label='the link' />
       <p>
-        <a class='button' href={membersPath(tenantId)}>
-          I have copied it
-        </a>
+        <a class='button' href={membersPath(tenantId)}>I have copied it</a>
       </p>
     </>
   )

@@ -23,9 +23,7 @@ export function OrganizationsPage (options: OrganizationsPageOptions) {
   return (
     <>
       <Heading title='Organizations' about='The customers of this service. None can read another one’s records.'>
-        <a class='button button-primary' href={`${home}/organizations/new`}>
-          New organization
-        </a>
+        <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
       </Heading>
       <PaginatedList listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}>
         <Organizations {...options} />
@@ -42,9 +40,7 @@ function NoOrganization () {
         it.
       </p>
       <p>
-        <a class='button' href={`${home}/organizations/new`}>
-          Make an organization
-        </a>
+        <a class='button' href={`${home}/organizations/new`}>Make an organization</a>
       </p>
     </Empty>
   )

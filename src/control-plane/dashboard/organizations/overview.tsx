@@ -99,9 +99,7 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
         <Figure label='This month' total={month} />
       </div>
       {allowance === undefined
-        ? (
-            ''
-          )
+        ? ''
         : (
           <QuotaMeter
             counted={month.counted}
@@ -149,16 +147,10 @@ function Facts ({ organization, plan, datastores }: Overview) {
         </DescriptionItem>
         <DescriptionItem name='Datastore of live keys'>
           {datastores.live === undefined
-            ? (
-              <Badge tone='bad' text='none is configured: live requests are refused' />
-              )
-            : (
-              <span safe>{datastores.live}</span>
-              )}
+            ? <Badge tone='bad' text='none is configured: live requests are refused' />
+            : <span safe>{datastores.live}</span>}
         </DescriptionItem>
-        <DescriptionItem name='Created'>
-          <Time at={createdAt} />
-        </DescriptionItem>
+        <DescriptionItem name='Created'><Time at={createdAt} /></DescriptionItem>
       </dl>
     </section>
   )
@@ -186,9 +178,7 @@ function Overage ({ csrf, organization, plan, mayChange }: Overview) {
             </button>
           </PostForm>
           )
-        : (
-            ''
-          )}
+        : ''}
     </section>
   )
 }

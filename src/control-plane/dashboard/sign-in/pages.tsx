@@ -23,18 +23,10 @@ export function SignInPage ({ csrf, next, hasPasswords, provider, email = '', er
       <ErrorNotice error={error} />
       {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} error={error} /> : ''}
       {hasPasswords && provider !== undefined
-        ? (
-          <p class='or'>
-            <span>or</span>
-          </p>
-          )
-        : (
-            ''
-          )}
+        ? <p class='or'><span>or</span></p>
+        : ''}
       {provider === undefined
-        ? (
-            ''
-          )
+        ? ''
         : (
           <p>
             <a class='button button-wide' href={`/dashboard/oidc/start?${new URLSearchParams({ next })}`} safe>
@@ -109,9 +101,7 @@ export function WaitPage ({ minutes }: { readonly minutes: number }) {
         This stops people who guess passwords. A browser in which you have signed in before has attempts of its own.
       </p>
       <p>
-        <a class='button' href='/dashboard/sign-in'>
-          Back to the sign-in
-        </a>
+        <a class='button' href='/dashboard/sign-in'>Back to the sign-in</a>
       </p>
     </>
   )

@@ -62,12 +62,8 @@ function PasswordPage ({
       {member.mustChangePassword ? <p>Your current password is temporary. Choose one that only you know.</p> : ''}
       <ErrorNotice error={error} />
       {member.isFromProvider
-        ? (
-          <p>Your password is kept by your organization's sign-in. Change it there.</p>
-          )
-        : (
-          <PasswordForm email={member.email} csrf={csrf} error={error} />
-          )}
+        ? <p>Your password is kept by your organization's sign-in. Change it there.</p>
+        : <PasswordForm email={member.email} csrf={csrf} error={error} />}
     </div>
   )
 }

@@ -52,14 +52,8 @@ export function TokensPage (list: TokenList) {
     <>
       <Heading title='Tokens' about={about}>
         {mayChange && listing.found > 0
-          ? (
-            <a class='button button-primary' href='#new-token'>
-              New token
-            </a>
-            )
-          : (
-              ''
-            )}
+          ? <a class='button button-primary' href='#new-token'>New token</a>
+          : ''}
       </Heading>
       <ErrorNotice error={error} />
       <PaginatedList
@@ -69,19 +63,11 @@ export function TokensPage (list: TokenList) {
         empty={<NoToken tenantId={tenantId} />}
       >
         {activeTokens.length > 0
-          ? (
-            <Tokens label='Tokens' tokens={activeTokens} now={now} mayRevoke={mayChange} />
-            )
-          : (
-              ''
-            )}
+          ? <Tokens label='Tokens' tokens={activeTokens} now={now} mayRevoke={mayChange} />
+          : ''}
         {listing.search === '' && listing.page === 1 && activeTokens.length === 0
-          ? (
-            <NoToken tenantId={tenantId} />
-            )
-          : (
-              ''
-            )}
+          ? <NoToken tenantId={tenantId} />
+          : ''}
         {ended.length === 0 ? '' : <Ended tokens={ended} now={now} />}
       </PaginatedList>
       {mayChange ? <TokenForm {...list} /> : ''}
@@ -123,27 +109,13 @@ function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
     <Table label={label} columns={columns}>
       {tokens.map(token => (
         <Row>
-          <Cell of='Name'>
-            <span safe>{token.name}</span>
-          </Cell>
-          <Cell of='Role'>
-            <Badge tone='neutral' text={token.role} />
-          </Cell>
-          <Cell of='State'>
-            <TokenState token={token} now={now} />
-          </Cell>
-          <Cell of='Secret'>
-            <code safe>{`…${token.hint}`}</code>
-          </Cell>
-          <Cell of='Created'>
-            <Time at={token.createdAt} />
-          </Cell>
-          <Cell of='By' kind='long'>
-            <ActorName actor={token.createdBy} />
-          </Cell>
-          <Cell of='Expires'>
-            <OptionalTime at={token.expiresAt} otherwise='never' />
-          </Cell>
+          <Cell of='Name'><span safe>{token.name}</span></Cell>
+          <Cell of='Role'><Badge tone='neutral' text={token.role} /></Cell>
+          <Cell of='State'><TokenState token={token} now={now} /></Cell>
+          <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
+          <Cell of='Created'><Time at={token.createdAt} /></Cell>
+          <Cell of='By' kind='long'><ActorName actor={token.createdBy} /></Cell>
+          <Cell of='Expires'><OptionalTime at={token.expiresAt} otherwise='never' /></Cell>
           {mayRevoke
             ? (
               <Cell of='Actions'>
@@ -152,9 +124,7 @@ function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
                 </a>
               </Cell>
               )
-            : (
-                ''
-              )}
+            : ''}
         </Row>
       ))}
     </Table>

@@ -128,14 +128,10 @@ function TokenSecretPage ({
               Once it runs, it appears under <a href={`${home}/gateways`}>Gateways</a>.
             </p>
             )
-          : (
-              ''
-            )}
+          : ''}
       </section>
       <p>
-        <a class='button' href={tokensPath(token.tenantId)}>
-          I have copied it
-        </a>
+        <a class='button' href={tokensPath(token.tenantId)}>I have copied it</a>
       </p>
     </>
   )

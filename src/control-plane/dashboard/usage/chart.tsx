@@ -32,11 +32,7 @@ export function Chart ({ id, title, description, parts, bars, marks }: BarChart)
           {new Intl.NumberFormat('en-US').format(top)}
         </span>
         <span class='chart-legend'>
-          {parts.map((part, at) => (
-            <span class={`chart-key chart-part-${at + 1}`} safe>
-              {part}
-            </span>
-          ))}
+          {parts.map((part, at) => <span class={`chart-key chart-part-${at + 1}`} safe>{part}</span>)}
         </span>
       </figcaption>
       <svg
@@ -45,23 +41,15 @@ export function Chart ({ id, title, description, parts, bars, marks }: BarChart)
         role='img'
         aria-labelledby={`${id}-title ${id}-description`}
       >
-        <title id={`${id}-title`} safe>
-          {title}
-        </title>
-        <desc id={`${id}-description`} safe>
-          {description}
-        </desc>
+        <title id={`${id}-title`} safe>{title}</title>
+        <desc id={`${id}-description`} safe>{description}</desc>
         {[0, 0.5, 1].map(share => (
           <line class='chart-line' x1='0' x2={String(width)} y1={String(height * share)} y2={String(height * share)} />
         ))}
-        {bars.map((bar, at) => (
-          <Column bar={bar} top={top} slot={{ at, of: bars.length }} />
-        ))}
+        {bars.map((bar, at) => <Column bar={bar} top={top} slot={{ at, of: bars.length }} />)}
       </svg>
       <div class='chart-marks'>
-        {marks.map(mark => (
-          <span safe>{mark}</span>
-        ))}
+        {marks.map(mark => <span safe>{mark}</span>)}
       </div>
     </figure>
   )
@@ -78,9 +66,7 @@ function Column ({ bar, top, slot }: { readonly bar: Bar, readonly top: number, 
       <rect class='chart-slot' x={text(slot.at * slotWidth)} y='0' width={text(slotWidth)} height={String(height)} />
       {heights.map((part, at) =>
         part === 0
-          ? (
-              ''
-            )
+          ? ''
           : (
             <rect
               class={`chart-part-${at + 1}`}

@@ -61,11 +61,7 @@ function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
               ›
             </a>
             )
-          : (
-            <span class='segment quiet' aria-hidden='true'>
-              ›
-            </span>
-            )}
+          : <span class='segment quiet' aria-hidden='true'>›</span>}
       </nav>
     </div>
   )
@@ -106,9 +102,7 @@ function Use (usage: UsageOfMonth) {
   const sentence = `${countOf(total.requests, 'request')} with ${mode} keys in ${monthText(month)}: ${countOf(total.errors, 'error')}, ${countText(total.refused)} refused.`
   return (
     <>
-      <p class='summary' safe>
-        {sentence}
-      </p>
+      <p class='summary' safe>{sentence}</p>
       <DayChart days={days} title={`Requests by day, ${monthText(month)}`} description={sentence} />
       <section>
         <h2>By day</h2>
@@ -214,11 +208,7 @@ function CountTable ({
     <table class='counts' aria-label={label}>
       <thead>
         <tr>
-          {[first, 'Requests', 'Errors', 'Refused'].map(column => (
-            <th scope='col' safe>
-              {column}
-            </th>
-          ))}
+          {[first, 'Requests', 'Errors', 'Refused'].map(column => <th scope='col' safe>{column}</th>)}
         </tr>
       </thead>
       <tbody>
@@ -233,18 +223,10 @@ function CountCells ({ name, hint, href, total }: CountRow) {
     <tr>
       <th scope='row'>
         {href === undefined
-          ? (
-            <span safe>{name}</span>
-            )
-          : (
-            <a href={href} safe>
-              {name}
-            </a>
-            )}
+          ? <span safe>{name}</span>
+          : <a href={href} safe>{name}</a>}
         {hint === undefined
-          ? (
-              ''
-            )
+          ? ''
           : (
             <>
               {' '}
@@ -252,9 +234,7 @@ function CountCells ({ name, hint, href, total }: CountRow) {
             </>
             )}
       </th>
-      {[total.requests, countErrors(total), total.refused].map(count => (
-        <td safe>{countText(count)}</td>
-      ))}
+      {[total.requests, countErrors(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
     </tr>
   )
 }

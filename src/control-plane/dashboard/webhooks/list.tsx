@@ -62,18 +62,10 @@ function Webhooks ({ webhooks }: Pick<WebhookList, 'webhooks'>) {
               {webhook.description === undefined ? '' : <span class='beneath' safe>{webhook.description}</span>}
             </div>
           </Cell>
-          <Cell of='Mode'>
-            <Badge tone={webhook.mode} text={webhook.mode} />
-          </Cell>
-          <Cell of='State'>
-            <WebhookState webhook={webhook} />
-          </Cell>
-          <Cell of='Events' kind='long'>
-            <span safe>{webhook.types.join(', ')}</span>
-          </Cell>
-          <Cell of='Created'>
-            <Time at={webhook.createdAt} />
-          </Cell>
+          <Cell of='Mode'><Badge tone={webhook.mode} text={webhook.mode} /></Cell>
+          <Cell of='State'><WebhookState webhook={webhook} /></Cell>
+          <Cell of='Events' kind='long'><span safe>{webhook.types.join(', ')}</span></Cell>
+          <Cell of='Created'><Time at={webhook.createdAt} /></Cell>
         </Row>
       ))}
     </Table>

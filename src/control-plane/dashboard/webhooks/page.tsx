@@ -107,9 +107,7 @@ function DeliveryRow ({ delivery }: { readonly delivery: Delivery }) {
   const { at, eventId, eventType, outcome, attempt, durationMs, nextAttemptAt } = delivery
   return (
     <Row>
-      <Cell of='Time'>
-        <Time at={at} />
-      </Cell>
+      <Cell of='Time'><Time at={at} /></Cell>
       <Cell of='Event' kind='long'>
         <div>
           <span safe>{eventType}</span>
@@ -119,9 +117,7 @@ function DeliveryRow ({ delivery }: { readonly delivery: Delivery }) {
       <Cell of='Outcome'>
         <Badge tone={outcome === 'delivered' ? 'good' : 'bad'} text={outcome} />
       </Cell>
-      <Cell of='Attempt'>
-        <span safe>{String(attempt)}</span>
-      </Cell>
+      <Cell of='Attempt'><span safe>{String(attempt)}</span></Cell>
       <Cell of='Response' kind='long'>
         <div>
           <span safe>{`${delivery.responseStatus ?? delivery.error ?? ''} in ${durationMs} ms`}</span>

@@ -208,9 +208,7 @@ function WebhookSecretPage (
         <p>The receiver verifies the signature of each event with it, by any library of Standard Webhooks.</p>
       </section>
       <p>
-        <a class='button' href={webhookPath(id)}>
-          I have copied it
-        </a>
+        <a class='button' href={webhookPath(id)}>I have copied it</a>
       </p>
     </>
   )
