@@ -90,11 +90,7 @@ function linkedStore (store: ControlStore): LinkedStore {
     report: report => store.gateways.report(report),
     applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
     applyEvents: (batch, gateway) => store.events.append(batch, gateway),
-    events: {
-      list: ({ since, ...query }) =>
-        store.events.list({ ...query, ...since !== undefined && { since: new Date(since) } }),
-      latest: () => store.events.latest()
-    },
+    events: store.events,
     jobs: store.jobs,
     webhooks: store.webhooks,
     subscriptions: store.subscriptions

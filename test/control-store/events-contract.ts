@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { ChangeEvent, EventBatch } from '../../src/events/event.js'
-import type { EventQuery, StoredEvent } from '../../src/control-plane/store/event-store.js'
+import type { EventQuery, StoredEvent } from '../../src/events/event.js'
 import type { MakeDatabase } from './databases.js'
 
 const now = () => new Date('2030-01-02T00:00:00Z')
@@ -78,7 +78,7 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
     t.equal((await types(['*'])).length, 4)
     t.strictSame(await types(['patient.*', 'patients', '%']), [])
     t.strictSame(await types([]), [], 'no type is none')
-    const since = await store.events.list({ ...scope, since: new Date('2030-01-01T11:00:00Z') })
+    const since = await store.events.list({ ...scope, since: '2030-01-01T11:00:00.000Z' })
     t.strictSame(since.map(({ id }) => id), [lines[2]!.id])
   })
 

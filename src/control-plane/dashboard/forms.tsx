@@ -80,6 +80,21 @@ export function NameField ({ label = 'Name', ...field }: NameFieldProps) {
   return <TextField label={label} name='name' isRequired maxLength={200} {...field} />
 }
 
+/** The optional last day of a key or token. */
+export function LastDayField ({ now, value, error }: Pick<TextFieldProps, 'value' | 'error'> & { readonly now: Date }) {
+  return (
+    <TextField
+      label='Last day (optional)'
+      name='lastDay'
+      type='date'
+      value={value}
+      min={now.toISOString().slice(0, 10)}
+      hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.'
+      error={error}
+    />
+  )
+}
+
 interface PasswordFieldProps extends FieldProps {
   /** Whether a password manager may fill it in or should offer a new one. */
   readonly kind: 'current-password' | 'new-password'

@@ -1,26 +1,10 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
-import type { Mode } from '../../config/mode.js'
-import { changes, type EventBatch, type StoredEvent } from '../../events/event.js'
+import { changes, type EventBatch, type EventFeed, type EventQuery, type StoredEvent } from '../../events/event.js'
 import type { BatchAck } from '../outbox/batch.js'
 import { chunksOf } from '../../json/chunks.js'
 import { applyOnce, rowsAtOnce } from './batches.js'
 import type { ControlContext } from './context.js'
 import type { EventRow, Tables } from './tables.js'
-
-export type { StoredEvent } from '../../events/event.js'
-
-/** Which events of an organization's mode to list. */
-export interface EventQuery {
-  readonly organizationId: string
-  readonly mode: Mode
-  /** Only events with a higher sequence number. */
-  readonly after?: number
-  /** Only events of these types: `patients.created`, `patients.*` for all of a resource, `*` for all. */
-  readonly types?: readonly string[]
-  /** Only events since this time, inclusive. */
-  readonly since?: Date
-  readonly limit: number
-}
 
 /** How many events are deleted in one statement, so that appends do not wait for long. */
 const deletedAtOnce = 5_000
@@ -29,7 +13,7 @@ const deletedAtOnce = 5_000
  * The changes of records that gateways report, for `GET /v1/events` and webhooks. A reader that continues after the
  * highest sequence number that it has seen misses no event.
  */
-export class EventStore {
+export class EventStore implements EventFeed {
   readonly #context: ControlContext
 
   constructor (context: ControlContext) {
@@ -66,7 +50,7 @@ export class EventStore {
     let query = this.#context.db.selectFrom('events').selectAll()
       .where('organizationId', '=', organizationId).where('mode', '=', mode)
     if (after !== undefined) query = query.where('sequence', '>', after)
-    if (since !== undefined) query = query.where('createdAt', '>=', since.toISOString())
+    if (since !== undefined) query = query.where('createdAt', '>=', since)
     if (types !== undefined && !types.includes('*')) query = query.where(eb => isOfTypes(eb, types))
     const rows = await query.orderBy('sequence').limit(limit).execute()
     return rows.map(row => ({ ...row, sequence: Number(row.sequence) }))

@@ -33,6 +33,7 @@ import {
   notCreated,
   remove,
   createRequest,
+  sendCreate,
   update,
   preferRepresentation,
   toWriteResult,
@@ -58,16 +59,9 @@ async function makeOrFind (
 ): Promise<Written & { readonly isMade: boolean }> {
   requireSearchable(context, type, criteria.parameters)
   const checked = await createRequest(context, { type, resource })
-  const headers = { ...preferRepresentation, 'if-none-exist': tenantCriteria(criteria, context.tenant) }
+  const condition = tenantCriteria(criteria, context.tenant)
   for (let attempt = 1; ; attempt++) {
-    const response = await withStoredResource(
-      context,
-      await sendWrite(context, {
-        request: { method: 'POST', path: type, headers, body: printJson(checked.resource) },
-        changes: [{ kind: 'created', type }]
-      }),
-      { type }
-    )
+    const response = await sendCreate(context, { type, resource: checked.resource }, condition)
     if (response.status === 412 || isForeign(context, response, type)) {
       return await findOrMake(context, { type, criteria, resource: checked.resource })
     }

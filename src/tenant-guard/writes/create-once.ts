@@ -1,19 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
-import { printJson } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { escaped } from '../../fhir/search-escaping.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { CreateOnce } from '../interaction.js'
-import { sendWrite } from './send-write.js'
-import { withStoredResource } from './stored-resource.js'
 import { encodeParameters, tenantToken } from '../restrict.js'
 import { idempotencyTagSystem } from './stamp.js'
 import {
   uncertainOutcomeMessage,
   notCreated,
   createRequest,
-  preferRepresentation,
+  sendCreate,
   toWriteResult,
   toWritten,
   type Written,
@@ -41,15 +38,7 @@ export async function createOnce (
   const checked = await createRequest(context, { type, resource }, { code: marks[0], seenAt })
   let sought: readonly string[] = marks
   for (let attempt = 1; ; attempt++) {
-    const headers = { ...preferRepresentation, 'if-none-exist': conditionOf(context, sought) }
-    const response = await withStoredResource(
-      context,
-      await sendWrite(context, {
-        request: { method: 'POST', path: type, headers, body: printJson(checked.resource) },
-        changes: [{ kind: 'created', type }]
-      }),
-      { type }
-    )
+    const response = await sendCreate(context, { type, resource: checked.resource }, conditionOf(context, sought))
     if (response.status === 201) {
       return { ...toWritten(context, response, { kind: 'create-once', type, sent: checked.resource }), isNew: true }
     }

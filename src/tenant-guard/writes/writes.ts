@@ -34,16 +34,24 @@ export interface Written extends WrittenRecord { readonly response: BackendRespo
 /** Stores a new record under an id that the datastore chooses. */
 export async function create (context: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
   const checked = await createRequest(context, { type, resource })
-  const response = await withStoredResource(
-    context,
-    await sendWrite(context, {
-      request: { method: 'POST', path: type, headers: preferRepresentation, body: printJson(checked.resource) },
-      changes: [{ kind: 'created', type }]
-    }),
-    { type }
-  )
+  const response = await sendCreate(context, { type, resource: checked.resource })
   if (response.status === 201) return toWritten(context, response, { kind: 'create', type, sent: checked.resource })
   throw await notCreated(context, response, checked)
+}
+
+/**
+ * Sends a new resource to be stored, unless a record meets the criteria, where there are some: then the response has
+ * that one. The response has the record also where the datastore leaves it out.
+ */
+export async function sendCreate (
+  context: TenantContext, { type, resource }: Pick<Create, 'type' | 'resource'>, criteria?: string
+): Promise<StoredResponse> {
+  const headers = { ...preferRepresentation, ...criteria !== undefined && { 'if-none-exist': criteria } }
+  const response = await sendWrite(context, {
+    request: { method: 'POST', path: type, headers, body: printJson(resource) },
+    changes: [{ kind: 'created', type }]
+  })
+  return await withStoredResource(context, response, { type })
 }
 
 /**

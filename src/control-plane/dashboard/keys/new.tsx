@@ -2,7 +2,7 @@ import type { Effect, Scope } from '../../../keys/caller.js'
 import { mappings } from '../../../mappings/registry.js'
 import { field, fieldValues, type FormError } from '../form.js'
 import { Heading, ErrorNotice } from '../components.js'
-import { NameField, PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { LastDayField, NameField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { organizationPath } from '../paths.js'
 
 /** The choice of single resources in the form of a new key. */
@@ -118,15 +118,7 @@ export function NewKeyPage (form: NewKeyForm) {
         <RadioField label='Mode' name='mode' choices={modes} value={mode} error={error} />
         <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} error={error} />
         <ResourceScopes choice={resources} />
-        <TextField
-          label='Last day (optional)'
-          name='lastDay'
-          type='date'
-          value={lastDay}
-          min={now.toISOString().slice(0, 10)}
-          hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.'
-          error={error}
-        />
+        <LastDayField now={now} value={lastDay} error={error} />
         <SubmitButton label='Create key' cancel={organizationPath(tenantId, 'keys')} />
       </PostForm>
     </>

@@ -1,7 +1,7 @@
 import type { Token, TokenRole } from '../../store/token-store.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
-import { NameField, PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { LastDayField, NameField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { PageQuery } from '../declared-page.js'
 import { tokenPath, tokensPath } from '../paths.js'
@@ -156,15 +156,7 @@ function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, error }: T
       <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
         <NameField value={name} hint='The program that will use it.' error={error} />
         <RadioField label='Role' name='role' choices={choices} value={role} error={error} />
-        <TextField
-          label='Last day (optional)'
-          name='lastDay'
-          type='date'
-          value={lastDay}
-          min={now.toISOString().slice(0, 10)}
-          hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.'
-          error={error}
-        />
+        <LastDayField now={now} value={lastDay} error={error} />
         <SubmitButton label='Create token' />
       </PostForm>
     </section>
