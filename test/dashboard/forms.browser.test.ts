@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 import { startBrowser } from '../harness/browser.js'
 import { signedIn } from '../harness/dashboard.js'
@@ -60,7 +60,7 @@ t.test('the choice of an organization fits into a phone, however long a name is'
 })
 
 async function open (
-  t: Parameters<typeof startGateway>[0],
+  t: Test,
   options: { readonly timezoneId?: string; readonly locale?: string } = {}
 ) {
   const gateway = await startGateway(t)
@@ -169,7 +169,7 @@ t.test('both boxes of a resource stand beside each other on a phone', { timeout 
   t.same(new Set(tops), new Set([1]))
 })
 
-async function openSession (t: Parameters<typeof startGateway>[0]) {
+async function openSession (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const page = await (await startBrowser(t)).newPage()
