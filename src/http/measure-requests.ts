@@ -43,10 +43,11 @@ export class BackendTimer {
     return this.#underWay > 0 ? this.#ms + performance.now() - this.#since : this.#ms
   }
 
-  /** The same response; the time until it is there counts. */
-  measure<T>(datastore: string, response: Promise<T>): Promise<T> {
+  /** The response to what is sent; the time from before it is sent until the response is there counts. */
+  measure<T>(datastore: string, send: () => Promise<T>): Promise<T> {
     this.#datastore = datastore
     if (this.#underWay++ === 0) this.#since = performance.now()
+    const response = send()
     response.then(this.#end, this.#end)
     return response
   }

@@ -40,7 +40,7 @@ export interface TenantContext {
 }
 
 /** Measures how long responses of a datastore are waited for, and passes them on. */
-interface ResponseTimer { measure<T>(datastore: string, response: Promise<T>): Promise<T> }
+interface ResponseTimer { measure<T>(datastore: string, send: () => Promise<T>): Promise<T> }
 
 /**
  * The types of records that a key with limits may work with, in the form in which a request shows them: raw FHIR, or
@@ -93,10 +93,11 @@ export function sendUnrecorded (
   { backend, requestId, timer }: TenantContext,
   request: BackendRequest
 ): Promise<BackendResponse> {
-  const response = backend.send(
-    requestId === undefined ? request : { ...request, headers: { ...request.headers, 'x-request-id': requestId } }
-  )
-  return timer === undefined ? response : timer.measure(backend.name, response)
+  const sent = requestId === undefined
+    ? request
+    : { ...request, headers: { ...request.headers, 'x-request-id': requestId } }
+  const send = () => backend.send(sent)
+  return timer === undefined ? send() : timer.measure(backend.name, send)
 }
 
 /** Reports what must never happen; `records` is how many it concerns. */

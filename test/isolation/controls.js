@@ -261,8 +261,8 @@ export const controls = [
       patch('backends/http-backend.js', 'if (!mayBeSent.has(name))', 'if (false)'),
       patch(
         guard('tenant-context'),
-        '? request : { ...request, headers: { ...request.headers,',
-        '? request : { ...request, headers: { ...globalThis.clientHeaders, ...request.headers,'
+        ': { ...request, headers: { ...request.headers,',
+        ': { ...request, headers: { ...globalThis.clientHeaders, ...request.headers,'
       ),
       patch(
         'bootstrap/guarded-stores.js',
