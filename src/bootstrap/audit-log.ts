@@ -93,10 +93,9 @@ function nameOf (datastore: () => { readonly name: string }): string | undefined
  * before its line is written.
  */
 export function auditedJob (
-  kind: JobKind,
   doJob: JobHandler,
-  { add, isRequired }: AccessAuditSink,
-  now: () => Date
+  kind: JobKind,
+  { accounts: { add, isRequired }, now }: { readonly accounts: AccessAuditSink, readonly now: () => Date }
 ): JobHandler {
   return async work => {
     let records = work.job.progress.processed

@@ -95,7 +95,7 @@ function followed (
   { accounts, metrics, now }: BulkParts
 ): Record<JobKind, JobHandler> {
   const one = (kind: JobKind): JobHandler => {
-    const audited = accounts === undefined ? doJob[kind] : auditedJob(kind, doJob[kind], accounts, now)
+    const audited = accounts === undefined ? doJob[kind] : auditedJob(doJob[kind], kind, { accounts, now })
     return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
   }
   return { export: one('export'), import: one('import') }

@@ -117,7 +117,7 @@ const apply = {
   remove: (draft: Draft, { path }: Operation) => { take(draft, path) },
   replace: (draft: Draft, { path, value }: Operation) => {
     const { holder, token } = filled(draft, path)
-    if (Array.isArray(holder)) markItem(draft, holder, Number(token), 'replaced')
+    if (Array.isArray(holder)) markReplaced(draft, holder, Number(token))
     holder[token as never] = copyOf(value) as never
   },
   move: (draft: Draft, { from, path }: Operation) => {
@@ -158,10 +158,10 @@ function originsIn ({ lists }: Draft, list: readonly unknown[]): Array<ItemOrigi
   return origins && (origins.items ??= list.map((_, index) => ({ index, how: 'same' })))
 }
 
-function markItem (draft: Draft, list: readonly unknown[], at: number, how: ItemOrigin['how']): void {
+function markReplaced (draft: Draft, list: readonly unknown[], at: number): void {
   const items = originsIn(draft, list)
   const origin = items?.[at]
-  if (origin !== undefined) items![at] = { ...origin, how }
+  if (origin !== undefined) items![at] = { ...origin, how: 'replaced' }
 }
 
 /** FHIR has no empty lists, so an item that is appended to an absent list becomes its first item. */

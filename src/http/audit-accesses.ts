@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { AuditEntry } from '../observability/audit-log/entry.js'
 import { catalog, Failure, type FailureDetails } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/model/job.js'
@@ -47,7 +47,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     if (accesses === undefined) return payload
     request.accesses = undefined
     const written = Promise.all(
-      entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller))
+      entriesOf(reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller))
     )
     if (!accounts.isRequired) {
       written.catch(() => {})
@@ -70,8 +70,7 @@ function unwritten (details: FailureDetails): Failure {
 }
 
 function entriesOf (
-  request: FastifyRequest,
-  { statusCode: status }: FastifyReply,
+  { request, statusCode: status }: FastifyReply,
   accesses: readonly Access[],
   namesShown: boolean
 ): AuditEntry[] {

@@ -16,7 +16,7 @@ export function createIntents ({ marks, firstSeenAt }: IdempotencyClaim) {
 export function writeIntentOf (intentContext: WriteIntentContext, claim: IdempotencyClaim): Trace {
   const { intent: open } = claim
   return {
-    found: async before => open && await madeBefore(intentContext, before, open, claim),
+    found: async before => open && await madeBefore(intentContext, before, { intent: open, claim }),
     leave: async (resource, version, write) => {
       await claim.intend({ version, content: claim.digestOf(contentOf(resource)) })
       try {
@@ -38,8 +38,7 @@ export function writeIntentOf (intentContext: WriteIntentContext, claim: Idempot
 async function madeBefore (
   intentContext: WriteIntentContext,
   before: StoredResource,
-  { version, content }: Intent,
-  claim: IdempotencyClaim
+  { intent: { version, content }, claim }: { readonly intent: Intent, readonly claim: IdempotencyClaim }
 ): Promise<StoredResource | undefined> {
   if (before.meta.versionId === version) return undefined
   const next = await versionAfter(intentContext, before, version)

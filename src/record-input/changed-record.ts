@@ -77,7 +77,7 @@ export function changeRecord<R extends FhirElement> (
   const after = mapping.patch(before, { ...stored, ...changed })
   throwIfIssues([
     ...contradictions(mapping.fields, { ...stored, ...changed }, () => after),
-    ...(after === before ? [] : checkRules(mapping, after, Object.keys(changed), before))
+    ...(after === before ? [] : checkRules(mapping, after, { written: Object.keys(changed), before }))
   ])
   return after
 }

@@ -74,7 +74,7 @@ export async function writeResolved<T> (
 
 /** Whether no field holds a refused reference any more. */
 function resolvesAll (mapping: Mapping, fields: Fields, { references }: ReferenceFailure): boolean {
-  return Object.keys(fields).every(name => heldBy(mapping, name, fields[name], references) === 0)
+  return Object.keys(fields).every(name => heldBy(mapping.fields[name], fields[name], references) === 0)
 }
 
 /**
@@ -83,7 +83,7 @@ function resolvesAll (mapping: Mapping, fields: Fields, { references }: Referenc
  */
 export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
   const names = Object.keys(fields).flatMap(name =>
-    positionsIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(path => name + path)
+    positionsIn(fields[name], value => heldBy(mapping.fields[name], value, failure.references)).map(path => name + path)
   )
   const issues = names
     .slice(0, maxIssues)
@@ -92,8 +92,7 @@ export function toFieldPath (mapping: Mapping, fields: Fields, failure: Referenc
 }
 
 /** How many of these references a field would hold with a value. */
-function heldBy (mapping: Mapping, name: string, value: unknown, references: readonly string[]): number {
-  const element = mapping.fields[name]
+function heldBy (element: Mapping['fields'][string] | undefined, value: unknown, references: readonly string[]): number {
   if (element === undefined || value === null || value === undefined) return 0
   return referencesIn(element.write({}, value)).filter(reference => references.includes(reference)).length
 }

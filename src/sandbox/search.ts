@@ -101,13 +101,13 @@ function readSearch (
     if (ignoredParameters.includes(codeOf(name))) continue
     if (name === pageParameters[pages]) search.offset = parsePageToken(value, pages)
     else if (control) control(search, value)
-    else search.conditions.push(filter(type, name, value, baseUrl))
+    else search.conditions.push(filter(type, [name, value], baseUrl))
   }
   if (search.shape.summary === 'count') search.count = 0
   return search
 }
 
-function filter (type: string, name: string, value: string, baseUrl: string): Condition {
+function filter (type: string, [name, value]: readonly [string, string], baseUrl: string): Condition {
   const [code, modifier, ...more] = name.split(':') as [string, ...string[]]
   if (more.length > 0 || name.includes('.') || code === '_has') throw invalid('chained search is not offered')
   return condition({ type, parameter: parameter(type, code), modifier, value, baseUrl })

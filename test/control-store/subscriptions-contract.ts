@@ -103,7 +103,7 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     t.match(await store.subscriptions.find(id, owner), { status: 'error', error: 'The handshake failed: the receiver responded with status 500.' })
     await append({ resourceId: 'a' })
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
-    t.match(await store.subscriptions.replace(id, owner, draft, 1), { status: 'requested', version: 2, error: undefined })
+    t.match(await store.subscriptions.replace(id, owner, { draft, version: 1 }), { status: 'requested', version: 2, error: undefined })
     await settle(store, (await store.webhookQueue.claim(leaseMs))!)
     t.strictSame(numbersIn((await store.webhookQueue.claim(leaseMs))!), [[1, '1', 'a']])
   })
@@ -113,24 +113,24 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     const { id } = await store.subscriptions.create(draft, owner)
     await settle(store, (await store.webhookQueue.claim(leaseMs))!)
     const kept: SubscriptionDraft = { ...draft, headers: ['Authorization: *****'], status: 'active', reason: 'another' }
-    t.match(await store.subscriptions.replace(id, owner, kept, 0), { status: 'active', reason: 'another', version: 2 })
+    t.match(await store.subscriptions.replace(id, owner, { draft: kept, version: 0 }), { status: 'active', reason: 'another', version: 2 })
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
     const elsewhere = { endpoint: 'https://other.example.org/' }
     for (const change of [{ ...elsewhere, headers: draft.headers }, { headers: ['Authorization: Bearer other'] }]) {
-      t.match(await store.subscriptions.replace(id, owner, { ...kept, ...change }, 0), { status: 'requested' })
+      t.match(await store.subscriptions.replace(id, owner, { draft: { ...kept, ...change }, version: 0 }), { status: 'requested' })
       const claimed = (await store.webhookQueue.claim(leaseMs))!
       t.match(claimed.retries, [{ type: 'subscription.handshake' }])
       await settle(store, claimed)
     }
-    t.match(await store.subscriptions.replace(id, owner, { ...kept, status: 'off' }, 0), { status: 'off' })
+    t.match(await store.subscriptions.replace(id, owner, { draft: { ...kept, status: 'off' }, version: 0 }), { status: 'off' })
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
-    await t.rejects(store.subscriptions.replace(id, owner, kept, 1), { reason: 'conflict' } as object as Error)
-    await t.rejects(store.subscriptions.replace(id, owner, { ...kept, type: 'Observation' }, 0), { field: 'criteria' } as object as Error)
+    await t.rejects(store.subscriptions.replace(id, owner, { draft: kept, version: 1 }), { reason: 'conflict' } as object as Error)
+    await t.rejects(store.subscriptions.replace(id, owner, { draft: { ...kept, type: 'Observation' }, version: 0 }), { field: 'criteria' } as object as Error)
     await t.rejects(
-      store.subscriptions.replace(id, owner, { ...kept, headers: ['X-Other: *****'] }, 0), { field: 'channel.header[0]' } as object as Error
+      store.subscriptions.replace(id, owner, { draft: { ...kept, headers: ['X-Other: *****'] }, version: 0 }), { field: 'channel.header[0]' } as object as Error
     )
     await t.rejects(
-      store.subscriptions.replace(id, owner, { ...kept, ...elsewhere }, 0), { field: 'channel.header[0]' } as object as Error,
+      store.subscriptions.replace(id, owner, { draft: { ...kept, ...elsewhere }, version: 0 }), { field: 'channel.header[0]' } as object as Error,
       'a hidden header is not handed to another server'
     )
   })
@@ -180,7 +180,7 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
       t.strictSame(await store.subscriptions.list(foreign), [])
       const calls: ReadonlyArray<() => Promise<unknown>> = [
         () => store.subscriptions.find(id, foreign),
-        () => store.subscriptions.replace(id, foreign, draft, 0),
+        () => store.subscriptions.replace(id, foreign, { draft, version: 0 }),
         () => store.subscriptions.remove(id, foreign),
         () => store.subscriptions.events(id, foreign, {})
       ]

@@ -60,8 +60,8 @@ export const controls = [
     ['reads'],
     patch(
       guard('reads/read-record'),
-      'const record = verifyAndRememberOwned(context, json(response), request)',
-      'const record = json(response)'
+      'const record = verifyAndRememberOwned(context, parse(response), request)',
+      'const record = parse(response)'
     ),
     { ci: true }
   ),

@@ -55,11 +55,11 @@ t.test('a request for a device keeps either what kind it is or which one', async
   const stored = deviceRequests.toFhir(deviceRequests.withDefaults({ deviceId: '7', patientId: '1' }, createContext))
   const without = deviceRequests.patch(stored, { deviceId: null })
   t.same(
-    checkRules(deviceRequests, without, ['deviceId'], stored).flatMap(issue => issue.expression),
+    checkRules(deviceRequests, without, { written: ['deviceId'], before: stored }).flatMap(issue => issue.expression),
     ['code', 'deviceId']
   )
   const instead = deviceRequests.patch(stored, { code: 'walker' })
-  t.same(checkRules(deviceRequests, instead, ['code'], stored), [])
+  t.same(checkRules(deviceRequests, instead, { written: ['code'], before: stored }), [])
   t.same(deviceRequests.toSimple(instead).deviceId, undefined)
 })
 

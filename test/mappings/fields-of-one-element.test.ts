@@ -72,7 +72,7 @@ t.test('a change of how often a medicine is taken does not leave upper ends that
     t.strictSame(checkChange(prescriptions, changes), [])
     const after = prescriptions.patch(everyFewHours, changes)
     t.strictSame(after.dosageInstruction, [{ timing: { repeat: { ...timing, ...change } }, route: { text: 'oral' } }])
-    t.strictSame(checkRules(prescriptions, after, ['dosage'], everyFewHours), [])
+    t.strictSame(checkRules(prescriptions, after, { written: ['dosage'], before: everyFewHours }), [])
   }
   const statement = { resourceType: 'MedicationStatement', dosage: [{ timing: { repeat } }] }
   t.match(medicationStatements.patch(statement, { dosage: { frequency: 3 } }).dosage, [

@@ -122,11 +122,11 @@ t.test('a specialty is removed alone, or not at all while its qualification hold
   const before = { resourceType: 'Practitioner', qualification: [licensed, surgery] }
   const after = practitioners.patch(before, removal)
   t.strictSame(checkChange(practitioners, removal), [])
-  t.match(checkRules(practitioners, after, ['specialty'], before), [
+  t.match(checkRules(practitioners, after, { written: ['specialty'], before }), [
     { expression: ['specialty'], diagnostics: /change qualifications instead/ }
   ])
   t.strictSame(
-    checkRules(practitioners, practitioners.patch(before, { specialty: 'oncology' }), ['specialty'], before),
+    checkRules(practitioners, practitioners.patch(before, { specialty: 'oncology' }), { written: ['specialty'], before }),
     []
   )
   t.strictSame(
@@ -138,12 +138,12 @@ t.test('a specialty is removed alone, or not at all while its qualification hold
   const bare = { resourceType: 'Practitioner', qualification: [surgery, licensed] }
   const rest = practitioners.patch(bare, removal)
   t.strictSame(rest, { resourceType: 'Practitioner', qualification: [licensed] })
-  t.strictSame(checkRules(practitioners, rest, ['specialty'], bare), [])
+  t.strictSame(checkRules(practitioners, rest, { written: ['specialty'], before: bare }), [])
 })
 
 t.test('neither does the remark on a claim take the number of its process note with it', async t => {
   const before = { resourceType: 'ClaimResponse', processNote: [{ number: 1, text: 'see line 2' }] }
-  t.match(checkRules(claimResponses, claimResponses.patch(before, { note: null }), ['note'], before), [
+  t.match(checkRules(claimResponses, claimResponses.patch(before, { note: null }), { written: ['note'], before }), [
     { expression: ['note'], diagnostics: /change processNote instead/ }
   ])
   const bare = { resourceType: 'ClaimResponse', processNote: [{ text: 'see line 2' }] }

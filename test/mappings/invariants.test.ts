@@ -254,7 +254,8 @@ for (const { rule, mapping, least, broken, kept, fields } of cases) {
     t.same(
       [
         ...new Set(
-          checkRules(mapping, stored, Object.keys({ ...least, ...broken })).flatMap(issue => issue.expression ?? [])
+          checkRules(mapping, stored, { written: Object.keys({ ...least, ...broken }) })
+            .flatMap(issue => issue.expression ?? [])
         )
       ].sort(),
       fields
@@ -273,29 +274,24 @@ t.test('an invariant that another system’s data would break by a removal holds
     orderDetail: [{ text: 'two views' }]
   }
   t.equal(
-    checkRules(serviceRequests, serviceRequests.patch(request, { code: null }), ['code'], request).length,
+    checkRules(serviceRequests, serviceRequests.patch(request, { code: null }), { written: ['code'], before: request }).length,
     1,
     'prr-1'
   )
   const task = { resourceType: 'Task', status: 'requested', intent: 'order', lastModified: '2026-03-01T00:00:00Z' }
   t.equal(
-    checkRules(tasks, tasks.patch(task, { authoredOn: '2026-03-02T00:00:00Z' }), ['authoredOn'], task).length,
+    checkRules(tasks, tasks.patch(task, { authoredOn: '2026-03-02T00:00:00Z' }), { written: ['authoredOn'], before: task }).length,
     1,
     'inv-1'
   )
-  t.equal(checkRules(tasks, tasks.patch(task, { authoredOn: '2026-02-28T00:00:00Z' }), ['authoredOn'], task).length, 0)
+  t.equal(checkRules(tasks, tasks.patch(task, { authoredOn: '2026-02-28T00:00:00Z' }), { written: ['authoredOn'], before: task }).length, 0)
   const response = {
     resourceType: 'AppointmentResponse',
     participantStatus: 'accepted',
     participantType: [{ text: 'surgeon' }]
   }
   t.equal(
-    checkRules(
-      appointmentResponses,
-      appointmentResponses.patch(response, { participantType: null }),
-      ['participantType'],
-      response
-    ).length,
+    checkRules(appointmentResponses, appointmentResponses.patch(response, { participantType: null }), { written: ['participantType'], before: response }).length,
     2,
     'apr-1'
   )
@@ -305,12 +301,7 @@ t.test('an invariant that another system’s data would break by a removal holds
     section: [{ title: 'History', emptyReason: { text: 'not asked' } }]
   }
   t.equal(
-    checkRules(
-      documents,
-      documents.patch(empty, { sections: [{ title: 'History', resourceIds: ['Condition/1'] }] }),
-      ['sections'],
-      empty
-    ).length,
+    checkRules(documents, documents.patch(empty, { sections: [{ title: 'History', resourceIds: ['Condition/1'] }] }), { written: ['sections'], before: empty }).length,
     1,
     'cmp-2'
   )

@@ -533,14 +533,13 @@ t.test('a rule broken long ago does not stand in the way of another change', asy
     dataAbsentReason: { text: 'unknown' }
   }
   const broken = (changes: Record<string, unknown>): string[] =>
-    checkRules(observations as never, observations.patch(before, changes), Object.keys(changes), before).map(
-      issue => issue.diagnostics
-    )
+    checkRules(observations as never, observations.patch(before, changes), { written: Object.keys(changes), before })
+      .map(issue => issue.diagnostics)
   t.strictSame(broken({ status: 'amended' }), [])
   t.match(broken({ dataAbsentReason: 'error' }), [/obs-6/], 'the field itself must be put right')
   t.strictSame(broken({ dataAbsentReason: null }), [])
   const ranges = { ...before, dataAbsentReason: undefined, referenceRange: [{ extension: note }] }
-  t.match(checkRules(observations as never, ranges, ['referenceRange']).map(issue => issue.diagnostics), [/obs-3/])
+  t.match(checkRules(observations as never, ranges, { written: ['referenceRange'] }).map(issue => issue.diagnostics), [/obs-3/])
 })
 
 t.test('a person of one name is accepted, of none refused', async t => {
@@ -551,7 +550,7 @@ t.test('a person of one name is accepted, of none refused', async t => {
       t.strictSame(checkRules(mapping, created), [], mapping.path)
       t.match(mapping.toSimple(created), name, mapping.path)
       const removed = Object.fromEntries(Object.keys(name).map(field => [field, null]))
-      t.match(checkRules(mapping, mapping.patch(created, removed), Object.keys(name), created), [
+      t.match(checkRules(mapping, mapping.patch(created, removed), { written: Object.keys(name), before: created }), [
         { expression: ['firstName'], diagnostics: /firstName or lastName is required/ },
         { expression: ['lastName'] }
       ], `${mapping.path}: not removed`)
@@ -562,7 +561,7 @@ t.test('a person of one name is accepted, of none refused', async t => {
     ], mapping.path)
     const textAlone = { resourceType: mapping.type, name: [{ text: 'Mono' }] }
     const changed = mapping.patch(textAlone, { gender: 'female' })
-    t.strictSame(checkRules(mapping, changed, ['gender'], textAlone), [], `${mapping.path}: changed where a text stands`)
+    t.strictSame(checkRules(mapping, changed, { written: ['gender'], before: textAlone }), [], `${mapping.path}: changed where a text stands`)
   }
 })
 
@@ -570,6 +569,6 @@ t.test('a later given name does not become the first name by a removal', async t
   for (const mapping of [patients, practitioners, persons]) {
     const before = { resourceType: mapping.type, name: [{ family: 'X', given: ['Eve', 'Marie'] }] }
     const after = mapping.patch(before, { firstName: null })
-    t.match(checkRules(mapping, after, ['firstName'], before), [{ code: 'invariant' }], mapping.path)
+    t.match(checkRules(mapping, after, { written: ['firstName'], before }), [{ code: 'invariant' }], mapping.path)
   }
 })

@@ -124,7 +124,7 @@ t.test('each pair of a first and a last time is compared, to the precision that 
 t.test('a pair that another system stored in the wrong order does not prevent another change', async t => {
   const stored = { resourceType: 'Slot', start: eleven, end: ten }
   const refused = (changes: Readonly<Record<string, unknown>>) =>
-    checkRules(slots, slots.patch(stored, changes), Object.keys(changes), stored).length
+    checkRules(slots, slots.patch(stored, changes), { written: Object.keys(changes), before: stored }).length
   t.equal(refused({ comment: 'x' }), 0)
   t.equal(refused({ end: '2026-03-14T10:30:00Z' }), 2)
   t.equal(refused({ end: '2026-03-14T11:30:00Z' }), 0)

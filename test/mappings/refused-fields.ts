@@ -5,6 +5,9 @@ import { createContext } from '../harness/create-context.js'
 /** The fields that a create would be refused for. */
 export function refusedFields (mapping: Mapping, simple: Readonly<Record<string, unknown>>): string[] {
   const whole = mapping.withDefaults(simple, createContext)
-  const issues = [...checkCreate(mapping, whole), ...checkRules(mapping, mapping.toFhir(whole), Object.keys(whole))]
+  const issues = [
+    ...checkCreate(mapping, whole),
+    ...checkRules(mapping, mapping.toFhir(whole), { written: Object.keys(whole) })
+  ]
   return [...new Set(issues.flatMap(issue => issue.expression ?? []))].sort()
 }

@@ -48,13 +48,13 @@ t.test('a middle name is refused where no first name is stored or sent', async t
   ]) {
     const before = { resourceType: 'Patient', ...(name && { name }) }
     const refused = { middleName: 'Marie' }
-    t.match(checkRules(patients, patients.patch(before, refused), ['middleName'], before), [
+    t.match(checkRules(patients, patients.patch(before, refused), { written: ['middleName'], before }), [
       { expression: ['middleName'], diagnostics: /needs firstName/ }
     ])
     const both = { firstName: 'Eve', middleName: 'Marie' }
     const after = patients.patch(before, both)
     t.match(patients.toSimple(after), both)
-    t.strictSame(checkRules(patients, after, Object.keys(both), before), [])
+    t.strictSame(checkRules(patients, after, { written: Object.keys(both), before }), [])
   }
 })
 
@@ -62,10 +62,10 @@ t.test('a middle name is added to a first one, beside which something may stand'
   const before = { resourceType: 'Patient', name: [{ given: ['Eve'], _given: [{ id: '1' }] }] }
   const after = patients.patch(before, { middleName: 'Marie Anne' })
   t.strictSame(after.name, [{ given: ['Eve', 'Marie', 'Anne'], _given: [{ id: '1' }, null, null] }])
-  t.strictSame(checkRules(patients, after, ['middleName'], before), [])
+  t.strictSame(checkRules(patients, after, { written: ['middleName'], before }), [])
   const removed = { firstName: null }
   const whole = { ...after, name: after.name?.map(name => ({ ...name, family: 'X' })) }
-  t.match(checkRules(patients, patients.patch(whole, removed), ['firstName'], whole), [
+  t.match(checkRules(patients, patients.patch(whole, removed), { written: ['firstName'], before: whole }), [
     { expression: ['middleName'], diagnostics: /send both, or remove both/ }
   ], 'no first name is removed from before it')
   const without = patients.patch(whole, { ...removed, middleName: null })
@@ -106,7 +106,8 @@ t.test('a value set beside a reason for its absence breaks obs-6, whichever fiel
     dataAbsentReason: { text: 'unknown' }
   }
   const changes = { valueString: 'now known' }
-  t.match(checkRules(observations as never, observations.patch(before, changes), Object.keys(changes), before), [
+  const after = observations.patch(before, changes)
+  t.match(checkRules(observations as never, after, { written: Object.keys(changes), before }), [
     { diagnostics: /obs-6/ }
   ])
 })

@@ -196,7 +196,7 @@ export class Bodies {
   #brokenBy (body: Body): readonly string[] | undefined {
     const whole = this.mapping.withDefaults(body, createContext)
     if (checkCreate(this.mapping, whole).length > 0) return undefined
-    return checkRules(this.mapping, this.mapping.toFhir(whole), this.names).flatMap(
+    return checkRules(this.mapping, this.mapping.toFhir(whole), { written: this.names }).flatMap(
       ({ expression = [] }) => expression
     )
   }
@@ -267,7 +267,7 @@ export function changeOf (bodies: Bodies, name: string, stored: StoredResource, 
     return (
       after !== stored &&
       checkChange(mapping, changes, shown).length === 0 &&
-      checkRules(mapping, after, Object.keys(changes), stored).length === 0
+      checkRules(mapping, after, { written: Object.keys(changes), before: stored }).length === 0
     )
   }
   const alone = bodies.samples(name).map(value => ({ ...beside, [name]: value }))

@@ -241,7 +241,7 @@ function isRemovable (mapping: Mapping, name: string, stored: StoredResource): b
   const changes = { [name]: null }
   return (
     checkChange(mapping, changes).length === 0 &&
-    checkRules(mapping, mapping.patch(stored, changes), [name], stored).length === 0
+    checkRules(mapping, mapping.patch(stored, changes), { written: [name], before: stored }).length === 0
   )
 }
 

@@ -107,7 +107,9 @@ t.test('over the link, every call of subscriptions does what it does in the cont
   const made = await subscriptions.create(draft, caller)
   t.strictSame(await subscriptions.list(caller), [made])
   t.strictSame(await subscriptions.find(made.id, caller), await store.subscriptions.find(made.id, owner))
-  t.match(await subscriptions.replace(made.id, caller, { ...draft, status: 'off' }, 1), { status: 'off', version: 2 })
+  t.match(await subscriptions.replace(made.id, caller, { draft: { ...draft, status: 'off' }, version: 1 }), {
+    status: 'off', version: 2
+  })
   await append({})
   t.match(await subscriptions.events(made.id, caller, { since: 1 }), [{ number: 1, event: { resourceId: 'p1' } }])
   await t.rejects(subscriptions.create({ ...draft, endpoint: 'http://a.example' }, caller), { field: 'channel.endpoint' } as object as Error)

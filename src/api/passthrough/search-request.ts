@@ -57,7 +57,7 @@ function readParts (type: string, { query, isLenient, fhirBase }: SearchContext)
   const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), requested: [] }
   for (const pair of query) {
     try {
-      readParameter(parts, type, pair, fhirBase)
+      readParameter(parts, relative(pair, type, fhirBase), { type, fhirBase })
       parts.requested.push(pair)
     } catch (error) {
       if (!(isLenient && isName(pair[0]) && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
@@ -135,8 +135,11 @@ export function parseProjection (single: ReadonlyMap<string, string>): Projectio
 
 const singles = new Set(['_count', '_total', '_summary', '_elements', '_cursor'])
 
-function readParameter (parts: Parts, type: string, pair: QueryPair, fhirBase: string): void {
-  const [name, value] = relative(pair, type, fhirBase)
+function readParameter (
+  parts: Parts,
+  [name, value]: QueryPair,
+  { type, fhirBase }: { readonly type: string, readonly fhirBase: string }
+): void {
   if (beginsWithSpace(value)) throw invalidParameter(safeName(name), spaceError)
   if (singles.has(name)) addSingle(parts.single, name, value)
   else if (name === '_sort') parts.parameters.push([name, readSort(type, value)])

@@ -13,10 +13,9 @@ import type { Context } from './reads.js'
  * @throws {Failure} NOT_FOUND
  */
 export async function readWithIncludes (
-  { mapping, store }: Pick<Context, 'mapping' | 'store'>,
+  { mapping, store, url }: Pick<Context, 'mapping' | 'store'> & { readonly url: string },
   id: string,
-  includeRequest: IncludeRequest,
-  url: string
+  includeRequest: IncludeRequest
 ): Promise<unknown> {
   const found = await store.readRelated({
     kind: 'read-related',

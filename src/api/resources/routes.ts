@@ -81,7 +81,7 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, sto
     if (includes !== undefined) {
       request.warnings = includes.warnings
       const store = storeFor(request, includes.form)
-      return await readWithIncludes({ mapping, store }, id, includes, url)
+      return await readWithIncludes({ mapping, store, url }, id, includes)
     }
     const stored = await read(contextOf(request), id)
     if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) return present(mapping, stored, reply)

@@ -107,7 +107,7 @@ async function updateLatest (
     requireIfMatch(ifMatch, before.meta.versionId)
     requireUnchanged(body, before.meta.versionId)
     try {
-      return { ...await updateFrom(context, before, body, trace), isReplayed: false }
+      return { ...await updateFrom(context, before, { body, trace }), isReplayed: false }
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'CONFLICT') throw error
       if (ifMatch !== undefined) throw new Failure('PRECONDITION_FAILED', { cause: error })
@@ -119,8 +119,7 @@ async function updateLatest (
 async function updateFrom (
   { mapping, store }: Context,
   before: StoredResource,
-  body: unknown,
-  trace: Trace
+  { body, trace }: { readonly body: unknown, readonly trace: Trace }
 ): Promise<WrittenRecord> {
   const shown = mapping.present(before)
   const change = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)

@@ -7,6 +7,7 @@ import {
   type NumberedEvent,
   type Subscription,
   type SubscriptionDraft,
+  type SubscriptionReplacement,
   type Subscriptions
 } from '../../events/subscriptions/subscription.js'
 import type { WebhookOwner, WebhookScope } from '../../events/webhooks/webhook.js'
@@ -66,7 +67,7 @@ export class SubscriptionStore implements Subscriptions {
     return await this.#present(this.#context.db, await this.#rows.find(id, scope))
   }
 
-  replace (id: string, owner: WebhookOwner, draft: SubscriptionDraft, version: number): Promise<Subscription> {
+  replace (id: string, owner: WebhookOwner, { draft, version }: SubscriptionReplacement): Promise<Subscription> {
     return this.#rows.change(id, owner, async (trx, before) => {
       const { type, version: stored } = settingsOf(before)
       if (version !== 0 && version !== stored) throw new ControlError('conflict', 'The subscription was changed meanwhile.')

@@ -44,7 +44,12 @@ const subscriptions: Readonly<Record<keyof Subscriptions, Call>> = {
   create: [argumentsOf(subscriptionDraftSchema, owner), subscriptionSchema],
   list: [argumentsOf(scope), Type.Array(subscriptionSchema, { maxItems: maxSubscriptions })],
   find: [argumentsOf(id, scope), subscriptionSchema],
-  replace: [argumentsOf(id, owner, subscriptionDraftSchema, Type.Integer({ minimum: 0 })), subscriptionSchema],
+  replace: [
+    argumentsOf(id, owner, Type.Object({
+      draft: subscriptionDraftSchema, version: Type.Integer({ minimum: 0 })
+    }, strictObject)),
+    subscriptionSchema
+  ],
   remove: [argumentsOf(id, owner), Type.Null()],
   events: [argumentsOf(id, scope, eventRangeSchema), Type.Array(numberedEventSchema, { maxItems: maxListedEvents })]
 }

@@ -37,7 +37,7 @@ export function remoteReceivers (post: (path: string, content: object) => Promis
       create: (draft, owner) => subscribe('create')(draft, ownerAlone(owner)),
       list: scope => subscribe('list')(scopeAlone(scope)),
       find: (id, scope) => subscribe('find')(id, scopeAlone(scope)),
-      replace: (id, owner, draft, version) => subscribe('replace')(id, ownerAlone(owner), draft, version),
+      replace: (id, owner, replacement) => subscribe('replace')(id, ownerAlone(owner), replacement),
       remove: (id, owner) => subscribe('remove')(id, ownerAlone(owner)),
       events: (id, scope, range) => subscribe('events')(id, scopeAlone(scope), range)
     }

@@ -92,6 +92,13 @@ export type Subscription = Readonly<Static<typeof subscriptionSchema>>
 export type EventRange = Readonly<Static<typeof eventRangeSchema>>
 export type NumberedEvent = Readonly<Static<typeof numberedEventSchema>>
 
+/** What a subscription is replaced by. */
+export interface SubscriptionReplacement {
+  readonly draft: SubscriptionDraft
+  /** Refuses the change as a conflict if this is no longer the version; 0 for any. */
+  readonly version: number
+}
+
 /**
  * The topic-based subscriptions of organizations. One of another organization or mode is refused like one that does not
  * exist, and every refusal is a ControlError whose field is a path of the FHIR resource.
@@ -104,11 +111,8 @@ export interface Subscriptions {
   /**
    * Replaces all but the topic. Unless the subscription stays active with the same endpoint and headers, or is off, the
    * handshake is made again.
-   * @param version refuses the change as a conflict if this is no longer the version; 0 for any
    */
-  readonly replace: (
-    id: string, owner: WebhookOwner, draft: SubscriptionDraft, version: number
-  ) => Promise<Subscription>
+  readonly replace: (id: string, owner: WebhookOwner, replacement: SubscriptionReplacement) => Promise<Subscription>
   readonly remove: (id: string, owner: WebhookOwner) => Promise<void>
   /** The events that are still retained, and that have these numbers. */
   readonly events: (id: string, scope: WebhookScope, range: EventRange) => Promise<readonly NumberedEvent[]>

@@ -127,15 +127,21 @@ export function refund (uses: readonly RecordUse[]): void {
   for (const { reservation } of uses) reservation.refund()
 }
 
+/** A line that failed, and what was reserved of the quota for it. */
+interface FailedLine {
+  readonly line: number
+  readonly type: string
+  readonly reservation?: QuotaReservation | undefined
+}
+
 /**
  * The outcome of a failed line. It counts as the same record in a single request would, and past the monthly allowance
  * that is the failure.
  */
 export function failedOutcome (
   { quota, request }: ImportContext,
-  { line, type }: { readonly line: number; readonly type: string },
-  failure: Failure,
-  reservation?: QuotaReservation
+  { line, type, reservation }: FailedLine,
+  failure: Failure
 ): LineOutcome {
   const ended = { line, type, interaction: 'create' } as const
   if (reservation !== undefined) return { ...ended, result: failed(failure), status: failure.status, reservation }

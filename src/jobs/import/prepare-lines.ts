@@ -139,7 +139,7 @@ async function prepare (context: ImportContext, drafted: DraftedLine, known: Kno
   } catch (error) {
     const failure = failureOf(error)
     if (failure.status >= 500) throw error
-    return failedOutcome(context, { line: line.line, type }, failure, reservation)
+    return failedOutcome(context, { line: line.line, type, reservation }, failure)
   }
 }
 

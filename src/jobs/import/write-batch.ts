@@ -142,7 +142,7 @@ function refusedEnd (
   failure: Failure
 ): LineOutcome {
   const named = failure instanceof ReferenceFailure ? toLineFailure(mapping, fields, failure) : failure
-  return failedOutcome(context, { line: line.line, type }, named, reservation)
+  return failedOutcome(context, { line: line.line, type, reservation }, named)
 }
 
 interface Writing {

@@ -48,6 +48,12 @@ export function checkChange (mapping: Mapping, changes: SimpleForm, shown: Simpl
 const consistent = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[] =>
   issues.length > 0 ? issues : contradictions(mapping.fields, sent, changes => mapping.patch<FhirElement>({}, changes))
 
+/** The fields that a change wrote, and the resource before it; both absent for a new one. */
+interface CheckedChange {
+  readonly written?: readonly string[]
+  readonly before?: FhirElement
+}
+
 /**
  * The R4 rules that a new resource breaks. For a changed one, only those that concern the fields just written, or that
  * it followed before: a rule that was broken earlier, elsewhere, does not prevent a change.
@@ -55,8 +61,7 @@ const consistent = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[
 export function checkRules (
   mapping: Mapping,
   resource: FhirElement,
-  written?: readonly string[],
-  before?: FhirElement
+  { written, before }: CheckedChange = {}
 ): Issue[] {
   const concerns = (rule: Rule): boolean =>
     written === undefined ||

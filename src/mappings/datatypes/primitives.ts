@@ -4,7 +4,7 @@ import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { formatDescriptions } from '../core/formats.js'
 import { copied, printedBy, printText } from '../core/print.js'
-import type { FilterKind, Format, Schema } from '../core/schema.js'
+import type { FilterKind, Format } from '../core/schema.js'
 
 const readText = printedBy(
   (stored: unknown) => typeof stored === 'string' && stored !== '' ? stored : undefined,
@@ -24,21 +24,22 @@ const maxText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
 export const textUpTo = (max = maxText): Datatype<string> =>
-  formatted(
-    'text',
-    `text${max < maxText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`,
-    'string',
-    { maxLength: max }
-  )
+  formatted('text', {
+    expects: `text${max < maxText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`,
+    kind: 'string',
+    maxLength: max
+  })
 
 export const text = textUpTo()
 
 /** Words with one space between them, stored as one list item each where a mapping says so. */
-export const nonBlankText = formatted('words', 'words separated by single spaces', 'string', { maxLength: 1000 })
+export const nonBlankText = formatted('words', {
+  expects: 'words separated by single spaces', kind: 'string', maxLength: 1000
+})
 
 /** An element of type `code` that takes any code. */
-export const openCode = formatted('code', 'a code, without leading, trailing or double spaces', 'token', {
-  maxLength: 1000
+export const openCode = formatted('code', {
+  expects: 'a code, without leading, trailing or double spaces', kind: 'token', maxLength: 1000
 })
 
 export const date = timed('date', 'date')
@@ -56,20 +57,22 @@ export const time = withLooseForm(timed('fhir-time', 'string'), {
 })
 const absoluteExpects = 'an absolute URI, which begins with a scheme: https://example.org/it or urn:oid:1.2.3'
 
-export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
+export const uri = formatted('uri-reference', { expects: 'a URI without spaces', kind: 'uri' })
 
 /** A URI that R4 wants absolute: the system of a code, identifier or unit, and the canonical URL of a definition. */
-export const absoluteUri = formatted('uri', absoluteExpects, 'uri')
+export const absoluteUri = formatted('uri', { expects: absoluteExpects, kind: 'uri' })
 
 /** An absolute URI of at most `max` characters. */
 export const absoluteUriUpTo = (max: number): Datatype<string> =>
-  formatted('uri', `${absoluteExpects}, of at most ${max} characters`, 'uri', { maxLength: max })
+  formatted('uri', { expects: `${absoluteExpects}, of at most ${max} characters`, kind: 'uri', maxLength: max })
 
 /** A URI of at most `max` characters. */
 export const uriUpTo = (max: number): Datatype<string> =>
-  formatted('uri-reference', `a URI of at most ${max} characters, without spaces`, 'uri', { maxLength: max })
+  formatted('uri-reference', {
+    expects: `a URI of at most ${max} characters, without spaces`, kind: 'uri', maxLength: max
+  })
 
-export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 16 * maxText })
+export const base64 = formatted('base64', { expects: 'base64 text', kind: 'string', maxLength: 16 * maxText })
 
 export const boolean = datatype<boolean>({
   schema: { type: 'boolean', 'x-expects': 'true or false' },
@@ -125,12 +128,18 @@ function withLooseForm ({ codec }: Datatype<string>, { format, complete }: Loose
 }
 
 function timed (format: keyof typeof formatDescriptions, kind: FilterKind): Datatype<string> {
-  return formatted(format, formatDescriptions[format], kind)
+  return formatted(format, { expects: formatDescriptions[format], kind })
 }
 
-function formatted (format: Format, expects: string, kind: FilterKind, more: Schema = {}): Datatype<string> {
+interface TextForm {
+  readonly expects: string
+  readonly kind: FilterKind
+  readonly maxLength?: number
+}
+
+function formatted (format: Format, { expects, kind, ...bounds }: TextForm): Datatype<string> {
   return datatype<string>({
-    schema: { type: 'string', format, minLength: 1, ...more, 'x-expects': expects },
+    schema: { type: 'string', format, minLength: 1, ...bounds, 'x-expects': expects },
     kind,
     read: readText,
     write: value => value

@@ -122,8 +122,7 @@ export const firstItemLens: ListItemLens = items => items.length === 0 ? -1 : 0
  */
 export function listItemField<T, const O extends ElementOptions = object> (
   codec: Codec<T>,
-  path: string,
-  lens: ListItemLens,
+  { path, lens }: { readonly path: string, readonly lens: ListItemLens },
   options: O = {} as O
 ): Element<T, O> {
   const read = (holder: FhirElement): T | undefined => {
@@ -156,7 +155,7 @@ const lens: ListItemLens = items => {
 
 /** The display of the first Reference of a list: a person by name, next to the field with the id or alone. */
 export function firstDisplay (path: string, options: ElementOptions & { readonly max?: number } = {}): Element<string> {
-  return { ...listItemField(display(options.max).codec, path, lens, options), path: `${path}.display` }
+  return { ...listItemField(display(options.max).codec, { path, lens }, options), path: `${path}.display` }
 }
 
 /**

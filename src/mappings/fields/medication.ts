@@ -84,7 +84,9 @@ const instruction = backbone({
  * The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept.
  */
 export const dosage = (path: string) =>
-  listItemField(instruction.codec, path, firstItemLens, { about: 'Dose, frequency and route as numbers and codes.' })
+  listItemField(instruction.codec, { path, lens: firstItemLens }, {
+    about: 'Dose, frequency and route as numbers and codes.'
+  })
 
 /** The words of the first of the Dosages at a path. */
 export const dosageText = (path: string) => fromFirstItem(path, text('text', { about: 'Instructions as text.' }))

@@ -27,7 +27,7 @@ function textOf (div: string): string | undefined {
   )
 }
 
-function decoded (entity: string, decimal?: string, hex?: string, name?: string): string {
+function decoded (entity: string, ...[decimal, hex, name]: ReadonlyArray<string | undefined>): string {
   if (name !== undefined) return xmlEntities.get(name) ?? entity
   const point = decimal === undefined ? parseInt(hex!, 16) : Number(decimal)
   return point <= 0x10FFFF ? String.fromCodePoint(point) : entity

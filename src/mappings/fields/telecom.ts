@@ -8,15 +8,15 @@ type Options = ElementOptions & { readonly max?: number }
 
 /** The first telephone number in use among the ContactPoints at a path; the others are kept. */
 export const phone = <const O extends Options = object>(path: string, options?: O) =>
-  contactPoint('phone', path, token(options?.max), options)
+  inItemWithUse(path, 'phone', valueOf(token(options?.max), options))
 
 /** The first e-mail address in use among the ContactPoints at a path; the others are kept. */
 export const email = <const O extends Options = object>(path: string, options?: O) =>
-  contactPoint('email', path, token(options?.max), options)
+  inItemWithUse(path, 'email', valueOf(token(options?.max), options))
 
 /** The same, where a text that is no e-mail address is refused. */
 export const emailAddress = <const O extends Options = object>(path: string, options?: O) =>
-  contactPoint('email', path, address(options?.max), options)
+  inItemWithUse(path, 'email', valueOf(address(options?.max), options))
 
 /** One @ between two words; anything more exact refuses addresses that exist. */
 const addressForm = '^[^\\s@\\u0000-\\u001F\\u007F]+@[^\\s@\\u0000-\\u001F\\u007F]+$'
@@ -42,7 +42,11 @@ const numberParts = ['area', 'country', 'extension', 'local'].map(
 )
 
 /** The value of a ContactPoint, whose parts go with it. */
-function described<T, O extends ElementOptions> (value: Element<T, O>): Element<T, O> {
+function valueOf<const O extends object> (
+  type: Datatype<string>,
+  options?: O
+): Element<string, O & ElementOptions> {
+  const value = type('value', options as O & ElementOptions)
   return {
     ...value,
     write (point, requested) {
@@ -50,13 +54,4 @@ function described<T, O extends ElementOptions> (value: Element<T, O>): Element<
       return after === point ? point : withoutExtensions(after, numberParts)
     }
   }
-}
-
-function contactPoint<const O extends ElementOptions = object> (
-  system: 'phone' | 'email',
-  path: string,
-  value: Datatype<string>,
-  options?: O
-) {
-  return inItemWithUse(path, system, described(value('value', options as O & ElementOptions)))
 }

@@ -95,7 +95,7 @@ function apart (fields) {
 function ownField (type, element) {
   const { name, isMany, isRequired } = element
   const shape = `${name}: ${typesOf(element)[0]?.code}${isMany ? '[]' : ''}`
-  const field = (called, datatype, text, more = {}) => ({
+  const field = (called, datatype, { text, ...more }) => ({
     name: called,
     element: name,
     imports: [datatype],
@@ -104,14 +104,14 @@ function ownField (type, element) {
     ...more
   })
   if (name === 'identifier') return [identifierField(type, field, isMany)]
-  if (shape === 'note: Annotation[]') return [field('note', 'note', "note('note')")]
+  if (shape === 'note: Annotation[]') return [field('note', 'note', { text: "note('note')" })]
   if (shape === 'name: HumanName[]') {
     return ['firstName', 'lastName'].map(part =>
-      field(part, part, `${part}(${isRequired ? '{ required: true }' : ''})`, { isRequired })
+      field(part, part, { text: `${part}(${isRequired ? '{ required: true }' : ''})`, isRequired })
     )
   }
   if (shape === 'telecom: ContactPoint[]' && !isRequired) {
-    return ['phone', 'email'].map(system => field(system, system, `${system}('telecom')`))
+    return ['phone', 'email'].map(system => field(system, system, { text: `${system}('telecom')` }))
   }
   return undefined
 }
@@ -120,8 +120,10 @@ function ownField (type, element) {
 function identifierField (type, field, isMany) {
   const isSearchable = searchParametersOf(type).some(([name]) => name === 'identifier')
   const [name, datatype] = isMany ? ['identifiers', 'identifiers'] : ['identifier', 'oneIdentifier']
-  if (isSearchable) return field(name, datatype, `${datatype}()`, { isCommon: true })
-  return field(name, 'identifier', `identifier${isMany ? '.list' : ''}('identifier')`, { isCommon: true })
+  if (isSearchable) return field(name, datatype, { text: `${datatype}()`, isCommon: true })
+  return field(name, 'identifier', {
+    text: `identifier${isMany ? '.list' : ''}('identifier')`, isCommon: true
+  })
 }
 
 /** The fields that show an element with a datatype: one for each type of a choice. */

@@ -8,7 +8,7 @@ import { isPlainObject, reportFault, type Walk } from './walk.js'
 export function checkOwnMeta ({ meta }: FhirElement, walk: Walk): void {
   if (!isPlainObject(meta)) return
   const report = (...below: ReadonlyArray<string | number>): void =>
-    reportFault(walk, 'a datastore does not keep this here; leave it out', 'not-supported', 'meta', ...below)
+    reportFault(walk, 'a datastore does not keep this here; leave it out', { code: 'not-supported', below: ['meta', ...below] })
   for (const name of ['id', '_profile', '_source']) if (name in meta) report(name)
   for (const name of ['security', 'tag']) {
     const labels = meta[name]

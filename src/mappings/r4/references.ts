@@ -18,11 +18,11 @@ export function checkReference (value: FhirElement, targets: ReadonlySet<string>
     const isLocal = reference.length > 1 && reference.startsWith('#')
     const found = isLocal ? walk.contained.get(reference.slice(1)) : typeIn(reference)
     if (found !== undefined && targets?.has(found) === false) {
-      reportFault(walk, leadsTo(targets), 'invalid', 'reference')
+      reportFault(walk, leadsTo(targets), { code: 'invalid', below: ['reference'] })
     }
   }
   if (typeof type === 'string' && targets?.has(type) === false && isResourceType(type)) {
-    reportFault(walk, leadsTo(targets), 'invalid', 'type')
+    reportFault(walk, leadsTo(targets), { code: 'invalid', below: ['type'] })
   }
 }
 
@@ -56,7 +56,7 @@ export function checkContained (resource: FhirElement, walk: Walk): void {
     if (!isPlainObject(item)) continue
     const { id, meta, contained: nested } = item
     const report = (message: string, ...below: readonly string[]): void =>
-      reportFault(walk, message, 'invariant', 'contained', at, ...below)
+      reportFault(walk, message, { code: 'invariant', below: ['contained', at, ...below] })
     if (nested !== undefined) {
       report('a contained resource contains no others; move them into the outer one (dom-2)', 'contained')
     }

@@ -33,7 +33,7 @@ function getValueSet (name: string): ValueSet {
 export function requiredCode (name: string): (value: unknown, walk: Walk) => void {
   const { codes, message } = getValueSet(name)
   return (value, walk) => {
-    if (!codes.has(value as string)) reportFault(walk, `expected ${message}`, 'code-invalid')
+    if (!codes.has(value as string)) reportFault(walk, `expected ${message}`, { code: 'code-invalid' })
   }
 }
 
@@ -50,7 +50,7 @@ export function requiredCoding (name: string): (value: FhirElement, walk: Walk) 
     const codings = Array.isArray(coding) ? coding as readonly FhirElement[] : []
     if (codings.length === 0 && text === undefined) return
     if (!codings.some(item => !isNothing(item) && isIn(item))) {
-      reportFault(walk, `expected a coding of ${[...systems.keys()].join(' or ')}: ${message}`, 'code-invalid')
+      reportFault(walk, `expected a coding of ${[...systems.keys()].join(' or ')}: ${message}`, { code: 'code-invalid' })
     }
   }
 }

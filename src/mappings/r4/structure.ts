@@ -58,6 +58,7 @@ type Check = (value: unknown, walk: Walk, holder: FhirElement) => void
 
 /** What is known of a member of objects of a type. */
 interface Slot {
+  readonly name: string
   readonly element: string
   readonly isList: boolean
   readonly isChoice: boolean
@@ -95,9 +96,10 @@ function getPlan (type: string): Plan {
       isChoice: member.element.endsWith('[x]'),
       bit: member.isMandatory ? 1 << mandatory.indexOf(member.element) : 0
     }
-    slots.set(name, { ...slot, isPrimitive, check: checkOf(member) })
+    slots.set(name, { ...slot, name, isPrimitive, check: checkOf(member) })
     if (isPrimitive && !member.isAttribute && member.type !== 'xhtml') {
-      slots.set(`_${name}`, { ...slot, isPrimitive: false, extends: name, check: member.type === 'id' ? checkExtraOfId : checkExtra })
+      const check = member.type === 'id' ? checkExtraOfId : checkExtra
+      slots.set(`_${name}`, { ...slot, name: `_${name}`, isPrimitive: false, extends: name, check })
     }
   }
   const plan = { slots, mandatory, isResource: isResourceType(type), isExtension: type === 'Extension' }
@@ -139,8 +141,7 @@ const checkExtra: Check = (value, walk) => {
   reportFault(
     walk,
     'a datastore drops the id of a value that has no extension; leave the id out, or add an extension',
-    'not-supported',
-    'id'
+    { code: 'not-supported', below: ['id'] }
   )
 }
 
@@ -149,7 +150,7 @@ const checkExtraOfId: Check = (_, walk) =>
   reportFault(
     walk,
     'a datastore drops the extensions and the id of a value of the type id; leave them out',
-    'not-supported'
+    { code: 'not-supported' }
   )
 
 const checkInnerResource: Check = (value, walk, holder) => {
@@ -158,7 +159,7 @@ const checkInnerResource: Check = (value, walk, holder) => {
     return reportFault(
       walk,
       'a datastore drops a resource without content that stands in another; send its content, or leave it out',
-      'not-supported'
+      { code: 'not-supported' }
     )
   }
   const isContained = walk.steps.at(-2) === 'contained'
@@ -190,29 +191,29 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
       reportFault(
         walk,
         `FHIR R4 has no such element here${suggestion(name.replace(/^_/, ''), namesOf(plan))}`,
-        'structure',
-        name
+        { below: [name] }
       )
       hasContent = true
       continue
     }
     walk.steps.push(name)
-    checkMember(object, name, slot, walk)
-    if (slot.isChoice) checkChoice(choices ??= new Map(), slot.extends ?? name, slot, walk)
+    checkMember(object, slot, walk)
+    if (slot.isChoice) checkChoice(choices ??= new Map(), slot, walk)
     walk.steps.pop()
     seen |= slot.bit
     hasContent ||= name !== 'id'
   }
   if (seen !== (1 << plan.mandatory.length) - 1) reportMissing(plan, seen, walk)
   if (!hasContent) {
-    reportFault(walk, 'must not be empty; leave it out where there is nothing to say (ele-1)', 'invariant')
+    reportFault(walk, 'must not be empty; leave it out where there is nothing to say (ele-1)', { code: 'invariant' })
   }
   if (plan.isExtension) checkExtension(object, choices, walk)
 }
 
 const namesOf = ({ slots }: Plan): string[] => [...slots.keys()].filter(name => !name.startsWith('_'))
 
-function checkChoice (choices: Map<string, string>, name: string, { element }: Slot, walk: Walk): void {
+function checkChoice (choices: Map<string, string>, { element, extends: extended, name: own }: Slot, walk: Walk): void {
+  const name = extended ?? own
   const other = choices.get(element) ?? name
   if (other !== name) reportFault(walk, `send either this or ${other}, not both`)
   choices.set(element, other)
@@ -220,7 +221,7 @@ function checkChoice (choices: Map<string, string>, name: string, { element }: S
 
 function reportMissing ({ mandatory }: Plan, seen: number, walk: Walk): void {
   for (const [at, element] of mandatory.entries()) {
-    if ((seen & 1 << at) === 0) reportFault(walk, 'is required', 'required', element.replace('[x]', ''))
+    if ((seen & 1 << at) === 0) reportFault(walk, 'is required', { code: 'required', below: [element.replace('[x]', '')] })
   }
 }
 
@@ -229,29 +230,29 @@ function checkExtension (extension: FhirElement, choices: Map<string, string> | 
   const hasValue = choices !== undefined
   const hasExtensions = extension.extension !== undefined
   if (hasValue && hasExtensions) {
-    reportFault(walk, 'an extension has either a value or extensions, not both (ext-1)', 'invariant')
+    reportFault(walk, 'an extension has either a value or extensions, not both (ext-1)', { code: 'invariant' })
   }
-  if (!hasValue && !hasExtensions) reportFault(walk, 'an extension needs a value or extensions (ext-1)', 'invariant')
+  if (!hasValue && !hasExtensions) reportFault(walk, 'an extension needs a value or extensions (ext-1)', { code: 'invariant' })
 }
 
-function checkMember (holder: FhirElement, name: string, slot: Slot, walk: Walk): void {
-  const value = holder[name]
+function checkMember (holder: FhirElement, slot: Slot, walk: Walk): void {
+  const value = holder[slot.name]
   if (value === null) return reportFault(walk, 'null is no value in FHIR; leave it out where there is nothing to say')
   if (slot.isList !== Array.isArray(value)) {
     return reportFault(walk, slot.isList ? 'expected an array' : 'expected a single value, not an array')
   }
-  if (slot.isList) return checkItems(holder, name, slot, walk)
+  if (slot.isList) return checkItems(holder, slot, walk)
   slot.check(value, walk, holder)
 }
 
-function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk): void {
-  const items = holder[name] as readonly unknown[]
+function checkItems (holder: FhirElement, slot: Slot, walk: Walk): void {
+  const items = holder[slot.name] as readonly unknown[]
   if (items.length === 0) return reportFault(walk, 'must not be empty; leave it out where there is nothing to say')
   for (let at = 0; at < items.length; at++) {
     if (walk.issues.length === maxIssues) return
     walk.steps.push(at)
     if (items[at] !== null) slot.check(items[at], walk, holder)
-    else if (!isStoodFor(holder, name, slot, at)) {
+    else if (!isStoodFor(holder, slot, at)) {
       reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')
     }
     walk.steps.pop()
@@ -260,10 +261,10 @@ function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk):
 }
 
 /** Whether null at a position is there for what the other of the two lists, `x` and `_x`, has at it. */
-function isStoodFor (holder: FhirElement, name: string, slot: Slot, at: number): boolean {
+function isStoodFor (holder: FhirElement, slot: Slot, at: number): boolean {
   // Where both are null, the list of values is at fault.
   if (slot.extends !== undefined) return at < lengthOf(holder[slot.extends])
-  const extras = slot.isPrimitive ? holder[`_${name}`] : undefined
+  const extras = slot.isPrimitive ? holder[`_${slot.name}`] : undefined
   return Array.isArray(extras) && !isNothing(extras[at])
 }
 

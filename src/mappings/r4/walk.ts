@@ -26,8 +26,7 @@ export interface Walk {
 export function reportFault (
   { type, steps, issues }: Walk,
   message: string,
-  code = 'structure',
-  ...below: readonly Step[]
+  { code = 'structure', below = [] }: { readonly code?: string, readonly below?: readonly Step[] } = {}
 ): void {
   if (issues.length < maxIssues) issues.push(fieldIssue(printPath(type, [...steps, ...below]), message, code))
 }

@@ -43,7 +43,7 @@ export function addAdopt (program: Command, context: CliContext): void {
     if (ways.length !== 1) {
       command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
     }
-    await openForDatastore(command, { name }, context, opened => run(opened, options, context))
+    await openForDatastore(command, { named: { name }, context }, opened => run(opened, options, context))
   })
 }
 

@@ -45,7 +45,7 @@ export function addAudit (program: Command, context: CliContext): void {
       command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
     }
     const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
-    await openForDatastore(command, named, context, async ({ config: { tenantSystem }, backend, ledger }) => {
+    await openForDatastore(command, { named, context }, async ({ config: { tenantSystem }, backend, ledger }) => {
       const progress = walkProgress(context.streams)
       const types = options.type && await fetchSupportedTypes(backend, options.type)
       const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show }).finally(

@@ -32,8 +32,7 @@ export type DatastoreOption = { readonly name: string } | { readonly url: string
  */
 export async function openForDatastore (
   command: Command,
-  named: DatastoreOption,
-  { environment, now }: CliContext,
+  { named, context: { environment, now } }: { readonly named: DatastoreOption, readonly context: CliContext },
   work: (opened: OpenedDatastore) => Promise<void>
 ): Promise<void> {
   const closers = new Disposables()

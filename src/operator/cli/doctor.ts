@@ -37,7 +37,7 @@ export function addDoctor (program: Command, context: CliContext): void {
       command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
     }
     const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
-    await openForDatastore(command, named, context, ({ config, backend }) => untilSigint(async signal => {
+    await openForDatastore(command, { named, context }, ({ config, backend }) => untilSigint(async signal => {
       const anonymous = withoutCredential(config, backend)
       const examined = await runChecks({
         backend,

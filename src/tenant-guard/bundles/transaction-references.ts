@@ -262,7 +262,7 @@ function mapNarrativeLinks (div: string, map: (url: string) => string): string {
   })
 }
 
-function characterOf (text: string, hex?: string, decimal?: string, name?: string): string {
+function characterOf (text: string, ...[hex, decimal, name]: ReadonlyArray<string | undefined>): string {
   if (name !== undefined) return characters[name.toLowerCase()]!
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
   return code <= 0x10FFFF ? String.fromCodePoint(code) : text

@@ -3,7 +3,7 @@ import { Failure } from '../../envelope/failures.js'
 import { entityTag, versionOfTag } from '../../envelope/preconditions.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type TenantContext } from '../tenant-context.js'
-import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../interaction.js'
+import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Create, Criteria } from '../interaction.js'
 import { noMatchForId, otherId } from '../writes/conditional.js'
 import { requireValidVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'
@@ -51,9 +51,9 @@ export function plannedChange ({ type, id, request }: Write): PlannedChange {
 export async function writeOf (context: TenantContext, { interaction }: BundleEntry): Promise<Write> {
   switch (interaction.kind) {
     case 'create':
-      return toCreate(context, interaction.type, interaction.resource)
+      return toCreate(context, interaction)
     case 'conditional-create':
-      return toCreate(context, interaction.type, interaction.resource, interaction.criteria)
+      return toCreate(context, interaction)
     case 'update':
       await requireValidVersion(context, interaction)
       return toUpdate(context, interaction)
@@ -77,9 +77,7 @@ export async function writeOf (context: TenantContext, { interaction }: BundleEn
 
 function toCreate (
   context: TenantContext,
-  type: string,
-  { id: _, ...content }: FhirResource,
-  criteria?: ConditionalUpdate['criteria']
+  { type, resource: { id: _, ...content }, criteria }: Pick<Create, 'type' | 'resource'> & Partial<Pick<ConditionalUpdate, 'criteria'>>
 ): Write {
   const resource = withIdempotencyTag(tagForTenant(content as FhirResource, context.tenant), context.tenant)
   const ifNoneExist = criteria && tenantCriteria(criteria, context.tenant)
@@ -129,7 +127,7 @@ async function toUpdateOrCreate (
   }
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw noMatchForId()
-  return { ...toCreate(context, type, resource, criteria), isUpdate: true }
+  return { ...toCreate(context, { type, resource, criteria }), isUpdate: true }
 }
 
 async function toPatch (

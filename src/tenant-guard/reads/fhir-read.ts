@@ -19,7 +19,7 @@ export async function fhirRead (context: TenantContext, { type, id, shape }: Rea
     path: `${type}/${id}${query === '' ? '' : `?${query}`}`
   })
   const { response, parse } = applyElements(received, { type, elements: plain?.elements, of: 'record' })
-  return shownRecord(context, response, readRecord(context, response, { type, id }, parse))
+  return shownRecord(context, response, readRecord(context, response, { type, id, parse }))
 }
 
 /** One version of a record that still exists. */
@@ -32,10 +32,9 @@ export async function fhirVersionRead (context: TenantContext, request: VersionR
 export function shownRecord (
   context: TenantContext,
   response: BackendResponse,
-  record: StoredResource,
-  status: FhirResponse['status'] = 200
+  record: StoredResource
 ): FhirResponse {
-  return { status, record, body: rewriteUrlsInText(context, response) }
+  return { status: 200, record, body: rewriteUrlsInText(context, response) }
 }
 
 /** HAPI responds to `_summary=text` with the body `null`, but returns the same elements by name. */

@@ -17,17 +17,24 @@ export async function readMeta (context: TenantContext, type: string, id: string
   return readRecord(context, response, { type, id })
 }
 
+/** The record that was requested. */
+interface RecordRequest {
+  readonly type: string
+  readonly id: string
+  /** How the response's JSON is had; with exact numbers by default. */
+  readonly parse?: (response: BackendResponse) => unknown
+}
+
 /** The record that was read; foreign, unknown and deleted ones cause the same failure. */
 export function readRecord (
   context: TenantContext,
   response: BackendResponse,
-  request: { readonly type: string; readonly id: string },
-  json = jsonOf
+  { parse = jsonOf, ...request }: RecordRequest
 ): StoredResource {
   // Some servers call an id that they could never have issued a bad request.
   if ([400, 404, 410].includes(response.status)) throw forgetAndNotFound(context, `${request.type}/${request.id}`)
   if (response.status !== 200) throw unexpectedResponse(response, 'a read was not answered')
-  const record = verifyAndRememberOwned(context, json(response), request)
+  const record = verifyAndRememberOwned(context, parse(response), request)
   if (record === undefined) throw notFound()
   return record
 }

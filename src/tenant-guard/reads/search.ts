@@ -71,8 +71,9 @@ export async function findPage (
 ): Promise<OwnPage> {
   if (opened !== undefined) {
     const { elements, ways: includes } = opened
-    const page = readPage(context, request.type, await fetchNextPage(context, opened), { form, elements, includes })
-    reportForeignMatches(context, request.type, page.foreign)
+    const { type } = request
+    const page = readPage(context, await fetchNextPage(context, opened), { type, form, elements, includes })
+    reportForeignMatches(context, type, page.foreign)
     return await ownPage(context, request, { ...opened, ...page })
   }
   const { type, count = defaultCount } = request
@@ -139,15 +140,15 @@ async function firstPage (
   const conditions = parameters.filter(([name]) => name !== '_sort')
   const countAll = async () =>
     total === 'accurate' || count === 0 ? await countMatches(context, type, conditions) : undefined
-  const page = readPage(context, type, response, { form, elements, includes })
+  const page = readPage(context, response, { type, form, elements, includes })
   return { ...page, count, countAll, ...elements !== undefined && { elements } }
 }
 
 function readPage (
   context: TenantContext,
-  type: string,
   received: BackendResponse,
-  { form, elements, includes = [] }: Pick<ReceivedPage, 'elements'> & {
+  { type, form, elements, includes = [] }: Pick<ReceivedPage, 'elements'> & {
+    readonly type: string
     readonly form: Form
     readonly includes?: readonly unknown[] | undefined
   }

@@ -33,7 +33,7 @@ export function shownWrite (
   { record, response, warnings }: Written,
   status: FhirResponse['status'] = 200
 ): FhirResponse {
-  return { ...shownRecord(context, response, record, status), warnings }
+  return { ...shownRecord(context, response, record), status, warnings }
 }
 
 /** Nothing is left to show. */

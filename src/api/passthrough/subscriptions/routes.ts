@@ -140,7 +140,7 @@ async function update (call: Call): Promise<unknown> {
   requireScope(call.request.caller, 'read', { fhirType: draft.type })
   const version = requireVersion(requested, found)
   return send(call, {
-    status: 200, kind: 'update', subscription: await refused(subscriptions.replace(id, ownerOf(call), draft, version), true)
+    status: 200, kind: 'update', subscription: await refused(subscriptions.replace(id, ownerOf(call), { draft, version }), true)
   })
 }
 
@@ -163,9 +163,10 @@ function requireVersion ({ ifMatch }: FhirRequest, { version }: Subscription): n
 async function search (call: Call): Promise<unknown> {
   const { requested, fhirBase, request } = call
   const criteria = readSearch(requested)
-  return sendBundle(call, await matches(call, criteria), subscription => ({
+  const entries = (await matches(call, criteria)).map(subscription => ({
     fullUrl: `${fhirBase}/Subscription/${subscription.id}`, resource: toResource(subscription, fhirBase)
-  }), request.method === 'GET' ? criteria : undefined)
+  }))
+  return sendBundle(call, entries, request.method === 'GET' ? criteria : undefined)
 }
 
 async function matches (call: Call, criteria: Criteria): Promise<readonly Subscription[]> {
@@ -173,12 +174,12 @@ async function matches (call: Call, criteria: Criteria): Promise<readonly Subscr
 }
 
 async function listStatus (call: Call): Promise<unknown> {
-  return sendBundle(call, await matches(call, readStatusQuery(call.requested, false)), statusEntry)
+  return sendBundle(call, (await matches(call, readStatusQuery(call.requested, false))).map(statusEntry))
 }
 
 async function showStatus (call: Call): Promise<unknown> {
   readStatusQuery(call.requested, true)
-  return sendBundle(call, [await find(call)], statusEntry)
+  return sendBundle(call, [statusEntry(await find(call))])
 }
 
 const statusEntry = (subscription: Subscription): object =>
@@ -192,19 +193,14 @@ async function showEvents (call: Call): Promise<unknown> {
   return call.reply.type(fhirType).send(JSON.stringify(buildNotification(found, notice, call.now().toISOString())))
 }
 
-function sendBundle (
-  { reply, fhirBase }: Call,
-  found: readonly Subscription[],
-  toEntry: (subscription: Subscription) => object,
-  criteria: Criteria = []
-): FastifyReply {
+function sendBundle ({ reply, fhirBase }: Call, entries: readonly object[], criteria: Criteria = []): FastifyReply {
   const query = new URLSearchParams(criteria.map(([name, values]): [string, string] => [name, values.join(',')])).toString()
   return reply.type(fhirType).send(JSON.stringify({
     resourceType: 'Bundle',
     type: 'searchset',
-    total: found.length,
+    total: entries.length,
     link: [{ relation: 'self', url: `${fhirBase}/Subscription${query === '' ? '' : `?${query}`}` }],
-    ...found.length > 0 && { entry: found.map(each => ({ ...toEntry(each), search: { mode: 'match' } })) }
+    ...entries.length > 0 && { entry: entries.map(entry => ({ ...entry, search: { mode: 'match' } })) }
   }))
 }
 
