@@ -66,7 +66,9 @@ export function target (contestants, name, work) {
   const request = works[work][form]
   if (request === undefined) return undefined
   const { method, path, type, body } = request
-  const sent = { method, headers: { ...headers, accept: accepted[form], ...body !== undefined && { 'content-type': type } } }
+  const sent = {
+    method, headers: { ...headers, accept: accepted[form], ...body !== undefined && { 'content-type': type } }
+  }
   if (body === undefined) return { url: `${url}${path}`, pid, ...sent }
   const setupRequest = made => ({ ...made, body: JSON.stringify(body()) })
   return { url: `${url}${path}`, pid, ...sent, requests: [{ setupRequest }] }

@@ -72,7 +72,7 @@ function transpiled (fileName) {
 function stripped (fileName, source) {
   if (fileName.endsWith('.tsx') || /\busing \w+ =/.test(source)) return undefined
   const { emitWarning } = process
-  // That it is experimental, which whoever reads what a test says needs not know.
+  // That it is experimental, which is of no interest beside what a test says.
   process.emitWarning = () => {}
   try {
     return stripTypeScriptTypes(source)

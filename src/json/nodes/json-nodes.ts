@@ -17,7 +17,7 @@ const paddingBytes = 32
 const bytesPerCharacter = 3
 /** Room for the values, sixteen bytes for each: in a page of records there is one for some nine characters. */
 const nodeBytes = (text: string): number => 4_096 + text.length * 3
-const longestName = 64
+const maxNameBytes = 64
 /** Room to write, as it is first and as it is at most between two texts. */
 const outputBytes = 65_536
 const maxOutputBytes = 1_048_576
@@ -40,7 +40,7 @@ const ids = new Map<string, number>()
 export function nameId (name: string): number {
   const known = ids.get(name)
   if (known !== undefined) return known
-  if (Buffer.byteLength(name) > longestName) throw new RangeError(`too long a name: ${name}`)
+  if (Buffer.byteLength(name) > maxNameBytes) throw new RangeError(`too long a name: ${name}`)
   ids.set(name, ids.size + 1)
   return ids.size
 }

@@ -140,7 +140,9 @@ async function update (call: Call): Promise<unknown> {
   requireScope(call.request.caller, 'read', { fhirType: draft.type })
   const version = requireVersion(requested, found)
   return send(call, {
-    status: 200, kind: 'update', subscription: await refused(subscriptions.replace(id, ownerOf(call), { draft, version }), true)
+    status: 200,
+    kind: 'update',
+    subscription: await refused(subscriptions.replace(id, ownerOf(call), { draft, version }), true)
   })
 }
 
