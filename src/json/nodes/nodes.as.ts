@@ -4,7 +4,7 @@
  */
 
 import {
-  backslash, closeList, closeObject, comma, openList, openObject, quote, skipColon, skipSpace, skipText, skipValue
+  closeList, closeObject, comma, findSpecial, openList, openObject, quote, skipColon, skipSpace, skipText, skipValue
 } from './tokens.as'
 
 /** A table of the names that are looked for: 4,096 places of eight bytes, and the names behind it. */
@@ -127,20 +127,8 @@ function writeItems (depth: i32): bool {
 
 /** Behind a text that has no escape; 0 for any other. */
 function skipPlainText (from: usize): usize {
-  let here = from + 1
-  while (true) {
-    const bytes = v128.load(here)
-    const ends = v128.or(
-      v128.or(i8x16.eq(bytes, i8x16.splat(quote)), i8x16.eq(bytes, i8x16.splat(backslash))),
-      i8x16.lt_u(bytes, i8x16.splat(0x20))
-    )
-    const found = i8x16.bitmask(ends)
-    if (found !== 0) {
-      here += ctz(found)
-      return load<u8>(here) === quote ? here + 1 : 0
-    }
-    here += 16
-  }
+  const here = findSpecial(from + 1)
+  return load<u8>(here) === quote ? here + 1 : 0
 }
 
 function idOf (name: usize, length: i32): u32 {

@@ -85,9 +85,21 @@ function skipScalar (from: usize): usize {
   return char === 0x66 && load<u32>(from + 1) === 0x65736c61 ? from + 5 : 0 // false
 }
 
-/** A text from its first quotation mark on; sixteen bytes at a time. */
+/** A text from its first quotation mark on. */
 export function skipText (from: usize): usize {
   let here = from + 1
+  while (true) {
+    here = findSpecial(here)
+    const char = load<u8>(here)
+    if (char === quote) return here + 1
+    here = char === backslash ? skipEscape(here) : 0
+    if (here === 0) return 0
+  }
+}
+
+/** The next quotation mark, backslash or control character; sixteen bytes at a time. */
+export function findSpecial (from: usize): usize {
+  let here = from
   while (true) {
     const bytes = v128.load(here)
     const ends = v128.or(
@@ -95,15 +107,8 @@ export function skipText (from: usize): usize {
       i8x16.lt_u(bytes, i8x16.splat(0x20))
     )
     const found = i8x16.bitmask(ends)
-    if (found === 0) {
-      here += 16
-      continue
-    }
-    here += ctz(found)
-    const char = load<u8>(here)
-    if (char === quote) return here + 1
-    here = char === backslash ? skipEscape(here) : 0
-    if (here === 0) return 0
+    if (found !== 0) return here + ctz(found)
+    here += 16
   }
 }
 
