@@ -83,7 +83,8 @@ function show (measured, declared, share) {
     name, median(ratios).toFixed(2), declared[name], ratios.map(one => one.toFixed(2)).join(' ')
   ])
   console.log(table([`processor time to ${bare}`, 'median', 'declared', 'of each round'], rows))
-  console.log(`Other work took ${Math.round(share * 100)} % of the machine${share > busy ? ', too much to compare closely' : ''}.`)
+  const remark = share > busy ? ', too much to compare closely' : ''
+  console.log(`Other work took ${Math.round(share * 100)} % of the machine${remark}.`)
 }
 
 /** Measures from now on. @returns which part of all processors other processes have taken since */

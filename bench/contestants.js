@@ -11,7 +11,8 @@ export const bare = '@fastify/http-proxy'
  * @returns by name: base URL, process id and headers; the gateway once for each of its interfaces
  */
 export async function startContestants ({ peers, flags = [] }) {
-  const gateway = await startGateway(async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line, { flags })
+  const startStub = async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line
+  const gateway = await startGateway(startStub, { flags })
   const headers = { 'x-api-key': gateway.secret }
   const contestants = {}
   for (const name of peers) contestants[name] = await starters[name](gateway.upstream)

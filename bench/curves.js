@@ -28,7 +28,8 @@ const maxSimpleSize = 100
 try {
   const sizes = await measureSizes(values.sizes.split(',').map(Number))
   const organizations = await measureOrganizations(values.organizations.split(',').map(Number))
-  const text = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, 16 connections.\n\n${sizes}\n\n${organizations}`
+  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, 16 connections.`
+  const text = `${how}\n\n${sizes}\n\n${organizations}`
   console.log(text)
   if (values.write) writeBetweenMarkers('docs/performance.md', 'curves', text)
 } finally {
@@ -48,7 +49,8 @@ async function measureSizes (sizes) {
       : [middle(results[name], 'cost').toFixed(0), ratio(results[name], results[bare], 'cost').toFixed(2)])
     rows.push([size, middle(results[bare], 'cost').toFixed(0), ...cells])
   }
-  return table(['records of a search', `${bare} µs`, 'clinigate raw µs', 'to that', 'clinigate simple µs', 'to that'], rows)
+  const head = ['records of a search', `${bare} µs`, 'clinigate raw µs', 'to that', 'clinigate simple µs', 'to that']
+  return table(head, rows)
 }
 
 /** All gateways run at once and are loaded by turns. */

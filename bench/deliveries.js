@@ -69,7 +69,8 @@ console.log(`${cpus().length} processors (${cpus()[0].model}), Node.js ${process
 const perSecond = (count, ms) => Math.round(count / ms * 1_000)
 const processorUs = Math.round((user + system) / latencies.length)
 console.log(
-  `${committed.size} events at ${perSecond(committed.size, appendedMs)}/s to ${receivers} receivers, ${hanging} more hang`
+  `${committed.size} events at ${perSecond(committed.size, appendedMs)}/s to ${receivers} receivers, ` +
+  `${hanging} more hang`
 )
 console.log(
   `delivered ${perSecond(latencies.length, drainedMs)}/s; latency p50 ${quantile(0.5)} ms, ` +

@@ -28,7 +28,8 @@ const kinds = { bounded: [], 'not bounded': ['--without', 'concurrency'] }
 
 try {
   console.log(
-    `${machine()}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`
+    `${machine()}; ${rounds} rounds of ${requests} requests of the one, ` +
+    `the other with ${connections} connections; medians\n`
   )
   console.log(table([
     'datastore answers after ms', 'places', 'alone p50 ms', 'p99 ms', 'beside the other p50 ms', 'p99 ms',

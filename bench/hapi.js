@@ -42,7 +42,8 @@ try {
     }))
   }
   const head = ['work', 'way', 'requests/s', 'p50 ms', 'to direct', 'p99 ms', 'to direct']
-  const text = `${circumstances(new Date())} Medians of ${rounds} rounds by turns of ${duration} s.\n\n${table(head, rows)}`
+  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns of ${duration} s.`
+  const text = `${how}\n\n${table(head, rows)}`
   console.log(text)
   if (values.write) writeBetweenMarkers('docs/performance.md', 'hapi', text)
 } finally {

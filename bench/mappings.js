@@ -26,7 +26,8 @@ console.log(
   `${machine()}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`
 )
 console.log(
-  '| resource | fields | bytes of FHIR | toSimple | toFhir | patch of one field | patch of nothing |\n|---|---|---|---|---|---|---|'
+  '| resource | fields | bytes of FHIR | toSimple | toFhir | patch of one field | patch of nothing |\n' +
+  '|---|---|---|---|---|---|---|'
 )
 for (const { path, fields, bytes, toSimple, toFhir, patch, same } of rows) {
   console.log(`| ${[path, fields, bytes, ...[toSimple, toFhir, patch, same].map(µs => µs.toFixed(1))].join(' | ')} |`)

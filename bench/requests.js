@@ -54,7 +54,8 @@ function targetsOf (contestants, work) {
 }
 
 function show (measured, names) {
-  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns; load and FHIR server share the machine.`
+  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns; ` +
+    'load and FHIR server share the machine.'
   const long = `${how}\n\n${longTable(measured)}`
   console.log(long)
   if (!values.write) return

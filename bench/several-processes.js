@@ -38,8 +38,11 @@ try {
     ...['rate', 'cost'].flatMap(figure => [middle(all, figure).toFixed(0), ratio(all, first, figure).toFixed(2)]),
     middle(all, 'p99').toFixed(1)
   ])
-  const head = ['raw reads by processes', 'requests/s', 'to the first', 'processor µs a request', 'to the first', 'p99 ms']
-  const text = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, ${connections} connections.\n\n${table(head, rows)}`
+  const head = [
+    'raw reads by processes', 'requests/s', 'to the first', 'processor µs a request', 'to the first', 'p99 ms'
+  ]
+  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, ${connections} connections.`
+  const text = `${how}\n\n${table(head, rows)}`
   console.log(text)
   if (values.write) writeBetweenMarkers('docs/performance.md', 'several-processes', text)
 } finally {
