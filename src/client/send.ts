@@ -56,7 +56,7 @@ export function connect<Paths extends {}> (
 }
 
 /** One request of the thin layer; `path` is one of the document's, with `{name}` for ids. */
-export interface Sent {
+interface Sent {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly ids?: Readonly<Record<string, string>>

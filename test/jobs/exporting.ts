@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 export const bulk = { prefer: 'respond-async' }
 
 /** An export that has ended: its manifest, and the lines of its files by type. */
-export interface Exported {
+interface Exported {
   readonly manifest: any
   readonly lines: Readonly<Record<string, readonly any[]>>
   readonly texts: Readonly<Record<string, string>>

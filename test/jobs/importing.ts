@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { TestGateway } from '../harness/gateway.js'
 
 /** A result as a client reads it. */
-export interface ResultLine {
+interface ResultLine {
   readonly line: number
   readonly status: string
   readonly resourceType?: string

@@ -1,5 +1,5 @@
 /** What a server does otherwise than the suites expect of a FHIR server, with the assertions that show it. */
-export interface Difference {
+interface Difference {
   /** In a line of the documentation: `It answers …`. */
   readonly server: string
   /** What the gateway does about it, likewise. */

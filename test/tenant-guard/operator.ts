@@ -11,7 +11,7 @@ import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-serve
 export { tenantSystem }
 
 /** A code that stands on all records of one test, on a server that many share. */
-export const batchSystem = 'urn:test:batch'
+const batchSystem = 'urn:test:batch'
 
 /** A server that an operator brings, with ways to plant what an audit should find. */
 export interface Existing extends FhirServer {

@@ -20,7 +20,7 @@ const [key, cert] = ['source-key.pem', 'source.pem'].map(name =>
 export const receiverCa = cert!
 
 /** A request as a receiver got it. */
-export interface Received {
+interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: string

@@ -35,7 +35,7 @@ export interface ProcessGroup {
 }
 
 /** Started without success. Its reason was printed by the process that failed. */
-export class ProcessFailed extends Error {
+class ProcessFailed extends Error {
   override readonly name = 'ProcessFailed'
 }
 

@@ -10,8 +10,8 @@ import { reportForeign } from '../reads/own-matches.js'
 import { scanChunks, type ScanPosition } from '../reads/scan.js'
 import { identityElements, restrict } from '../restrict.js'
 
-export type { CheckedRecord, ImportedRecord, TaggedRecord } from './stamped-record.js'
-export type { RecordOutcome, TransactionResult } from './write-together.js'
+export type { CheckedRecord, TaggedRecord } from './stamped-record.js'
+export type { RecordOutcome } from './write-together.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {

@@ -115,7 +115,7 @@ const modes: Readonly<Record<string, string>> = {
  * The URL of a PostgreSQL database in the form that pg needs, with an `sslmode` that it supports.
  * @throws {DatabaseUnavailable} if it requests TLS without verification
  */
-export function verifyingUrl (url: string): string {
+function verifyingUrl (url: string): string {
   const parsed = new URL(url)
   const parameters = parsed.searchParams
   const requested = parameters.get('sslmode')
