@@ -135,11 +135,11 @@ async function commonHooks (
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
-  await app.register(drainConnections, options)
   if (options.trace !== undefined) await app.register(options.trace)
   await app.register(measureRequests, options)
   await app.register(accessLog)
   await app.register(limitPipelining)
+  await app.register(drainConnections, options)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
   app.addHook('onRequest', inOrder(

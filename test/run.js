@@ -27,7 +27,7 @@ const {
   allowPositionals: true
 })
 const needsMore = /\.(hapi|sekmet|postgres|redis|browser|fuzz)\.test\.ts$/
-const dependsOnNode = /^test\/(backends|bootstrap|client|control-store|envelope|idempotency|keys|limits|sandbox)\//
+const dependsOnNode = /^test\/(backends|bootstrap|client|control-store|envelope|idempotency|keys|limits|sandbox)\/|^test\/http\/connection-draining\./
 
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))

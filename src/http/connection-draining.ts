@@ -1,23 +1,61 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
+import { hasPendingResponse } from './pipelining.js'
 import type { Readiness } from './readiness.js'
+
+/** How long connections without a pending response may stay open once the server closes, in milliseconds. */
+export interface DrainingTimes {
+  /** Those on which nothing was sent. Their first request may be on its way. */
+  readonly silentMs: number
+  /** Those on which a part of a request's head arrived. Node no longer limits that time once the server closes. */
+  readonly headMs: number
+}
+
+const defaultTimes: DrainingTimes = { silentMs: 500, headMs: 5_000 }
+/** How often connections are examined while the server closes, in milliseconds. */
+const examineMs = 100
 
 /**
  * Ends connections before the server closes, by a header in each response, and while it does. A connection whose
- * response had begun before gets no such header, and would delay the end until the idle timeout.
+ * response had begun before gets no such header, and would delay the end until the idle timeout. Node itself keeps
+ * connections open whose client has not sent a whole request yet, on all of its versions.
  */
-export const drainConnections = fp<{ readonly readiness: Readiness }>(async (app, { readiness }) => {
-  let isClosing = false
-  app.addHook('preClose', async () => {
-    isClosing = true
-    readiness.beginShutdown()
-  })
-  app.addHook('onRequest', (_, reply, done) => {
-    if (readiness.isLeaving) reply.header('connection', 'close')
-    done()
-  })
-  app.addHook('onResponse', (_, __, done) => {
-    // The connection is idle once the server has seen the response's end, too.
-    if (isClosing) setImmediate(() => app.server.closeIdleConnections())
-    done()
-  })
-}, { name: 'let-go', fastify: '5.x' })
+export const drainConnections = fp<{ readonly readiness: Readiness, readonly draining?: DrainingTimes }>(
+  async (app, { readiness, draining = defaultTimes }) => {
+    const { server } = app
+    const connections = new Set<Socket>()
+    let isClosing = false
+    server.on('connection', (socket: Socket) => {
+      connections.add(socket)
+      socket.once('close', () => connections.delete(socket))
+    })
+    app.addHook('preClose', async () => {
+      isClosing = true
+      readiness.beginShutdown()
+      endUnused(server, connections, draining)
+    })
+    app.addHook('onRequest', (_, reply, done) => {
+      if (readiness.isLeaving) reply.header('connection', 'close')
+      done()
+    })
+    app.addHook('onResponse', (_, __, done) => {
+      // The connection is idle once the server has seen the response's end, too.
+      if (isClosing) setImmediate(() => server.closeIdleConnections())
+      done()
+    })
+  },
+  { name: 'drain-connections', fastify: '5.x', dependencies: ['bound-pipelining'] }
+)
+
+/** Until the server has closed, ends each connection that has no pending response and has had its time. */
+function endUnused (server: Server, connections: ReadonlySet<Socket>, { silentMs, headMs }: DrainingTimes): void {
+  const beganAt = performance.now()
+  const examining = setInterval(() => {
+    const closingMs = performance.now() - beganAt
+    for (const socket of connections) {
+      if (closingMs >= (socket.bytesRead === 0 ? silentMs : headMs) && !hasPendingResponse(socket)) socket.destroy()
+    }
+  }, examineMs).unref()
+  server.once('close', () => clearInterval(examining))
+}

@@ -6,17 +6,24 @@ import { onResponseEnd } from '../net/on-response-end.js'
 /** The most requests on one connection that may wait for a response. */
 const maxPipelined = 256
 
+/** The responses that each connection waits for. */
+const responses = new WeakMap<Socket, Set<ServerResponse>>()
+
+/** Whether a request on the connection has not had its whole response yet. Its body may not have arrived either. */
+export function hasPendingResponse (socket: Socket): boolean {
+  return (responses.get(socket)?.size ?? 0) > 0
+}
+
 /**
  * Disconnects a client that continues to send requests on one connection and reads no responses: Node reads them all,
  * and since responses are sent in order, everything after a slow one would be held in memory. When a connection ends,
  * so do all of its responses.
  */
 export const limitPipelining = fp(async app => {
-  const connections = new WeakMap<Socket, Set<ServerResponse>>()
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request
-    const pending = connections.get(socket) ?? endedWith(socket)
-    connections.set(socket, pending)
+    const pending = responses.get(socket) ?? endedWith(socket)
+    responses.set(socket, pending)
     if (pending.size === maxPipelined) socket.destroy()
     // Requests that were read before their connection ended have no client to respond to.
     if (socket.destroyed) {

@@ -1,16 +1,12 @@
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, type IncomingMessage, request } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { drainConnections } from '../../src/http/connection-draining.js'
 import { onResponseEnd } from '../../src/net/on-response-end.js'
-import { Readiness } from '../../src/http/readiness.js'
-import { serverOptions } from '../../src/http/server-options.js'
 import { type Behaviour, json, startFaultyServer } from '../backends/faulty-server.js'
 import { tenantSystem } from '../harness/fhir-server.js'
 import { until } from '../harness/until.js'
@@ -245,27 +241,4 @@ t.test('the end of an answer that is streamed is told once, however it ends', as
     t.strictSame(told.splice(0), [isAnswered])
     await reader.cancel().catch(() => {})
   }
-})
-
-// An idle connection would hold it up for 72 seconds.
-const heldUpMs = 30_000
-
-t.test('a server closes once the answers are out that had begun before, though their connections could be kept', async t => {
-  const app = fastify(serverOptions({ now: () => new Date() }))
-  await app.register(drainConnections, { readiness: new Readiness() })
-  const content = new PassThrough()
-  app.get('/', (_, reply) => reply.send(content))
-  await app.listen({ port: 0 })
-  const agent = new Agent({ keepAlive: true })
-  t.teardown(() => agent.destroy())
-  content.write('begun')
-  const { port } = app.server.address() as AddressInfo
-  const [answer] = (await once(request({ port, agent }).end(), 'response')) as [IncomingMessage]
-  t.equal(answer.headers.connection, 'keep-alive')
-  const closed = app.close().then(() => 'closed')
-  await new Promise(resolve => setTimeout(resolve, 50))
-  content.end('ended')
-  answer.resume()
-  const late = new Promise(resolve => setTimeout(resolve, heldUpMs, 'held up').unref())
-  t.equal(await Promise.race([closed, late]), 'closed')
 })
