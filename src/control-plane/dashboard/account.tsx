@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Member } from '../store/members.js'
-import { Heading, ErrorNotice, Badge, Cell, DescriptionItem, Row, Table, Time, momentText } from './components.js'
+import { Heading, ErrorNotice, Badge, DescriptionItem, Table, Time, momentText, type Columns } from './components.js'
 import { field, type FormError } from './form.js'
 import { NameField, PostForm, SubmitButton } from './forms.js'
 import { accountPath } from './paths.js'
@@ -75,9 +75,7 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
       <section>
         <h2>Sessions</h2>
         <p class='quiet'>Where you are signed in. If you do not recognize one, end it and change your password.</p>
-        <Table label='Sessions' columns={['Browser', 'Signed in', 'Last active', 'Actions']}>
-          {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
-        </Table>
+        <Table label='Sessions' columns={sessionColumns({ own, csrf })} rows={sessions} />
         {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
       </section>
     </>
@@ -94,28 +92,19 @@ function OwnLinks () {
   )
 }
 
-function SessionRow ({
-  session: { idHash, createdAt, seenAt, browser },
-  isOwn,
-  csrf
-}: {
-  readonly session: ListedSession
-  readonly isOwn: boolean
-  readonly csrf: string
-}) {
-  return (
-    <Row>
-      <Cell of='Browser'><span safe>{browser ?? 'unknown'}</span></Cell>
-      <Cell of='Signed in'><Time at={createdAt} /></Cell>
-      <Cell of='Last active'><Time at={seenAt} /></Cell>
-      <Cell of='Actions'>
-        {isOwn
-          ? <Badge tone='good' text='This browser' />
-          : <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />}
-      </Cell>
-    </Row>
-  )
-}
+const sessionColumns = (
+  { own, csrf }: Pick<AccountProps, 'own' | 'csrf'>
+): Columns<ListedSession> => [
+  { name: 'Browser', cell: ({ browser }) => <span safe>{browser ?? 'unknown'}</span> },
+  { name: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { name: 'Last active', cell: ({ seenAt }) => <Time at={seenAt} /> },
+  {
+    name: 'Actions',
+    cell: ({ idHash, createdAt }) => idHash === own
+      ? <Badge tone='good' text='This browser' />
+      : <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />
+  }
+]
 
 function EndOthers ({ csrf }: { readonly csrf: string }) {
   return (

@@ -52,36 +52,44 @@ export function Empty ({ title, children }: PropsWithChildren<{ readonly title: 
   return <section class='empty'><h2 safe>{title}</h2>{children}</section>
 }
 
-/** A table that becomes a list of cards where the screen is narrow; its cells are {@link Cell}s. */
-export function Table ({
+/** A column of a {@link Table}. */
+interface Column<T> {
+  readonly name: string
+  readonly kind?: 'number' | 'long'
+  /** What stands in it of a row: an element, since texts outside of elements are not escaped. */
+  readonly cell: (row: T) => JSX.Element
+}
+
+/** The columns of a table; false stands for one that the reader does not get. */
+export type Columns<T> = ReadonlyArray<Column<T> | false>
+
+/** A table that becomes a list of cards where the screen is narrow. */
+export function Table<T> ({
   label,
-  columns,
-  children
-}: PropsWithChildren<{ readonly label: string; readonly columns: readonly string[] }>) {
+  columns: all,
+  rows
+}: {
+  readonly label: string
+  readonly columns: Columns<T>
+  readonly rows: readonly T[]
+}) {
+  const columns = all.filter(column => column !== false)
   return (
     <table class='records' role='table' aria-label={label}>
       <thead role='rowgroup'>
         <tr role='row'>
-          {columns.map(column => <th role='columnheader' scope='col' safe>{column}</th>)}
+          {columns.map(({ name }) => <th role='columnheader' scope='col' safe>{name}</th>)}
         </tr>
       </thead>
-      <tbody role='rowgroup'>{children}</tbody>
+      <tbody role='rowgroup'>
+        {rows.map(row => (
+          <tr role='row'>
+            {columns.map(({ name, kind, cell }) => <td role='cell' data-label={name} class={kind}>{cell(row)}</td>)}
+          </tr>
+        ))}
+      </tbody>
     </table>
   )
-}
-
-/** A row of a {@link Table}. */
-export function Row ({ children }: PropsWithChildren) {
-  return <tr role='row'>{children}</tr>
-}
-
-/** One cell, under the column of this name. */
-export function Cell ({
-  of,
-  kind,
-  children
-}: PropsWithChildren<{ readonly of: string; readonly kind?: 'number' | 'long' }>) {
-  return <td role='cell' data-label={of} class={kind}>{children}</td>
 }
 
 /** The actions of a row. */
@@ -99,8 +107,44 @@ export function Copyable ({ text, label }: { readonly text: string, readonly lab
   )
 }
 
+interface SecretProps {
+  readonly text: string
+  /** What it is, such as `the secret`. */
+  readonly label: string
+}
+
+/**
+ * A secret that is shown once, between the warning to copy it now and the link to `next` for a reader who has.
+ * `children` follow the secret.
+ */
+export function ShownOnce ({
+  heading,
+  risk = '',
+  next,
+  children,
+  ...secret
+}: PropsWithChildren<SecretProps & { readonly heading?: string, readonly risk?: string, readonly next: string }>) {
+  return (
+    <>
+      <section class='notice notice-warning'>
+        <p>
+          <strong safe>{`Copy ${secret.label} now.`}</strong> It is shown only here, only once. <span safe>{risk}</span>
+        </p>
+      </section>
+      <section>
+        {heading === undefined ? '' : <h2 safe>{heading}</h2>}
+        <Secret {...secret} />
+      </section>
+      {children}
+      <p>
+        <a class='button' href={next}>I have copied it</a>
+      </p>
+    </>
+  )
+}
+
 /** A secret, shown only once: the script copies it, and removes it from the page when the reader leaves the page. */
-export function Secret ({ text, label }: { readonly text: string, readonly label: string }) {
+export function Secret ({ text, label }: SecretProps) {
   return (
     <div class='secret' data-secret>
       <code safe>{text}</code>

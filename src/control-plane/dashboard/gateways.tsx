@@ -1,5 +1,5 @@
 import type { Gateway } from '../store/gateway-store.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time } from './components.js'
+import { Badge, Empty, Heading, Table, Time, type Columns } from './components.js'
 import { page, type DeclaredPage } from './declared-page.js'
 import { countOf } from './format.js'
 import type { DashboardContext } from './options.js'
@@ -30,7 +30,9 @@ function GatewaysPage ({
         title='Gateways'
         about='Each gateway keeps a copy of the keys, and keeps serving applications while this control plane is down.'
       />
-      {gateways.length === 0 ? <NoGateway controlUrl={controlUrl} /> : <Gateways gateways={gateways} />}
+      {gateways.length === 0
+        ? <NoGateway controlUrl={controlUrl} />
+        : <Table label='Gateways' columns={columns} rows={gateways} />}
     </>
   )
 }
@@ -57,27 +59,19 @@ function NoGateway ({ controlUrl }: { readonly controlUrl: string }) {
   )
 }
 
-const columns = ['Gateway', 'State', 'Last seen', 'Changes behind', 'Version', 'Started', 'Health'] as const
-
-function Gateways ({ gateways }: { readonly gateways: readonly Gateway[] }) {
-  return (
-    <Table label='Gateways' columns={columns}>
-      {gateways.map(gateway => (
-        <Row>
-          <Cell of='Gateway'><span safe>{gateway.name}</span></Cell>
-          <Cell of='State'>
-            {gateway.isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='disconnected' />}
-          </Cell>
-          <Cell of='Last seen'><Time at={gateway.seenAt} /></Cell>
-          <Cell of='Changes behind'><Behind changes={gateway.changesBehind} /></Cell>
-          <Cell of='Version'><span safe>{gateway.version}</span></Cell>
-          <Cell of='Started'><Time at={gateway.startedAt} /></Cell>
-          <Cell of='Health'><Checks checks={gateway.checks} /></Cell>
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const columns: Columns<Gateway> = [
+  { name: 'Gateway', cell: ({ name }) => <span safe>{name}</span> },
+  {
+    name: 'State',
+    cell: ({ isConnected }) =>
+      isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='disconnected' />
+  },
+  { name: 'Last seen', cell: ({ seenAt }) => <Time at={seenAt} /> },
+  { name: 'Changes behind', cell: ({ changesBehind }) => <Behind changes={changesBehind} /> },
+  { name: 'Version', cell: ({ version }) => <span safe>{version}</span> },
+  { name: 'Started', cell: ({ startedAt }) => <Time at={startedAt} /> },
+  { name: 'Health', cell: ({ checks }) => <Checks checks={checks} /> }
+]
 
 function Behind ({ changes }: { readonly changes: number | undefined }) {
   if (changes === undefined) return <Badge tone='bad' text='follows another control plane' />

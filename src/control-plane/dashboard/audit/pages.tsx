@@ -1,5 +1,5 @@
 import { lastAuditLine, type AuditEntry } from '../../store/change-log.js'
-import { Cell, Empty, Heading, Row, Table, Time } from '../components.js'
+import { Empty, Heading, Table, Time, type Columns } from '../components.js'
 import { ActorName, actionLabel, detailText, personOf } from './labels.js'
 import { auditPath, organizationPath } from '../paths.js'
 import type { ControlService } from '../../store/desk.js'
@@ -39,35 +39,22 @@ function AuditPage (content: AuditPageContent) {
             <p>Changes of organizations, keys, people and tokens appear here as they are made.</p>
           </Empty>
           )
-        : <Entries {...content} />}
+        : <Table label='Audit trail' columns={columnsOf(content)} rows={entries} />}
       <Pages {...content} />
     </>
   )
 }
 
-function Entries ({ tenantId, entries, names }: AuditPageContent) {
-  const columns = ['When', 'Who', 'What', ...(tenantId === undefined ? ['Organization'] : [])]
-  return (
-    <Table label='Audit trail' columns={columns}>
-      {entries.map(entry => (
-        <Row>
-          <Cell of='When'><Time at={entry.at} /></Cell>
-          <Cell of='Who' kind='long'><ActorName actor={entry.actor} /></Cell>
-          <Cell of='What' kind='long'>
-            <Deed tenantId={tenantId} entry={entry} names={names} />
-          </Cell>
-          {tenantId === undefined
-            ? (
-              <Cell of='Organization' kind='long'>
-                <OrganizationLink tenantId={entry.tenantId} names={names} />
-              </Cell>
-              )
-            : ''}
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const columnsOf = ({ tenantId, names }: AuditPageContent): Columns<AuditEntry> => [
+  { name: 'When', cell: ({ at }) => <Time at={at} /> },
+  { name: 'Who', kind: 'long', cell: ({ actor }) => <ActorName actor={actor} /> },
+  { name: 'What', kind: 'long', cell: entry => <Deed tenantId={tenantId} entry={entry} names={names} /> },
+  tenantId === undefined && {
+    name: 'Organization',
+    kind: 'long',
+    cell: entry => <OrganizationLink tenantId={entry.tenantId} names={names} />
+  }
+]
 
 /** An action, as a link to all actions on the same entity. */
 function Deed ({

@@ -1,6 +1,6 @@
 import type { Scope } from '../../../keys/caller.js'
 import type { Key } from '../../store/keys.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, type Tone } from '../components.js'
+import { Badge, Empty, Heading, Table, Time, OptionalTime, type Columns, type Tone } from '../components.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { PageQuery } from '../declared-page.js'
 import { keyPath, organizationPath } from '../paths.js'
@@ -86,7 +86,7 @@ export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
         what='Name, key id or last characters'
         empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}
       >
-        {activeKeys.length > 0 ? <KeyTable label='Keys' judged={activeKeys} /> : ''}
+        {activeKeys.length > 0 ? <Table label='Keys' columns={columns} rows={activeKeys} /> : ''}
         {listing.search === '' && listing.page === 1 && activeKeys.length === 0
           ? <NoKey tenantId={tenantId} mayChange={mayChange} />
           : ''}
@@ -111,35 +111,28 @@ function Ended ({ judged }: { readonly judged: readonly JudgedKey[] }) {
   return (
     <section>
       <h2>Expired and revoked keys</h2>
-      <KeyTable label='Expired and revoked keys' judged={judged} />
+      <Table label='Expired and revoked keys' columns={columns} rows={judged} />
     </section>
   )
 }
 
-const columns = ['Name', 'State', 'Mode', 'Scopes', 'Created', 'Last used', 'Expires'] as const
-
-function KeyTable ({ label, judged }: { readonly label: string, readonly judged: readonly JudgedKey[] }) {
-  return (
-    <Table label={label} columns={columns}>
-      {judged.map(({ key, condition }) => (
-        <Row>
-          <Cell of='Name'>
-            <div>
-              <a href={keyPath(key.keyId)} safe>{key.name}</a>
-              <code class='beneath' safe>{`…${key.hint}`}</code>
-            </div>
-          </Cell>
-          <Cell of='State'><KeyStatusBadge condition={condition} /></Cell>
-          <Cell of='Mode'><Badge tone={key.mode} text={key.mode} /></Cell>
-          <Cell of='Scopes'><span safe>{scopesText(key.scopes)}</span></Cell>
-          <Cell of='Created'><Time at={key.createdAt} /></Cell>
-          <Cell of='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></Cell>
-          <Cell of='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></Cell>
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const columns: Columns<JudgedKey> = [
+  {
+    name: 'Name',
+    cell: ({ key: { keyId, name, hint } }) => (
+      <div>
+        <a href={keyPath(keyId)} safe>{name}</a>
+        <code class='beneath' safe>{`…${hint}`}</code>
+      </div>
+    )
+  },
+  { name: 'State', cell: ({ condition }) => <KeyStatusBadge condition={condition} /> },
+  { name: 'Mode', cell: ({ key: { mode } }) => <Badge tone={mode} text={mode} /> },
+  { name: 'Scopes', cell: ({ key }) => <span safe>{scopesText(key.scopes)}</span> },
+  { name: 'Created', cell: ({ key }) => <Time at={key.createdAt} /> },
+  { name: 'Last used', cell: ({ key }) => <OptionalTime at={key.lastUsedAt} otherwise='never' /> },
+  { name: 'Expires', cell: ({ key }) => <OptionalTime at={key.expiresAt} otherwise='never' /> }
+]
 
 /** How a key is, as a badge. */
 export function KeyStatusBadge ({ condition }: { readonly condition: KeyStatus }) {

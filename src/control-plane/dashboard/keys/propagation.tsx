@@ -1,6 +1,6 @@
 import type { KeyPropagation } from '../../store/gateway-store.js'
 import type { Key } from '../../store/keys.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../components.js'
+import { Badge, Empty, Heading, Table, Time, type Columns } from '../components.js'
 import { durationText } from '../format.js'
 import { keyPath } from '../paths.js'
 
@@ -11,7 +11,7 @@ export function PropagationPage ({ shown: key, reach }: { readonly shown: Key, r
     <>
       <Heading title={key.revokedAt === undefined ? `“${key.name}” on each gateway` : `“${key.name}” is revoked`} />
       <p>{deed} this key was made <Time at={reach.changedAt} />.</p>
-      {reach.gateways.length === 0 ? <NoGateway /> : <Gateways gateways={reach.gateways} />}
+      {reach.gateways.length === 0 ? <NoGateway /> : <Table label='Gateways' columns={columns} rows={reach.gateways} />}
       <div class='actions'>
         {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Refresh</a> : ''}
         <a class='button' href={keyPath(key.keyId)}>Back to the key</a>
@@ -33,26 +33,18 @@ function NoGateway () {
   )
 }
 
-function Gateways ({ gateways }: Pick<KeyPropagation, 'gateways'>) {
-  return (
-    <Table label='Gateways' columns={['Gateway', 'State', 'In force after']}>
-      {gateways.map(({ name, isConnected, isReached, afterMs }) => (
-        <Row>
-          <Cell of='Gateway'><span safe>{name}</span></Cell>
-          <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
-          <Cell of='In force after'>
-            <span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span>
-          </Cell>
-        </Row>
-      ))}
-    </Table>
-  )
-}
+type GatewayReach = KeyPropagation['gateways'][number]
 
-function ReachBadge ({
-  isConnected,
-  isReached
-}: Pick<KeyPropagation['gateways'][number], 'isConnected' | 'isReached'>) {
+const columns: Columns<GatewayReach> = [
+  { name: 'Gateway', cell: ({ name }) => <span safe>{name}</span> },
+  { name: 'State', cell: reach => <ReachBadge {...reach} /> },
+  {
+    name: 'In force after',
+    cell: ({ afterMs }) => <span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span>
+  }
+]
+
+function ReachBadge ({ isConnected, isReached }: Pick<GatewayReach, 'isConnected' | 'isReached'>) {
   if (isReached) return <Badge tone='good' text='in force' />
   return isConnected
     ? <Badge tone='warning' text='not yet in force' />

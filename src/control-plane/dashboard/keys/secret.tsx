@@ -1,5 +1,5 @@
 import type { Key } from '../../store/keys.js'
-import { Heading, OptionalTime, Secret, Time } from '../components.js'
+import { Heading, OptionalTime, Secret, ShownOnce, Time } from '../components.js'
 import { PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { keyPath } from '../paths.js'
 import type { Scope } from '../../../keys/caller.js'
@@ -64,20 +64,16 @@ export function SecretPage (shown: ShownSecret) {
   return (
     <>
       <Heading title={`Key “${name}” created`} />
-      <section class='notice notice-warning'>
-        <p>
-          <strong>Copy the secret now.</strong> It is shown only here, only once. Anyone who has it can use the key.
-        </p>
-      </section>
-      <section>
-        <h2>Secret</h2>
-        <Secret text={secret} label='the secret' />
-      </section>
-      {readable === undefined ? '' : <FirstRequest {...shown} resource={readable} />}
-      {previous === undefined ? '' : <Previous {...previous} />}
-      <p>
-        <a class='button' href={keyPath(keyId)}>I have copied it</a>
-      </p>
+      <ShownOnce
+        heading='Secret'
+        text={secret}
+        label='the secret'
+        risk='Anyone who has it can use the key.'
+        next={keyPath(keyId)}
+      >
+        {readable === undefined ? '' : <FirstRequest {...shown} resource={readable} />}
+        {previous === undefined ? '' : <Previous {...previous} />}
+      </ShownOnce>
     </>
   )
 }

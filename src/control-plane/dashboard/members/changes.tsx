@@ -1,5 +1,5 @@
 import type { Member } from '../../store/members.js'
-import { Heading, Secret } from '../components.js'
+import { Heading, ShownOnce } from '../components.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import { memberPath, membersPath } from '../paths.js'
 
@@ -64,16 +64,12 @@ export function NewPasswordPage ({ member, password }: { readonly member: Member
   return (
     <>
       <Heading title={`New password for ${member.name}`} />
-      <section class='notice notice-warning'>
-        <p>
-          <strong>Copy the password now.</strong> It is shown only here, only once. Send it over a channel that you
-          trust.
-        </p>
-      </section>
-      <Secret text={password} label='the password' />
-      <p>
-        <a class='button' href={membersPath(member.tenantId)}>I have copied it</a>
-      </p>
+      <ShownOnce
+        text={password}
+        label='the password'
+        risk='Send it over a channel that you trust.'
+        next={membersPath(member.tenantId)}
+      />
     </>
   )
 }

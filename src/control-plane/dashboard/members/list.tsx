@@ -1,6 +1,6 @@
 import type { Role } from '../../../config/actor.js'
 import type { Invitation, Member } from '../../store/members.js'
-import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, OptionalTime, ErrorNotice } from '../components.js'
+import { Badge, Empty, Heading, Links, Table, Time, OptionalTime, ErrorNotice, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { otherRole } from './changes.js'
@@ -44,7 +44,7 @@ export function MembersPage (list: MemberList) {
         what='Name or email address'
         empty={<NoMembers mayInvite={mayInvite} />}
       >
-        <Members {...list} />
+        <Table label='Members' columns={memberColumns(list)} rows={listing.rows} />
       </PaginatedList>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
@@ -71,23 +71,14 @@ const roleTexts: Readonly<Record<Role, string>> = {
   viewer: 'sees everything, changes nothing'
 }
 
-function Members ({ tenantId, listing, mayChange }: MemberList) {
-  const columns = ['Name', 'Email', 'Role', 'Last sign-in', 'Member since', ...(mayChange ? ['Actions'] : [])]
-  return (
-    <Table label='Members' columns={columns}>
-      {listing.rows.map(member => (
-        <Row>
-          <Cell of='Name'><span safe>{member.name}</span></Cell>
-          <Cell of='Email' kind='long'><span safe>{member.email}</span></Cell>
-          <Cell of='Role'><Badge tone='neutral' text={member.role} /></Cell>
-          <Cell of='Last sign-in'><OptionalTime at={member.lastSignInAt} otherwise='never' /></Cell>
-          <Cell of='Member since'><Time at={member.createdAt} /></Cell>
-          {mayChange ? <Cell of='Actions'><MemberActions tenantId={tenantId} member={member} /></Cell> : ''}
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const memberColumns = ({ tenantId, mayChange }: MemberList): Columns<Member> => [
+  { name: 'Name', cell: ({ name }) => <span safe>{name}</span> },
+  { name: 'Email', kind: 'long', cell: ({ email }) => <span safe>{email}</span> },
+  { name: 'Role', cell: ({ role }) => <Badge tone='neutral' text={role} /> },
+  { name: 'Last sign-in', cell: ({ lastSignInAt }) => <OptionalTime at={lastSignInAt} otherwise='never' /> },
+  { name: 'Member since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  mayChange && { name: 'Actions', cell: member => <MemberActions tenantId={tenantId} member={member} /> }
+]
 
 function MemberActions ({ tenantId, member }: { readonly tenantId: string | undefined, readonly member: Member }) {
   const { memberId, name, isFromProvider } = member
@@ -111,35 +102,29 @@ function MemberActions ({ tenantId, member }: { readonly tenantId: string | unde
   )
 }
 
-function Invitations ({ csrf, invitations, mayChange }: MemberList) {
-  const columns = ['Email', 'Role', 'Invited', 'Expires', ...(mayChange ? ['Actions'] : [])]
+function Invitations (list: MemberList) {
   return (
     <section>
       <h2>Open invitations</h2>
-      <Table label='Invitations' columns={columns}>
-        {invitations.map(({ invitationId, email, role, createdAt, expiresAt }) => (
-          <Row>
-            <Cell of='Email' kind='long'><span safe>{email}</span></Cell>
-            <Cell of='Role'><Badge tone='neutral' text={role} /></Cell>
-            <Cell of='Invited'><Time at={createdAt} /></Cell>
-            <Cell of='Expires'><Time at={expiresAt} /></Cell>
-            {mayChange
-              ? (
-                <Cell of='Actions'>
-                  <PostForm action={invitationPath(invitationId, 'withdraw')} csrf={csrf} inline>
-                    <button type='submit' class='link' aria-label={`Withdraw the invitation of ${email}`}>
-                      Withdraw
-                    </button>
-                  </PostForm>
-                </Cell>
-                )
-              : ''}
-          </Row>
-        ))}
-      </Table>
+      <Table label='Invitations' columns={invitationColumns(list)} rows={list.invitations} />
     </section>
   )
 }
+
+const invitationColumns = ({ csrf, mayChange }: MemberList): Columns<Invitation> => [
+  { name: 'Email', kind: 'long', cell: ({ email }) => <span safe>{email}</span> },
+  { name: 'Role', cell: ({ role }) => <Badge tone='neutral' text={role} /> },
+  { name: 'Invited', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { name: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  mayChange && {
+    name: 'Actions',
+    cell: ({ invitationId, email }) => (
+      <PostForm action={invitationPath(invitationId, 'withdraw')} csrf={csrf} inline>
+        <button type='submit' class='link' aria-label={`Withdraw the invitation of ${email}`}>Withdraw</button>
+      </PostForm>
+    )
+  }
+]
 
 function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', error }: MemberList) {
   const choices: readonly RadioOption[] = (['admin', 'viewer'] as const).map(one => ({

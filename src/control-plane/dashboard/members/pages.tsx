@@ -1,6 +1,6 @@
 import type { Role } from '../../../config/actor.js'
 import type { Invitation, Member } from '../../store/members.js'
-import { Heading, OptionalTime, Secret, Time } from '../components.js'
+import { Heading, OptionalTime, ShownOnce, Time } from '../components.js'
 import { factsOf, ofEither, page, type DeclaredPage, type PageRequest, type PageView } from '../declared-page.js'
 import { field } from '../form.js'
 import { PostForm, SubmitButton } from '../forms.js'
@@ -167,15 +167,7 @@ function InvitationPage ({ invitation, link }: { readonly invitation: Invitation
         Send this link to <strong safe>{email}</strong>, who will join as <strong>{role}</strong>. It works once, until{' '}
         <Time at={expiresAt} />.
       </p>
-      <section class='notice notice-warning'>
-        <p>
-          <strong>Copy the link now.</strong> It is shown only here, only once.
-        </p>
-      </section>
-      <Secret text={link} label='the link' />
-      <p>
-        <a class='button' href={membersPath(tenantId)}>I have copied it</a>
-      </p>
+      <ShownOnce text={link} label='the link' next={membersPath(tenantId)} />
     </>
   )
 }

@@ -1,6 +1,6 @@
 import type { Plan, Plans } from '../../../config/schema.js'
 import type { Organization } from '../../store/organizations.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../components.js'
+import { Badge, Empty, Heading, Table, Time, type Columns } from '../components.js'
 import { PaginatedList, type ListOptions } from '../listing.js'
 import { mayHaveOverage } from './plans.js'
 import { home, organizationPath } from '../paths.js'
@@ -17,8 +17,7 @@ interface OrganizationsPageOptions {
 }
 
 /** All organizations, for operators. */
-export function OrganizationsPage (options: OrganizationsPageOptions) {
-  const { listing } = options
+export function OrganizationsPage ({ listing, plans }: OrganizationsPageOptions) {
   const path = `${home}/organizations`
   return (
     <>
@@ -26,7 +25,7 @@ export function OrganizationsPage (options: OrganizationsPageOptions) {
         <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
       </Heading>
       <PaginatedList listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}>
-        <Organizations {...options} />
+        <Table label='Organizations' columns={columnsOf(plans)} rows={listing.rows} />
       </PaginatedList>
     </>
   )
@@ -46,23 +45,13 @@ function NoOrganization () {
   )
 }
 
-const columns = ['Organization', 'Plan', 'Overage', 'Keys', 'Created'] as const
-
-function Organizations ({ listing, plans }: OrganizationsPageOptions) {
-  return (
-    <Table label='Organizations' columns={columns}>
-      {listing.rows.map(({ tenantId, name, plan, overage, keys, createdAt }) => (
-        <Row>
-          <Cell of='Organization'><a href={organizationPath(tenantId)} safe>{name}</a></Cell>
-          <Cell of='Plan'><span safe>{plan}</span></Cell>
-          <Cell of='Overage'><Overage isOn={overage} plan={plans[plan]} /></Cell>
-          <Cell of='Keys' kind='number'>{keys}</Cell>
-          <Cell of='Created'><Time at={createdAt} /></Cell>
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const columnsOf = (plans: Plans): Columns<ListedOrganization> => [
+  { name: 'Organization', cell: ({ tenantId, name }) => <a href={organizationPath(tenantId)} safe>{name}</a> },
+  { name: 'Plan', cell: ({ plan }) => <span safe>{plan}</span> },
+  { name: 'Overage', cell: ({ overage, plan }) => <Overage isOn={overage} plan={plans[plan]} /> },
+  { name: 'Keys', kind: 'number', cell: ({ keys }) => <span>{keys}</span> },
+  { name: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> }
+]
 
 function Overage ({ isOn, plan }: { readonly isOn: boolean, readonly plan: Plan | undefined }) {
   if (!mayHaveOverage(plan)) return <span class='quiet'>none</span>

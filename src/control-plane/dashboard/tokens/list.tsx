@@ -1,5 +1,5 @@
 import type { Token, TokenRole } from '../../store/token-store.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, ErrorNotice } from '../components.js'
+import { Badge, Empty, Heading, Table, Time, OptionalTime, ErrorNotice, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { LastDayField, NameField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
@@ -63,7 +63,7 @@ export function TokensPage (list: TokenList) {
         empty={<NoToken tenantId={tenantId} />}
       >
         {activeTokens.length > 0
-          ? <Tokens label='Tokens' tokens={activeTokens} now={now} mayRevoke={mayChange} />
+          ? <Table label='Tokens' columns={columnsOf(now, mayChange)} rows={activeTokens} />
           : ''}
         {listing.search === '' && listing.page === 1 && activeTokens.length === 0
           ? <NoToken tenantId={tenantId} />
@@ -87,49 +87,28 @@ function NoToken ({ tenantId }: { readonly tenantId: string | undefined }) {
   )
 }
 
-function Ended ({ tokens, now }: Pick<TokenTable, 'tokens' | 'now'>) {
+function Ended ({ tokens, now }: { readonly tokens: readonly Token[], readonly now: Date }) {
   return (
     <section>
       <h2>Expired and revoked tokens</h2>
-      <Tokens label='Expired and revoked tokens' tokens={tokens} now={now} mayRevoke={false} />
+      <Table label='Expired and revoked tokens' columns={columnsOf(now, false)} rows={tokens} />
     </section>
   )
 }
 
-interface TokenTable {
-  readonly label: string
-  readonly tokens: readonly Token[]
-  readonly now: Date
-  readonly mayRevoke: boolean
-}
-
-function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
-  const columns = ['Name', 'Role', 'State', 'Secret', 'Created', 'By', 'Expires', ...(mayRevoke ? ['Actions'] : [])]
-  return (
-    <Table label={label} columns={columns}>
-      {tokens.map(token => (
-        <Row>
-          <Cell of='Name'><span safe>{token.name}</span></Cell>
-          <Cell of='Role'><Badge tone='neutral' text={token.role} /></Cell>
-          <Cell of='State'><TokenState token={token} now={now} /></Cell>
-          <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
-          <Cell of='Created'><Time at={token.createdAt} /></Cell>
-          <Cell of='By' kind='long'><ActorName actor={token.createdBy} /></Cell>
-          <Cell of='Expires'><OptionalTime at={token.expiresAt} otherwise='never' /></Cell>
-          {mayRevoke
-            ? (
-              <Cell of='Actions'>
-                <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>
-                  Revoke
-                </a>
-              </Cell>
-              )
-            : ''}
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const columnsOf = (now: Date, mayRevoke: boolean): Columns<Token> => [
+  { name: 'Name', cell: ({ name }) => <span safe>{name}</span> },
+  { name: 'Role', cell: ({ role }) => <Badge tone='neutral' text={role} /> },
+  { name: 'State', cell: token => <TokenState token={token} now={now} /> },
+  { name: 'Secret', cell: ({ hint }) => <code safe>{`…${hint}`}</code> },
+  { name: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { name: 'By', kind: 'long', cell: ({ createdBy }) => <ActorName actor={createdBy} /> },
+  { name: 'Expires', cell: ({ expiresAt }) => <OptionalTime at={expiresAt} otherwise='never' /> },
+  mayRevoke && {
+    name: 'Actions',
+    cell: ({ tokenId, name }) => <a href={tokenPath(tokenId, 'revoke')} aria-label={`Revoke ${name}`}>Revoke</a>
+  }
+]
 
 function hasEnded ({ revokedAt, expiresAt }: Token, now: Date): boolean {
   return revokedAt !== undefined || (expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime())

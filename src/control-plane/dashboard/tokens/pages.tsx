@@ -1,5 +1,5 @@
 import type { TokenRole, Token } from '../../store/token-store.js'
-import { Heading, Time, Secret } from '../components.js'
+import { Heading, Time, Secret, ShownOnce } from '../components.js'
 import { factsOf, ofEither, page, type DeclaredPage } from '../declared-page.js'
 import { endOfLastDay, field } from '../form.js'
 import { PostForm, SubmitButton } from '../forms.js'
@@ -110,29 +110,13 @@ function TokenSecretPage ({
   return (
     <>
       <Heading title={`Token “${token.name}” created`} />
-      <section class='notice notice-warning'>
-        <p>
-          <strong>Copy the token now.</strong> It is shown only here, only once.
-        </p>
-      </section>
-      <section>
-        <h2>Token</h2>
-        <Secret text={secret} label='the token' />
-      </section>
-      <section>
-        <h2>{isGateway ? 'Start the gateway' : 'A first request'}</h2>
-        <Secret text={command} label='the command' />
-        {isGateway
-          ? (
-            <p>
-              Once it runs, it appears under <a href={`${home}/gateways`}>Gateways</a>.
-            </p>
-            )
-          : ''}
-      </section>
-      <p>
-        <a class='button' href={tokensPath(token.tenantId)}>I have copied it</a>
-      </p>
+      <ShownOnce heading='Token' text={secret} label='the token' next={tokensPath(token.tenantId)}>
+        <section>
+          <h2>{isGateway ? 'Start the gateway' : 'A first request'}</h2>
+          <Secret text={command} label='the command' />
+          {isGateway ? <p>Once it runs, it appears under <a href={`${home}/gateways`}>Gateways</a>.</p> : ''}
+        </section>
+      </ShownOnce>
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { OwnedWebhook } from '../../store/desk.js'
-import { Badge, Cell, Empty, ErrorNotice, Heading, Row, Table, Time } from '../components.js'
+import { Badge, Empty, ErrorNotice, Heading, Table, Time, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { organizationPath, webhookPath } from '../paths.js'
@@ -33,7 +33,9 @@ export function WebhooksPage (list: WebhookList) {
         {mayChange && webhooks.length > 0 ? <a class='button button-primary' href='#new-webhook'>New webhook</a> : ''}
       </Heading>
       <ErrorNotice error={error} />
-      {webhooks.length === 0 ? <NoWebhook mayChange={mayChange} /> : <Webhooks webhooks={webhooks} />}
+      {webhooks.length === 0
+        ? <NoWebhook mayChange={mayChange} />
+        : <Table label='Webhooks' columns={columns} rows={webhooks} />}
       {mayChange ? <NewWebhook {...list} /> : ''}
     </>
   )
@@ -51,26 +53,21 @@ function NoWebhook ({ mayChange }: Pick<WebhookList, 'mayChange'>) {
   )
 }
 
-function Webhooks ({ webhooks }: Pick<WebhookList, 'webhooks'>) {
-  return (
-    <Table label='Webhooks' columns={['URL', 'Mode', 'State', 'Events', 'Created']}>
-      {webhooks.map(webhook => (
-        <Row>
-          <Cell of='URL'>
-            <div>
-              <a href={webhookPath(webhook.id)} safe>{webhook.url}</a>
-              {webhook.description === undefined ? '' : <span class='beneath' safe>{webhook.description}</span>}
-            </div>
-          </Cell>
-          <Cell of='Mode'><Badge tone={webhook.mode} text={webhook.mode} /></Cell>
-          <Cell of='State'><WebhookState webhook={webhook} /></Cell>
-          <Cell of='Events' kind='long'><span safe>{webhook.types.join(', ')}</span></Cell>
-          <Cell of='Created'><Time at={webhook.createdAt} /></Cell>
-        </Row>
-      ))}
-    </Table>
-  )
-}
+const columns: Columns<OwnedWebhook> = [
+  {
+    name: 'URL',
+    cell: ({ id, url, description }) => (
+      <div>
+        <a href={webhookPath(id)} safe>{url}</a>
+        {description === undefined ? '' : <span class='beneath' safe>{description}</span>}
+      </div>
+    )
+  },
+  { name: 'Mode', cell: ({ mode }) => <Badge tone={mode} text={mode} /> },
+  { name: 'State', cell: webhook => <WebhookState webhook={webhook} /> },
+  { name: 'Events', kind: 'long', cell: ({ types }) => <span safe>{types.join(', ')}</span> },
+  { name: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> }
+]
 
 /** Whether a webhook sends. */
 export function WebhookState ({ webhook }: { readonly webhook: OwnedWebhook }) {

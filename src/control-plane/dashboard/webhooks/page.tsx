@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryPage } from '../../../events/webhooks/webhook.js'
 import type { OwnedWebhook } from '../../store/desk.js'
-import { Badge, Cell, DescriptionItem, Empty, ErrorNotice, Heading, Row, Table, Time } from '../components.js'
+import { Badge, DescriptionItem, Empty, ErrorNotice, Heading, Table, Time, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, SubmitButton, TextField } from '../forms.js'
 import { organizationPath, webhookPath } from '../paths.js'
@@ -91,11 +91,7 @@ function Deliveries ({ webhook, deliveries: { deliveries, hasMore } }: WebhookDe
       <h2>Last deliveries</h2>
       {deliveries.length === 0
         ? <Empty title='Nothing delivered yet'><p>Send a test event to see whether the receiver responds.</p></Empty>
-        : (
-          <Table label='Last deliveries' columns={['Time', 'Event', 'Outcome', 'Attempt', 'Response', 'Next attempt']}>
-            {deliveries.map(delivery => <DeliveryRow delivery={delivery} />)}
-          </Table>
-          )}
+        : <Table label='Last deliveries' columns={deliveryColumns} rows={deliveries} />}
       {hasMore && last !== undefined
         ? <p><a href={`${webhookPath(webhook.id)}?before=${encodeURIComponent(last.id)}#deliveries`}>Older deliveries</a></p>
         : ''}
@@ -103,33 +99,35 @@ function Deliveries ({ webhook, deliveries: { deliveries, hasMore } }: WebhookDe
   )
 }
 
-function DeliveryRow ({ delivery }: { readonly delivery: Delivery }) {
-  const { at, eventId, eventType, outcome, attempt, durationMs, nextAttemptAt } = delivery
-  return (
-    <Row>
-      <Cell of='Time'><Time at={at} /></Cell>
-      <Cell of='Event' kind='long'>
-        <div>
-          <span safe>{eventType}</span>
-          <span class='beneath' safe>{eventId}</span>
-        </div>
-      </Cell>
-      <Cell of='Outcome'>
-        <Badge tone={outcome === 'delivered' ? 'good' : 'bad'} text={outcome} />
-      </Cell>
-      <Cell of='Attempt'><span safe>{String(attempt)}</span></Cell>
-      <Cell of='Response' kind='long'>
-        <div>
-          <span safe>{`${delivery.responseStatus ?? delivery.error ?? ''} in ${durationMs} ms`}</span>
-          {delivery.responseText === undefined ? '' : <ResponseText text={delivery.responseText} />}
-        </div>
-      </Cell>
-      <Cell of='Next attempt'>
-        {nextAttemptAt === undefined ? '' : <Time at={nextAttemptAt} />}
-      </Cell>
-    </Row>
-  )
-}
+const deliveryColumns: Columns<Delivery> = [
+  { name: 'Time', cell: ({ at }) => <Time at={at} /> },
+  {
+    name: 'Event',
+    kind: 'long',
+    cell: ({ eventType, eventId }) => (
+      <div>
+        <span safe>{eventType}</span>
+        <span class='beneath' safe>{eventId}</span>
+      </div>
+    )
+  },
+  {
+    name: 'Outcome',
+    cell: ({ outcome }) => <Badge tone={outcome === 'delivered' ? 'good' : 'bad'} text={outcome} />
+  },
+  { name: 'Attempt', cell: ({ attempt }) => <span safe>{String(attempt)}</span> },
+  {
+    name: 'Response',
+    kind: 'long',
+    cell: ({ responseStatus, error, durationMs, responseText }) => (
+      <div>
+        <span safe>{`${responseStatus ?? error ?? ''} in ${durationMs} ms`}</span>
+        {responseText === undefined ? '' : <ResponseText text={responseText} />}
+      </div>
+    )
+  },
+  { name: 'Next attempt', cell: ({ nextAttemptAt }) => nextAttemptAt === undefined ? '' : <Time at={nextAttemptAt} /> }
+]
 
 /** What a receiver sent, folded up. */
 function ResponseText ({ text }: { readonly text: string }) {

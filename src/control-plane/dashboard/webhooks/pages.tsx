@@ -12,7 +12,7 @@ import type { PageFacts } from '../page.js'
 import { organizationPath, webhookPath } from '../paths.js'
 import { WebhooksPage, type WebhookFields } from './list.js'
 import { WebhookPage } from './page.js'
-import { Heading, Secret } from '../components.js'
+import { Heading, ShownOnce } from '../components.js'
 import { PostForm, SubmitButton } from '../forms.js'
 
 const deliveriesShown = 20
@@ -197,19 +197,9 @@ function WebhookSecretPage (
   return (
     <>
       <Heading title='The secret of the webhook' about={url} />
-      <section class='notice notice-warning'>
-        <p>
-          <strong>Copy the secret now.</strong> It is shown only here, only once.
-        </p>
-      </section>
-      <section>
-        <h2>Secret</h2>
-        <Secret text={secret} label='the secret' />
+      <ShownOnce heading='Secret' text={secret} label='the secret' next={webhookPath(id)}>
         <p>The receiver verifies the signature of each event with it, by any library of Standard Webhooks.</p>
-      </section>
-      <p>
-        <a class='button' href={webhookPath(id)}>I have copied it</a>
-      </p>
+      </ShownOnce>
     </>
   )
 }
