@@ -104,6 +104,24 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     await store.webhooks.create(draft, { ...owner, mode: 'test' })
   })
 
+  await t.test('a queue knows whether there is anything to send to, whichever process created it', async t => {
+    const { store, open, owner } = await webhookScene(t, makeDatabase)
+    const other = await open()
+    let heard = 0
+    store.webhookQueue.onReceiverCreated(() => { heard++ })
+    t.equal(await store.webhookQueue.claim(leaseMs), undefined)
+    t.notOk(store.webhookQueue.hasReceivers)
+    const { id } = await other.webhooks.create(draft, owner)
+    t.equal(heard, 0, 'another process is not heard')
+    t.equal(await store.webhookQueue.claim(leaseMs), undefined)
+    t.ok(store.webhookQueue.hasReceivers)
+    await store.webhooks.remove(id, owner)
+    t.equal(await store.webhookQueue.claim(leaseMs), undefined)
+    t.notOk(store.webhookQueue.hasReceivers)
+    await store.webhooks.create(draft, owner)
+    t.equal(heard, 1)
+  })
+
   await t.test('a webhook receives the events of its organization, mode and types from its creation on, in their order', async t => {
     const { store, owner, otherTenant, append } = await webhookScene(t, makeDatabase)
     await append({})

@@ -170,3 +170,35 @@ t.test('a deliverer that is closed and begun again delivers every event, with th
   t.strictSame(received[1]!.body, received[0]!.body)
   t.equal(received[1]!.headers['webhook-id'], received[0]!.headers['webhook-id'])
 })
+
+t.test('while there is no webhook its queue is left alone, and the first one of this process is sent to at once', async t => {
+  const { store, owner, deliverer, begin } = await startDelivery(t)
+  await deliverer.close()
+  let looks = 0
+  const queue = new Proxy(store.webhookQueue, {
+    get (of, name) {
+      if (name === 'claim') looks++
+      const member: unknown = Reflect.get(of, name, of)
+      return typeof member === 'function' ? member.bind(of) : member
+    }
+  })
+  const idle = begin({ queue, idleMs: 3_600_000 })
+  t.teardown(() => idle.close())
+  await until(() => looks === 1)
+  // Many times as long as it takes to look again where there is a webhook.
+  await new Promise(resolve => setTimeout(resolve, 200))
+  t.equal(looks, 1)
+  const { url, received } = await startReceiver(t)
+  const { id } = await store.webhooks.create({ url }, owner)
+  await store.webhooks.test(id, owner)
+  await until(() => received.length === 1)
+})
+
+t.test('a webhook that another process created is noticed where there was none', async t => {
+  const { open, owner } = await startDelivery(t)
+  const other = await open()
+  const { url, received } = await startReceiver(t)
+  const { id } = await other.webhooks.create({ url }, owner)
+  await other.webhooks.test(id, owner)
+  await until(() => received.length === 1)
+})

@@ -56,13 +56,14 @@ export async function startDelivery (t: Test, rules: AddressRules = { trial }, m
   const scene = await webhookScene(t, makeDatabase)
   scene.clock.ms = Date.now()
   const { store, owner } = scene
-  const begin = () => new WebhookDeliverer({
+  const begin = (options: Partial<ConstructorParameters<typeof WebhookDeliverer>[0]> = {}) => new WebhookDeliverer({
     queue: store.webhookQueue,
     rules,
     version: '1.2.3',
     now: () => new Date(scene.clock.ms),
     log: fastify().log,
-    lookMs: 10
+    lookMs: 10,
+    ...options
   })
   const deliverer = begin()
   t.teardown(() => deliverer.close())

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import { base32, randomString } from '../../keys/random-text.js'
 import { ControlError } from './control-error.js'
@@ -10,6 +11,8 @@ export interface ControlContext {
   readonly now: () => Date
   /** Creates unguessable ids of `a-z`, `0-9` and `-`. */
   readonly newId: NewId
+  /** What happens in this process: a webhook or subscription was created. */
+  readonly emitter: EventEmitter<{ readonly receiverCreated: [] }>
 }
 
 /** The prefix of an id: organization, key, member, invitation or token. */

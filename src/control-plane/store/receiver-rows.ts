@@ -47,6 +47,13 @@ export class ReceiverRows {
     )
   }
 
+  /** Creates a receiver in a transaction, and has the queue look at it as soon as that is committed. */
+  async create<T> (create: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
+    const created = await serialized(this.#context.db, create)
+    this.#context.emitter.emit('receiverCreated')
+    return created
+  }
+
   /** Events from now on are its own. */
   async add (trx: Transaction<Tables>, { tenantId, mode, by }: WebhookOwner, draft: NewReceiver): Promise<WebhookRow> {
     const { sequence } = await trx.selectFrom('eventCounter').select('sequence').executeTakeFirstOrThrow()

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Batch, Position } from '../../keys/change-feed.js'
 import { randomId, type ControlContext, type NewId } from './context.js'
@@ -64,7 +65,7 @@ export class ControlStore {
     const { db } = database
     this.#database = database
     this.#db = db
-    const context: ControlContext = { db, now, newId }
+    const context: ControlContext = { db, now, newId, emitter: new EventEmitter() }
     this.organizations = new OrganizationStore(context, { plans, plansWithoutOverage })
     this.keys = new KeyStore(context)
     this.members = new MemberStore(context)

@@ -1,4 +1,4 @@
-import type { Selectable, Kysely, Transaction } from 'kysely'
+import type { ExpressionBuilder, Selectable, Kysely, Transaction } from 'kysely'
 import { changes } from '../../events/event.js'
 import {
   hiddenValue, type Subscription, type SubscriptionDraft, type EventRange, type NumberedEvent
@@ -161,10 +161,13 @@ export async function settleHandshake (
   }).where('id', '=', id).execute()
 }
 
+/** Whether the time of a subscription is over, which is not off yet. */
+export const hasEnded = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) =>
+  eb.and([eb('endsAt', '<=', now), eb.or([eb('enabled', '=', 1), eb('awaitsHandshake', '=', 1)])])
+
 /** Switches off the subscriptions whose time is over. @param at now */
 export async function endSubscriptions (db: Kysely<Tables>, at: string): Promise<void> {
-  const ended = await db.selectFrom('webhooks').select('id').where('endsAt', '<=', at)
-    .where(eb => eb.or([eb('enabled', '=', 1), eb('awaitsHandshake', '=', 1)])).execute()
+  const ended = await db.selectFrom('webhooks').select('id').where(hasEnded(at)).execute()
   for (const { id } of ended) {
     await db.updateTable('webhooks').set(eb => ({
       enabled: 0, awaitsHandshake: 0, leaseNumber: eb('leaseNumber', '+', 1), leasedUntil: null

@@ -11,7 +11,6 @@ import {
   type Subscriptions
 } from '../../events/subscriptions/subscription.js'
 import type { WebhookOwner, WebhookScope } from '../../events/webhooks/webhook.js'
-import { serialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
 import { ReceiverRows } from './receiver-rows.js'
@@ -43,7 +42,7 @@ export class SubscriptionStore implements Subscriptions {
   async create (draft: SubscriptionDraft, owner: WebhookOwner): Promise<Subscription> {
     const headers = mergeHeaders(draft.headers, undefined)
     const id = `sub-${randomString(base32, 26)}`
-    return await serialized(this.#context.db, async trx => {
+    return await this.#rows.create(async trx => {
       await this.#rows.requireRoom(trx, owner)
       const row = await this.#rows.add(trx, owner, {
         id,

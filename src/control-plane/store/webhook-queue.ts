@@ -1,5 +1,4 @@
 import { sql, type ExpressionBuilder, type Selectable, type Transaction } from 'kysely'
-import { base32, randomString } from '../../keys/random-text.js'
 import {
   maxRetried,
   type Attempt,
@@ -13,8 +12,8 @@ import { heartbeatBounds } from '../../events/subscriptions/subscription.js'
 import type { ControlContext } from './context.js'
 import { channelOf, dueEvent, handshakeType, heartbeat, testEvent } from './due-events.js'
 import type { EventRow, Tables } from './tables.js'
-import { countEvents, endSubscriptions, settleHandshake } from './subscription-rows.js'
-import { isReceived } from './webhook-rows.js'
+import { countEvents, endSubscriptions, hasEnded, settleHandshake } from './subscription-rows.js'
+import { isReceived, toDeliveryRow } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
 
@@ -27,16 +26,25 @@ const candidatesAtOnce = 16
 export class WebhookQueue implements DeliveryQueue {
   readonly #context: ControlContext
   readonly #sealer: SecretSealer
+  #hasReceivers = false
 
   constructor (context: ControlContext, sealer: SecretSealer) {
     this.#context = context
     this.#sealer = sealer
   }
 
+  get hasReceivers (): boolean {
+    return this.#hasReceivers
+  }
+
+  onReceiverCreated (callback: () => void): void {
+    this.#context.emitter.on('receiverCreated', callback)
+  }
+
   async claim (leaseMs: number): Promise<ClaimedWebhook | undefined> {
     const { db } = this.#context
-    await this.#heedClock(leaseMs)
-    await endSubscriptions(db, this.#at())
+    await this.#prepare(leaseMs)
+    if (!this.#hasReceivers) return undefined
     const now = this.#at()
     const candidates = await db.selectFrom('webhooks').select(['id', 'leaseNumber']).where(isFree(now))
       .where(hasWork(now)).orderBy('claimedAt').limit(candidatesAtOnce).execute()
@@ -71,7 +79,7 @@ export class WebhookQueue implements DeliveryQueue {
       const rows: WebhookDeliveryRow[] = []
       for (const attempt of attempts) {
         const nextAttemptAt = isHeld ? await this.#settle(trx, lease.webhookId, attempt) : undefined
-        rows.push(deliveryRow(lease.webhookId, attempt, nextAttemptAt))
+        rows.push(toDeliveryRow(lease.webhookId, attempt, nextAttemptAt))
       }
       if (rows.length > 0) await trx.insertInto('webhookDeliveries').values(rows).execute()
       const hasRecovered = attempts.some(({ outcome, event }) => outcome === 'delivered' &&
@@ -206,26 +214,38 @@ export class WebhookQueue implements DeliveryQueue {
       .where('webhookId', '=', webhookId).where('sequence', '>', 0).where('nextAttemptAt', '>', this.#at()).execute()
   }
 
-  /** If the clock was set back, ends leases and pauses that would last too long. */
-  async #heedClock (leaseMs: number): Promise<void> {
+  /**
+   * Finds out in one query whether there are receivers, ends subscriptions whose time is over, and, if the clock was
+   * set back, leases and pauses that would last too long. Only then is there something to write, for which SQLite
+   * would have to lock.
+   */
+  async #prepare (leaseMs: number): Promise<void> {
     const { db } = this.#context
-    const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(maxPauseMs)]
+    const [now, lastLease, lastPause] = [this.#at(), this.#at(leaseMs), this.#at(maxPauseMs)]
     const lastHeartbeat = this.#at(heartbeatBounds.maximum * 1_000)
-    const isFar = await db.selectFrom('webhooks').select('id').where(eb => eb.or([
-      eb('leasedUntil', '>', lastLease), eb('restUntil', '>', lastPause), eb('heartbeatAt', '>', lastHeartbeat)
-    ])).limit(1).executeTakeFirst()
-    if (isFar !== undefined) {
-      await db.updateTable('webhooks').set({ heartbeatAt: this.#at() }).where('heartbeatAt', '>', lastHeartbeat).execute()
+    const { hasReceivers, hasEnding, isFar, isLate } = await db.selectNoFrom(eb => {
+      const webhooks = eb.selectFrom('webhooks').select('id')
+      return [
+        eb.exists(webhooks).as('hasReceivers'),
+        eb.exists(webhooks.where(hasEnded(now))).as('hasEnding'),
+        eb.exists(webhooks.where(webhook => webhook.or([
+          webhook('leasedUntil', '>', lastLease),
+          webhook('restUntil', '>', lastPause),
+          webhook('heartbeatAt', '>', lastHeartbeat)
+        ]))).as('isFar'),
+        eb.exists(eb.selectFrom('webhookRetries').select('eventId').where('nextAttemptAt', '>', lastPause)).as('isLate')
+      ]
+    }).executeTakeFirstOrThrow()
+    this.#hasReceivers = Boolean(hasReceivers)
+    if (isFar) {
+      await db.updateTable('webhooks').set({ heartbeatAt: now }).where('heartbeatAt', '>', lastHeartbeat).execute()
       await db.updateTable('webhooks').set({ leasedUntil: lastLease }).where('leasedUntil', '>', lastLease).execute()
       await db.updateTable('webhooks').set({ restUntil: null }).where('restUntil', '>', lastPause).execute()
     }
-    // Only then is there something to write, for which SQLite would have to lock.
-    const isLate = await db.selectFrom('webhookRetries').select('eventId').where('nextAttemptAt', '>', lastPause).limit(1)
-      .executeTakeFirst()
-    if (isLate !== undefined) {
-      await db.updateTable('webhookRetries').set({ nextAttemptAt: this.#at() }).where('nextAttemptAt', '>', lastPause)
-        .execute()
+    if (isLate) {
+      await db.updateTable('webhookRetries').set({ nextAttemptAt: now }).where('nextAttemptAt', '>', lastPause).execute()
     }
+    if (hasEnding) await endSubscriptions(db, now)
   }
 
   #secretsOf ({ id, secret, previousSecret, previousSecretUntil }: WebhookRow): readonly string[] | undefined {
@@ -265,22 +285,3 @@ const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => 
 /** The number of an event if its receiver is a subscription; null for a webhook. */
 const numberIn = ({ kind }: Selectable<WebhookRow>, number: number): number | null =>
   kind === 'subscription' ? number : null
-
-function deliveryRow (webhookId: string, attempt: Attempt, nextAttemptAt: string | undefined): WebhookDeliveryRow {
-  const { event, outcome, at, durationMs, responseStatus = null, responseText, error = null } = attempt
-  return {
-    id: `dlv_${randomString(base32, 26)}`,
-    webhookId,
-    eventId: event.id,
-    eventType: event.type,
-    outcome,
-    attempt: event.attempt,
-    at,
-    durationMs,
-    responseStatus,
-    // PostgreSQL can't store it.
-    responseText: responseText?.replaceAll('\0', '') ?? null,
-    error,
-    nextAttemptAt: nextAttemptAt ?? null
-  }
-}

@@ -1,6 +1,8 @@
 import type { Selectable } from 'kysely'
 import { findUnknownType } from '../../events/to-events.js'
+import type { Attempt } from '../../events/webhooks/delivery-queue.js'
 import { maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../events/webhooks/webhook.js'
+import { base32, randomString } from '../../keys/random-text.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
@@ -41,6 +43,28 @@ export function toDelivery (row: Selectable<WebhookDeliveryRow>): Delivery {
     ...responseText !== null && { responseText },
     ...error !== null && { error },
     ...nextAttemptAt !== null && { nextAttemptAt }
+  }
+}
+
+/** The row of an attempt. @param nextAttemptAt when its event is sent again; undefined if it is not */
+export function toDeliveryRow (
+  webhookId: string, attempt: Attempt, nextAttemptAt: string | undefined
+): WebhookDeliveryRow {
+  const { event, outcome, at, durationMs, responseStatus = null, responseText, error = null } = attempt
+  return {
+    id: `dlv_${randomString(base32, 26)}`,
+    webhookId,
+    eventId: event.id,
+    eventType: event.type,
+    outcome,
+    attempt: event.attempt,
+    at,
+    durationMs,
+    responseStatus,
+    // PostgreSQL can't store it.
+    responseText: responseText?.replaceAll('\0', '') ?? null,
+    error,
+    nextAttemptAt: nextAttemptAt ?? null
   }
 }
 

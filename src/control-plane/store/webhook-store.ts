@@ -13,7 +13,6 @@ import {
   type WebhookScope
 } from '../../events/webhooks/webhook.js'
 import { newWebhookSecret } from '../../events/webhooks/signature.js'
-import { serialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
 import { ReceiverRows } from './receiver-rows.js'
@@ -39,7 +38,7 @@ export class WebhookStore implements Webhooks {
     const { url, types = ['*'], description = '', enabled = true } = draft
     const columns = webhookColumns({ url, types, description, enabled }) as Required<ReturnType<typeof webhookColumns>>
     const secret = newWebhookSecret()
-    return await serialized(this.#context.db, async trx => {
+    return await this.#rows.create(async trx => {
       await this.#rows.requireRoom(trx, owner)
       const id = newId('whk')
       const row = await this.#rows.add(trx, owner, {

@@ -19,6 +19,8 @@ interface DelivererParts {
   readonly webhooksAtOnce?: number
   /** How often to look for events, in milliseconds. */
   readonly lookMs?: number
+  /** How often to look for webhooks that other processes create, where there are none, in milliseconds. */
+  readonly idleMs?: number
 }
 
 /** A turn begins no further attempts after this, so that changes of a webhook take effect soon. */
@@ -43,9 +45,10 @@ export class WebhookDeliverer {
 
   /** Starts immediately. */
   constructor (parts: DelivererParts) {
-    this.#parts = { webhooksAtOnce: 256, lookMs: 250, ...parts }
+    this.#parts = { webhooksAtOnce: 256, lookMs: 250, idleMs: 2_000, ...parts }
     this.#agent = receiversAgent(parts.rules)
     this.#loop = new BackgroundTask(stopping => this.#look(stopping))
+    parts.queue.onReceiverCreated(() => this.#loop.wake())
   }
 
   /** The number of failed looks at the queue since the last success. */
@@ -63,12 +66,12 @@ export class WebhookDeliverer {
 
   /** @returns how long to wait afterwards, in milliseconds */
   async #look (stopping: AbortSignal): Promise<number> {
-    const { queue, webhooksAtOnce, lookMs, log } = this.#parts
+    const { queue, webhooksAtOnce, lookMs, idleMs, log } = this.#parts
     try {
       while (this.#turns.size < webhooksAtOnce && !stopping.aborted) {
         const claimed = await queue.claim(leaseMs)
         this.#recovered()
-        if (claimed === undefined) return lookMs
+        if (claimed === undefined) return queue.hasReceivers ? lookMs : idleMs
         this.#begin(claimed)
       }
       return lookMs

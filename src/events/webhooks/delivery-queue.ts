@@ -69,6 +69,10 @@ export interface TurnResult {
 export interface DeliveryQueue {
   /** A webhook with something to send; undefined if there is none. */
   readonly claim: (leaseMs: number) => Promise<ClaimedWebhook | undefined>
+  /** Whether the last claim found any webhook or subscription at all, with something to send or not. */
+  readonly hasReceivers: boolean
+  /** Sets what is called when this process has created a webhook or subscription. */
+  readonly onReceiverCreated: (callback: () => void) => void
   /** Stores what came of a turn, and gives the webhook back. */
   readonly record: (webhook: ClaimedWebhook, result: TurnResult) => Promise<void>
 }
