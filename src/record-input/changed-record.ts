@@ -8,6 +8,7 @@ import type { FhirElement } from '../mappings/fhir.js'
 import { deepEqual } from '../mappings/core/element.js'
 import { identityFields, type Mapping } from '../mappings/core/mapping.js'
 import { mapWithShown } from '../mappings/core/match.js'
+import { isElement } from '../mappings/core/path.js'
 import { contradictions } from '../mappings/core/shortcuts.js'
 import { checkChange, checkRules } from '../mappings/core/validate.js'
 import { throwIfIssues } from './new-record.js'
@@ -53,15 +54,32 @@ export function changedFields (mapping: Mapping, sent: Fields, shown: Fields): C
 /** Whether a body is a record as a client read it: no FHIR resource and no new record has these names. */
 export const wasRead = (sent: Fields): boolean => 'updatedAt' in sent || 'versionId' in sent
 
-/** A warning for each field that was sent as it had been read, and now shows the change of another one. */
+/** A warning for each field or text that was sent as it had been read, and now shows the change of another one. */
 export function echoWarnings (mapping: Mapping, { echoed, changed }: ChangedFields, after: FhirElement): Issue[] {
-  return Object.keys(echoed)
+  const texts = Object.entries(changed).flatMap(
+    ([name, value]) => replacedTexts(value, mapping.fields[name]?.read(after), name)
+  )
+  const fields = Object.keys(echoed)
     .filter(name => !deepEqual(mapping.fields[name]!.read(after), echoed[name]))
     .map(name => {
       const other = counterpartsOf(mapping, name).find(other => Object.hasOwn(changed, other))
-      const text = `was sent unchanged and shows by now what ${other} says; leave it out where ${other} changes`
-      return { ...fieldIssue(name, text, 'informational'), severity: 'warning' }
+      return [name, `was sent unchanged and shows by now what ${other} says; leave it out where ${other} changes`] as const
     })
+  const ofText = 'repeated the display of before and shows the one of now; a change of the text alone stores other words'
+  return [...fields, ...texts.map(path => [path, ofText] as const)].map(
+    ([path, text]) => ({ ...fieldIssue(path, text, 'informational'), severity: 'warning' })
+  )
+}
+
+/** The paths of the texts of codes that are shown otherwise than they were sent next to a display. */
+function replacedTexts (sent: unknown, shown: unknown, path: string): readonly string[] {
+  if (Array.isArray(sent)) {
+    return Array.isArray(shown) ? sent.flatMap((item, i) => replacedTexts(item, shown[i], `${path}[${i}]`)) : []
+  }
+  if (!isElement(sent) || !isElement(shown)) return []
+  const isReplaced = sent.display !== undefined && sent.text !== undefined && sent.text !== shown.text
+  const below = Object.entries(sent).flatMap(([name, item]) => replacedTexts(item, shown[name], `${path}.${name}`))
+  return isReplaced && shown.text === shown.display ? [`${path}.text`, ...below] : below
 }
 
 /**

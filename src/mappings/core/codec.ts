@@ -23,6 +23,11 @@ export interface Codec<T> {
   read (stored: unknown): T | undefined
   /** Takes every form that `accept` takes. */
   write (value: T, before: unknown): unknown
+  /**
+   * The value without what the simple form had shown of its other members alone: a client that changes those sends it
+   * back as it read it. @param stored what the value replaces
+   */
+  withoutDerived? (value: T, stored: unknown): T
   /** The same with what a filter finds the value by, for the elements at which a filter looks. */
   readonly searched?: Codec<T>
   /** What stays in the place when the value is removed; nothing when absent. */
@@ -36,8 +41,11 @@ export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown):
   }
   const shown = codec.read(before)
   if (shown !== undefined && (deepEqual(shown, value) || deepEqual(shown, accepted(codec, value)))) return before
-  return codec.write(value, codec.revises ? before : undefined)
+  return codec.write(ownOf(codec, value, before), codec.revises ? before : undefined)
 }
+
+const ownOf = <T>({ withoutDerived }: Codec<T>, value: T, stored: unknown): T =>
+  withoutDerived === undefined || stored === undefined ? value : withoutDerived(value, stored)
 
 /** A value in the form in which it is read back. */
 export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
@@ -73,8 +81,10 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   const requested = requestedOf(codec, values, shown)
   const named = findOrigins(values, shown)
   const sources = named ? namedSources(codec, { requested, shown, named }) : alikeSources(codec, requested, shown)
-  const written = values.map((value, i) => {
+  const replaced = replacedItems(sources, { named, shown })
+  const written = values.map((sent, i) => {
     const origin = sources[i]
+    const value = ownOf(codec, sent, before[replaced[i] ?? -1])
     if (origin === undefined) {
       return { item: codec.write(value, codec.revises ? copiedItem(before, named?.[i]) : undefined), origin }
     }
@@ -92,6 +102,15 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
 }
 
 type Sources = ReturnType<typeof findEqual>
+
+/** For each value the item that it stands for: its source, the one that a JSON Patch names, or the one in its place. */
+function replacedItems (
+  sources: Sources,
+  { named, shown }: { readonly named: ReturnType<typeof findOrigins>, readonly shown: readonly unknown[] }
+): Sources {
+  if (named !== undefined) return sources.map((source, i) => source ?? named[i]?.index)
+  return findInPlace(sources, shown, () => false)
+}
 
 /** The items that values revise, found by what they have in common. */
 function alikeSources<T> (codec: Codec<T>, requested: readonly T[], shown: readonly unknown[]): Sources {

@@ -169,6 +169,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     identityOf: value =>
       isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: shownConcept,
+    withoutDerived: withoutOldDisplay,
     write: (value, before) =>
       writeConcept(typeof value === 'string' ? accept(value) : withHead(value), before)
   }
@@ -203,6 +204,20 @@ function readConcept (stored: unknown): ConceptValue | undefined {
   if (words !== undefined) shown.text = words
   if (others !== undefined) shown.codings = others
   return shown
+}
+
+/**
+ * A concept whose text only repeats the display of the one before, with the display of now in its place: next to
+ * another display it would go on naming the old one. A stored concept without text stays so.
+ */
+function withoutOldDisplay (value: ConceptValue, stored: unknown): ConceptValue {
+  if (typeof value === 'string' || value.display === undefined || value.text === undefined) return value
+  const shown = readConcept(stored)
+  if (!isElement(stored) || typeof shown !== 'object') return value
+  if (value.text !== shown.text || shown.text !== shown.display) return value
+  if (stored.text !== undefined) return { ...value, text: value.display }
+  const { text: _, ...own } = value
+  return own
 }
 
 /** A code with its text, which is its display where no other was sent: both are shown always. */

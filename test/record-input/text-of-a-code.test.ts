@@ -1,0 +1,79 @@
+import t from 'tap'
+import { unlimitedPlans } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+
+const system = 'http://snomed.info/sct'
+const nuts = { system, code: '227493005', display: 'Cashew nuts' }
+const peanut = { system, code: '256349002', display: 'Peanut' }
+const shownNuts = { ...nuts, text: 'Cashew nuts' }
+const replaced = (path: string, value: unknown): object => ({ op: 'replace', path, value })
+
+/** Codes as other systems store them: some repeat the display as text, some have none. */
+const storedForms: readonly object[] = [{ coding: [nuts] }, { coding: [nuts], text: 'Cashew nuts' }]
+
+/** Each way in which a client changes the code that it read, and leaves the text that was shown with it. */
+const changes: ReadonlyArray<readonly [way: string, body: unknown]> = [
+  ['a JSON Patch of code and display', [
+    replaced('/code/code', peanut.code), replaced('/code/display', 'Peanut'),
+    replaced('/bodySite/0/code', peanut.code), replaced('/bodySite/0/display', 'Peanut'),
+    replaced('/evidence/0/code/0/code', peanut.code), replaced('/evidence/0/code/0/display', 'Peanut')
+  ]],
+  ['a code sent back as it was read, with another code and display', {
+    code: { ...peanut, text: 'Cashew nuts' },
+    bodySite: [{ ...peanut, text: 'Cashew nuts' }],
+    evidence: [{ code: [{ ...peanut, text: 'Cashew nuts' }] }]
+  }]
+]
+
+t.test('the text of a code', async t => {
+  const gateway = await startGateway(t, { plans: unlimitedPlans })
+  const { secret } = await gateway.createKey()
+  const send = async (method: 'POST' | 'PATCH' | 'GET', url: string, payload?: any) =>
+    (await gateway.inject({ method, url: `/v1${url}`, headers: { 'x-api-key': secret }, payload })).json()
+  const { data: patient } = await send('POST', '/patients', { firstName: 'Ada', lastName: 'Byron' })
+  const store = async (code: object): Promise<string> => {
+    const subject = { reference: `Patient/${patient.id}` }
+    const condition = { resourceType: 'Condition', subject, code, bodySite: [code], evidence: [{ code: [code] }] }
+    const { id } = await send('POST', '/fhir/Condition', condition)
+    return id
+  }
+
+  for (const code of storedForms) {
+    const form = 'text' in code ? 'with the same text' : 'without text'
+    for (const [way, body] of changes) {
+      await t.test(`a display stored ${form} is no longer named once it was changed, by ${way}`, async t => {
+        const id = await store(code)
+        const { data: before } = await send('GET', `/conditions/${id}`)
+        t.strictSame(
+          [before.code, before.bodySite, before.evidence],
+          [shownNuts, [shownNuts], [{ code: [shownNuts] }]]
+        )
+        const { data, meta } = await send('PATCH', `/conditions/${id}`, body)
+        const shown = { ...peanut, text: 'Peanut' }
+        t.strictSame([data.code, data.bodySite, data.evidence], [shown, [shown], [{ code: [shown] }]])
+        t.strictSame(
+          meta.warnings.flatMap(({ expression }: any) => expression),
+          ['code.text', 'bodySite[0].text', 'evidence[0].code[0].text']
+        )
+        t.notMatch(JSON.stringify(await send('GET', `/fhir/Condition/${id}`)), /Cashew/)
+      })
+    }
+  }
+
+  await t.test('a code changed by a JSON Patch does not make a text of the display that stays', async t => {
+    const id = await store({ coding: [nuts] })
+    await send('PATCH', `/conditions/${id}`, [replaced('/code/system', 'http://example.org')])
+    const { code } = await send('GET', `/fhir/Condition/${id}`)
+    t.strictSame(code, { coding: [{ ...nuts, system: 'http://example.org' }] })
+  })
+
+  await t.test('words of its own stay, and words that are sent are stored', async t => {
+    const id = await store({ coding: [nuts], text: 'Nuts of cashew' })
+    const own = await send('PATCH', `/conditions/${id}`, [replaced('/code/display', 'Peanut')])
+    t.equal(own.data.code.text, 'Nuts of cashew')
+    const sent = await send('PATCH', `/conditions/${id}`, { code: { ...peanut, text: 'Groundnut' } })
+    t.strictSame([sent.data.code.text, sent.meta.warnings], ['Groundnut', undefined])
+    const wordsAlone = await send('PATCH', `/conditions/${id}`, { code: { code: '1', text: 'Cashew nuts' } })
+    t.strictSame(wordsAlone.data.code, { system, code: '1', text: 'Cashew nuts' })
+  })
+})
