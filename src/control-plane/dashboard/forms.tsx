@@ -1,4 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
+import { maxEmailLength } from '../store/members.js'
 import type { FormError } from './form.js'
 
 /**
@@ -78,6 +79,11 @@ interface NameFieldProps extends Pick<TextFieldProps, 'value' | 'hint' | 'autoco
 /** The name of an organization, key, token or person. */
 export function NameField ({ label = 'Name', ...field }: NameFieldProps) {
   return <TextField label={label} name='name' isRequired maxLength={200} {...field} />
+}
+
+/** The email address of a person. */
+export function EmailField (field: Pick<TextFieldProps, 'value' | 'hint' | 'autocomplete' | 'error'>) {
+  return <TextField label='Email' name='email' type='email' isRequired maxLength={maxEmailLength} {...field} />
 }
 
 /** The optional last day of a key or token. */

@@ -1,4 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
+import { maxEmailLength } from '../store/members.js'
 import { queryParameter, type PageQuery } from './declared-page.js'
 import { countText } from './format.js'
 import { Empty } from './components.js'
@@ -80,7 +81,7 @@ function Search ({ listing: { search, isLong }, path, what }: ListingPart & { re
   return (
     <form class='search' role='search' action={path}>
       <label for='search' safe>{what}</label>
-      <input id='search' name='search' type='search' value={search} maxlength={254} autocomplete='off' />
+      <input id='search' name='search' type='search' value={search} maxlength={maxEmailLength} autocomplete='off' />
       <button type='submit' class='button'>Search</button>
       {search === '' ? '' : <a class='button' href={path}>Show all</a>}
     </form>

@@ -27,7 +27,7 @@ export type AuditEntry = Readonly<Static<typeof auditEntrySchema>>
 export const lastAuditLine = 2 ** 31 - 1
 
 /** A line of the audit trail that has no number yet. */
-type NewEntry = Omit<AuditEntry, 'seq'>
+type NewEntry = Omit<AuditEntry, 'seq' | 'tenantId'> & { readonly tenantId?: string | null }
 
 /** Actor, action and detail of an audit entry. */
 export type AuditAction = Pick<AuditEntry, 'actor' | 'action' | 'detail'>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { base32, randomString } from '../../keys/random-text.js'
 import { ControlError } from './control-error.js'
 import type { Tables } from './tables.js'
@@ -45,9 +45,16 @@ export function idFor (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: 
   return `${prefix}-${Array.from(digest.subarray(0, 26), byte => base32[byte % base32.length]).join('')}`
 }
 
-/** Refuses a repeated request: the id that it would create already exists. */
-export function requireUnusedToken (inserted: { readonly numInsertedOrUpdatedRows?: bigint }): void {
-  if (inserted.numInsertedOrUpdatedRows !== 1n) {
+/** The tables whose rows have an id of {@link idFor}, and its column. */
+const idColumns = { organizations: 'tenantId', keys: 'keyId', invitations: 'invitationId', tokens: 'tokenId' } as const
+
+/** Inserts what a request creates. @throws {ControlError} conflict for a repeated request, whose id already exists */
+export async function insertOnce<T extends keyof typeof idColumns> (
+  trx: Transaction<any>, table: T, row: Tables[T]
+): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await trx.insertInto(table).values(row)
+    .onConflict(conflict => conflict.column(idColumns[table]).doNothing()).executeTakeFirstOrThrow()
+  if (numInsertedOrUpdatedRows !== 1n) {
     throw new ControlError(
       'conflict',
       'This request was already sent, and what it creates already exists. Start again to create another one.'

@@ -10,6 +10,15 @@ export const entitySchema = <P extends TProperties>(properties: P, options: { re
 /** What may be changed of an entity, at least one thing at once. */
 export const changesSchema = <P extends TProperties>(properties: P) => entitySchema(properties, { minProperties: 1 })
 
+type WithoutNulls<Row> =
+  & { [K in keyof Row as null extends Row[K] ? never : K]: Row[K] }
+  & { [K in keyof Row as null extends Row[K] ? K : never]?: NonNullable<Row[K]> }
+
+/** A row as people and programs see it: a column without a value is absent. */
+export function omitNulls<Row extends object> (row: Row): WithoutNulls<Row> {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as WithoutNulls<Row>
+}
+
 /** A time in ISO 8601. */
 export const describedTime = (description: string) => Type.String({ format: 'date-time', description })
 

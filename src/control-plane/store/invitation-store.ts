@@ -1,6 +1,6 @@
 import { base62, randomString } from '../../keys/random-text.js'
 import { hashSecret } from '../../keys/secret.js'
-import { idFor, requireUnusedToken, type ControlContext } from './context.js'
+import { idFor, insertOnce, type ControlContext } from './context.js'
 import { byTenant, requireNewAddress } from './member-rows.js'
 import type { MemberStore } from './member-store.js'
 import { parseEmail, parseRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
@@ -49,13 +49,7 @@ export class InvitationStore {
         createdBy: by,
         expiresAt: new Date(now.getTime() + lifetimeMs).toISOString()
       }
-      requireUnusedToken(
-        await trx
-          .insertInto('invitations')
-          .values(row)
-          .onConflict(conflict => conflict.column('invitationId').doNothing())
-          .executeTakeFirstOrThrow()
-      )
+      await insertOnce(trx, 'invitations', row)
       await recordAudit(trx, {
         at: row.createdAt,
         actor: by,
@@ -115,7 +109,7 @@ export class InvitationStore {
         actor: by,
         action: 'invitation withdrawn',
         entity: invitationId,
-        tenantId: row.tenantId ?? undefined,
+        tenantId: row.tenantId,
         detail: {}
       })
       return toInvitation(row)

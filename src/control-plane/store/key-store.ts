@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { hashSecret, newSecret } from '../../keys/secret.js'
-import { idFor, requireUnusedToken, type ControlContext } from './context.js'
+import { idFor, insertOnce, type ControlContext } from './context.js'
 import {
   changedColumns,
   draftColumns,
@@ -118,13 +118,7 @@ export class KeyStore {
       successor: null,
       lastUsedAt: null
     }
-    requireUnusedToken(
-      await trx
-        .insertInto('keys')
-        .values(row)
-        .onConflict(conflict => conflict.column('keyId').doNothing())
-        .executeTakeFirstOrThrow()
-    )
+    await insertOnce(trx, 'keys', row)
     await this.#record(trx, row, { actor: by, action: 'key created', detail: columns })
     return { keyId: row.keyId, secret, expiresAt: row.expiresAt ?? undefined }
   }

@@ -7,7 +7,8 @@ import type { KeyState } from '../../keys/change-feed.js'
 import { modes } from '../../config/mode.js'
 import type { IdempotencyToken } from './context.js'
 import {
-  changesSchema, describedText as text, describedTime as time, entitySchema, expirySchema, tenantIdSchema
+  changesSchema, describedText as text, describedTime as time, entitySchema, expirySchema, omitNulls,
+  tenantIdSchema
 } from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
@@ -88,16 +89,8 @@ export const overlapSchema = entitySchema({
 })
 
 /** The key in a row. */
-export function toKey (row: KeyRow): Key {
-  const { hash, ...shown } = row
-  return {
-    ...shown,
-    scopes: toScopes(row),
-    expiresAt: row.expiresAt ?? undefined,
-    revokedAt: row.revokedAt ?? undefined,
-    successor: row.successor ?? undefined,
-    lastUsedAt: row.lastUsedAt ?? undefined
-  }
+export function toKey ({ hash, ...row }: KeyRow): Key {
+  return { ...omitNulls(row), scopes: toScopes(row) }
 }
 
 /** The part of a key that gateways replicate. */
@@ -202,8 +195,8 @@ export function successorDraft (row: KeyRow, now: Date): KeyDraft {
   }
 }
 
-function toScopes (row: KeyRow): Scope[] {
-  return row.scopes.split(',') as Scope[]
+function toScopes ({ scopes }: Pick<KeyRow, 'scopes'>): Scope[] {
+  return scopes.split(',') as Scope[]
 }
 
 /**

@@ -1,13 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { NotNull } from 'kysely'
+import type { NotNull, Transaction } from 'kysely'
 import pLimit from 'p-limit'
 import { hashSecret } from '../../keys/secret.js'
 import type { ControlContext } from './context.js'
-import { memberName, toMember, type Member, type OpenedMember } from './members.js'
+import { memberName, normalizeEmail, toMember, type Member, type OpenedMember } from './members.js'
 import { parsePassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
-import { serialized, recordAudit } from './change-log.js'
+import { serialized, recordAudit, type AuditAction } from './change-log.js'
 import { ControlError } from './control-error.js'
 import { opened, memberRow, endSessions, type NewPassword } from './member-rows.js'
+import type { MemberRow, Tables } from './tables.js'
 import { base62, randomString } from '../../keys/random-text.js'
 
 /** Passwords of members, and the browsers in which they signed in with one. */
@@ -88,7 +89,7 @@ export class MemberPasswords {
   }
 
   #withPassword (email: string) {
-    return this.context.db.selectFrom('members').selectAll().where('email', '=', email.trim().toLowerCase()).where(
+    return this.context.db.selectFrom('members').selectAll().where('email', '=', normalizeEmail(email)).where(
       'passwordHash',
       'is not',
       null
@@ -104,17 +105,19 @@ export class MemberPasswords {
       const changed = { passwordHash, mustChangePassword: Number(mustChange) }
       await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
-      const action = mustChange ? 'password reset' : 'password changed'
-      await recordAudit(trx, {
-        at: this.at(),
-        actor: by ?? memberName(row),
-        action,
-        entity: memberId,
-        tenantId: row.tenantId ?? undefined,
-        detail: {}
-      })
+      await this.record(trx, row, { action: mustChange ? 'password reset' : 'password changed', actor: by })
       return opened({ ...row, ...changed })
     })
+  }
+
+  /** Writes a line of the audit trail about a member, who did it unless there is another `actor`. */
+  protected record (
+    trx: Transaction<Tables>,
+    member: Pick<MemberRow, 'memberId' | 'tenantId' | 'email'>,
+    { actor = memberName(member), action, detail = {} }: Partial<AuditAction> & Pick<AuditAction, 'action'>
+  ): Promise<void> {
+    const { memberId, tenantId } = member
+    return recordAudit(trx, { at: this.at(), actor, action, entity: memberId, tenantId, detail })
   }
 
   protected at (): string {

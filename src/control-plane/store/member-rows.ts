@@ -6,7 +6,7 @@ import { ControlError } from './control-error.js'
 import type { MemberRow, Tables } from './tables.js'
 import type { Role } from '../../config/actor.js'
 
-/** A member before it has an id. */
+/** A new member, either with a password or with an identity at an OpenID provider. */
 export interface MemberDraft {
   readonly tenantId?: string
   readonly email: string

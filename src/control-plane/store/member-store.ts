@@ -5,12 +5,11 @@ import { parseEmail, parseRole, memberName, toMember, type Member, type Provider
 import { parseName } from './validate-name.js'
 import { hashPassword, oneTimePassword } from './passwords.js'
 import { requireOrganization } from './organization-store.js'
-import { serialized, recordAudit } from './change-log.js'
+import { serialized } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { MemberRow, Tables } from './tables.js'
 import { byTenant, requireNewAddress, memberRow, requireAnotherOperator, endSessions, type MemberDraft } from './member-rows.js'
 
-/** A new member, either with a password or with an identity at an OpenID provider. */
 /**
  * People and their passwords. One person may be a member of several organizations, with a separate password for each,
  * so that no organization can find out about another by inviting someone.
@@ -35,14 +34,7 @@ export class MemberStore extends MemberPasswords {
     await serialized(this.context.db, async trx => {
       const row = await memberRow(trx, memberId)
       await trx.updateTable('members').set({ lastSignInAt: this.at() }).where('memberId', '=', memberId).execute()
-      await recordAudit(trx, {
-        at: this.at(),
-        actor: memberName(row),
-        action: 'signed in',
-        entity: memberId,
-        tenantId: row.tenantId ?? undefined,
-        detail: {}
-      })
+      await this.record(trx, row, { action: 'signed in' })
     })
   }
 
@@ -52,26 +44,19 @@ export class MemberStore extends MemberPasswords {
     const email = parseEmail(identity.email)
     const name = parseName(identity.name)
     const role = parseRole(identity.role, tenantId)
+    const actor = `provider:${new URL(issuer).host}`
     return serialized(this.context.db, async trx => {
       const known = await trx.selectFrom('members').selectAll().where('issuer', '=', issuer).where('subject', '=',
         subject).executeTakeFirst()
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       if (known === undefined) {
-        return await this.insert(trx, { tenantId, email, name, role, issuer, subject },
-          `provider:${new URL(issuer).host}`)
+        return await this.insert(trx, { tenantId, email, name, role, issuer, subject }, actor)
       }
       const changed = { email, name, role, tenantId: tenantId ?? null }
       await trx.updateTable('members').set(changed).where('memberId', '=', known.memberId).execute()
       if (known.role !== role || known.tenantId !== changed.tenantId) {
         await endSessions(trx, known.memberId)
-        await recordAudit(trx, {
-          at: this.at(),
-          actor: `provider:${new URL(issuer).host}`,
-          action: 'member changed',
-          entity: known.memberId,
-          tenantId,
-          detail: { role }
-        })
+        await this.record(trx, { ...known, ...changed }, { actor, action: 'member changed', detail: { role } })
       }
       return toMember({ ...known, ...changed })
     })
@@ -84,14 +69,7 @@ export class MemberStore extends MemberPasswords {
       const row = await memberRow(trx, memberId)
       if (row.issuer !== null) { throw new ControlError('conflict', "Your name comes from your organization's sign-in. Change it there.") }
       await trx.updateTable('members').set({ name }).where('memberId', '=', memberId).execute()
-      await recordAudit(trx, {
-        at: this.at(),
-        actor: memberName(row),
-        action: 'name changed',
-        entity: memberId,
-        tenantId: row.tenantId ?? undefined,
-        detail: { name }
-      })
+      await this.record(trx, row, { action: 'name changed', detail: { name } })
       return toMember({ ...row, name })
     })
   }
@@ -110,14 +88,7 @@ export class MemberStore extends MemberPasswords {
       }
       await trx.updateTable('members').set({ role }).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
-      await recordAudit(trx, {
-        at: this.at(),
-        actor: by,
-        action: 'member changed',
-        entity: memberId,
-        tenantId: row.tenantId ?? undefined,
-        detail: { role }
-      })
+      await this.record(trx, row, { actor: by, action: 'member changed', detail: { role } })
       return toMember({ ...row, role })
     })
   }
@@ -132,14 +103,8 @@ export class MemberStore extends MemberPasswords {
       if (row.role === 'operator') await requireAnotherOperator(trx, memberId)
       await trx.deleteFrom('members').where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
-      await recordAudit(trx, {
-        at: this.at(),
-        actor: by,
-        action: 'member removed',
-        entity: memberId,
-        tenantId: row.tenantId ?? undefined,
-        detail: { email: row.email, role: row.role }
-      })
+      const { email, role } = row
+      await this.record(trx, row, { actor: by, action: 'member removed', detail: { email, role } })
       return toMember(row)
     })
   }
@@ -184,14 +149,7 @@ export class MemberStore extends MemberPasswords {
       lastSignInAt: null
     }
     await trx.insertInto('members').values(row).execute()
-    await recordAudit(trx, {
-      at: this.at(),
-      actor: addedBy,
-      action: 'member added',
-      entity: memberId,
-      tenantId,
-      detail: { email, role }
-    })
+    await this.record(trx, row, { actor: addedBy, action: 'member added', detail: { email, role } })
     return toMember(row)
   }
 }

@@ -2,8 +2,11 @@ import { Type, type Static } from 'typebox'
 import { roles, type Actor, type Role } from '../../config/actor.js'
 import type { IdempotencyToken } from './context.js'
 import { ControlError } from './control-error.js'
-import { describedText as text, describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
+import { describedText as text, describedTime as time, entitySchema, omitNulls, tenantIdSchema } from './entity-schema.js'
 import type { InvitationRow, MemberRow } from './tables.js'
+
+/** The maximum length of any valid email address. */
+export const maxEmailLength = 254
 
 /** The schema of a {@link Member}. */
 export const memberSchema = entitySchema({
@@ -50,7 +53,7 @@ export const newInvitationSchema = entitySchema({
 
 /** The schema of what a request says of a new invitation. */
 export const invitationDraftSchema = entitySchema({
-  email: text('Email address of the person', 254),
+  email: text('Email address of the person', maxEmailLength),
   role: memberSchema.properties.role
 })
 
@@ -76,27 +79,13 @@ export interface ProviderIdentity {
 }
 
 /** The member in a row. */
-export function toMember ({
-  tenantId,
-  mustChangePassword,
-  passwordHash,
-  issuer,
-  subject,
-  lastSignInAt,
-  ...row
-}: MemberRow): Member {
-  return {
-    ...row,
-    ...(tenantId === null ? {} : { tenantId }),
-    mustChangePassword: mustChangePassword === 1,
-    isFromProvider: issuer !== null,
-    ...(lastSignInAt === null ? {} : { lastSignInAt })
-  }
+export function toMember ({ mustChangePassword, passwordHash, issuer, subject, ...row }: MemberRow): Member {
+  return { ...omitNulls(row), mustChangePassword: mustChangePassword === 1, isFromProvider: issuer !== null }
 }
 
 /** The invitation in a row, without the hash of its token. */
-export function toInvitation ({ tenantId, tokenHash, ...row }: InvitationRow): Invitation {
-  return { ...row, ...(tenantId === null ? {} : { tenantId }) }
+export function toInvitation ({ tokenHash, ...row }: InvitationRow): Invitation {
+  return omitNulls(row)
 }
 
 /** A member's name in the audit trail. It includes the id, since anyone may be invited under any address. */
@@ -113,10 +102,13 @@ export function toActor (member: Member): Actor {
   return { name, role, tenantId }
 }
 
-/** An e-mail address in the form in which it is stored and compared. @throws {ControlError} invalid */
+/** An e-mail address in the form in which it is stored and compared. */
+export const normalizeEmail = (email: string): string => email.trim().toLowerCase()
+
+/** A valid address in that form. @throws {ControlError} invalid */
 export function parseEmail (email: string): string {
-  const trimmed = email.trim().toLowerCase()
-  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) {
+  const trimmed = normalizeEmail(email)
+  if (trimmed.length > maxEmailLength || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) {
     throw new ControlError('invalid', 'Enter an email address such as ann@example.org.', 'email')
   }
   return trimmed

@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
-import { idFor, requireUnusedToken, type ControlContext } from './context.js'
+import { idFor, insertOnce, type ControlContext } from './context.js'
 import {
   requireOverageAllowed,
   organizationRow,
@@ -41,13 +41,7 @@ export class OrganizationStore {
         createdAt: this.#at(),
         datastore: datastore ?? undefined
       }
-      requireUnusedToken(
-        await trx
-          .insertInto('organizations')
-          .values(organizationRow(made, this.#plans))
-          .onConflict(conflict => conflict.column('tenantId').doNothing())
-          .executeTakeFirstOrThrow()
-      )
+      await insertOnce(trx, 'organizations', organizationRow(made, this.#plans))
       return this.#record(trx, tenantId, {
         actor: by,
         action: 'organization created',

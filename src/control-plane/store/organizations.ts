@@ -4,7 +4,7 @@ import type { OrganizationState } from '../../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
 import type { IdempotencyToken } from './context.js'
 import {
-  changesSchema, describedText as text, describedTime as time, entitySchema, tenantIdSchema
+  changesSchema, describedText as text, describedTime as time, entitySchema, omitNulls, tenantIdSchema
 } from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
@@ -98,12 +98,7 @@ export function organizationRow (organization: Organization, { plans }: KnownPla
 
 /** The organization in a row. Its overage is on if the plan has it and it was not switched off. */
 export function toOrganization (row: OrganizationRow, { plansWithoutOverage = [] }: KnownPlans): Organization {
-  const { datastore, ...rest } = row
-  return {
-    ...rest,
-    overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan),
-    ...(datastore === null ? {} : { datastore })
-  }
+  return { ...omitNulls(row), overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan) }
 }
 
 /** @throws {ControlError} if overage is requested on a plan that has none */

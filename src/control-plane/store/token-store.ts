@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { hashSecret, isToken, newToken } from '../../keys/secret.js'
 import { roles, type Actor } from '../../config/actor.js'
-import { idFor, requireUnusedToken, type ControlContext, type IdempotencyToken } from './context.js'
+import { idFor, insertOnce, type ControlContext, type IdempotencyToken } from './context.js'
 import { parseExpiry } from './keys.js'
 import { byTenant } from './member-rows.js'
 import { parseRole } from './members.js'
@@ -12,7 +12,7 @@ import { serialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { TokenRow } from './tables.js'
 import {
-  describedText as text, describedTime as time, entitySchema, expirySchema, tenantIdSchema
+  describedText as text, describedTime as time, entitySchema, expirySchema, omitNulls, tenantIdSchema
 } from './entity-schema.js'
 
 /** What a token permits: the same as a person's role, or to connect as a gateway. */
@@ -91,13 +91,7 @@ export class TokenStore {
         expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now),
         revokedAt: null
       }
-      requireUnusedToken(
-        await trx
-          .insertInto('tokens')
-          .values(row)
-          .onConflict(conflict => conflict.column('tokenId').doNothing())
-          .executeTakeFirstOrThrow()
-      )
+      await insertOnce(trx, 'tokens', row)
       await recordAudit(trx, {
         at: row.createdAt,
         actor: by,
@@ -155,7 +149,7 @@ export class TokenStore {
         actor: by,
         action: 'token revoked',
         entity: tokenId,
-        tenantId: row.tenantId ?? undefined,
+        tenantId: row.tenantId,
         detail: {}
       })
       return toToken({ ...row, revokedAt })
@@ -172,11 +166,4 @@ export function tokenActor ({ tokenId, role, tenantId }: Token): Actor | undefin
   return { name, role, tenantId }
 }
 
-function toToken ({ hash, tenantId, expiresAt, revokedAt, ...row }: TokenRow): Token {
-  return {
-    ...row,
-    ...(tenantId === null ? {} : { tenantId }),
-    ...(expiresAt === null ? {} : { expiresAt }),
-    ...(revokedAt === null ? {} : { revokedAt })
-  }
-}
+const toToken = ({ hash, ...row }: TokenRow): Token => omitNulls(row)

@@ -3,6 +3,7 @@ import { findUnknownType } from '../../events/to-events.js'
 import type { Attempt } from '../../events/webhooks/delivery-queue.js'
 import { maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../events/webhooks/webhook.js'
 import { base32, randomString } from '../../keys/random-text.js'
+import { omitNulls } from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-tables.js'
@@ -14,36 +15,23 @@ type OwnColumns = Pick<WebhookRow, 'url' | 'types' | 'description' | 'enabled'>
 export function toWebhook (row: Selectable<WebhookRow>, now: Date): Webhook {
   const { id, mode, url, types, description, enabled, disabledReason, disabledAt, createdAt } = row
   const { previousSecretUntil: until } = row
-  return {
+  return omitNulls({
     id,
     mode,
     url,
     types: types.split(','),
-    ...description !== null && { description },
+    description,
     enabled: enabled === 1,
-    ...disabledReason !== null && { disabledReason },
-    ...disabledAt !== null && { disabledAt },
+    disabledReason,
+    disabledAt,
     createdAt,
-    ...until !== null && Date.parse(until) > now.getTime() && { previousSecretUntil: until }
-  }
+    previousSecretUntil: until !== null && Date.parse(until) > now.getTime() ? until : null
+  })
 }
 
-export function toDelivery (row: Selectable<WebhookDeliveryRow>): Delivery {
-  const { id, eventId, eventType, outcome, attempt, at, durationMs } = row
-  const { responseStatus, responseText, error, nextAttemptAt } = row
-  return {
-    id,
-    eventId,
-    eventType,
-    outcome,
-    attempt,
-    at,
-    durationMs,
-    ...responseStatus !== null && { responseStatus },
-    ...responseText !== null && { responseText },
-    ...error !== null && { error },
-    ...nextAttemptAt !== null && { nextAttemptAt }
-  }
+/** A delivery, for clients that know its webhook. */
+export function toDelivery ({ webhookId, ...row }: Selectable<WebhookDeliveryRow>): Delivery {
+  return omitNulls(row)
 }
 
 /** The row of an attempt. @param nextAttemptAt when its event is sent again; undefined if it is not */

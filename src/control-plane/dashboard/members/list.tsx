@@ -2,7 +2,7 @@ import type { Role } from '../../../config/actor.js'
 import type { Invitation, Member } from '../../store/members.js'
 import { Badge, Empty, Heading, Links, Table, Time, OptionalTime, ErrorNotice, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
-import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { EmailField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { otherRole } from './changes.js'
 import { PaginatedList, type ListOptions } from '../listing.js'
 import { invitationPath, memberPath, membersPath } from '../paths.js'
@@ -136,16 +136,7 @@ function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', error }
     <section id='invite'>
       <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
       <PostForm action={membersPath(tenantId)} csrf={csrf} once={once}>
-        <TextField
-          label='Email'
-          name='email'
-          type='email'
-          value={email}
-          isRequired
-          maxLength={254}
-          hint='You get a link to send to them. It works once, for 7 days.'
-          error={error}
-        />
+        <EmailField value={email} hint='You get a link to send to them. It works once, for 7 days.' error={error} />
         {tenantId === undefined
           ? <input type='hidden' name='role' value='operator' />
           : <RadioField label='Role' name='role' choices={choices} value={role} error={error} />}

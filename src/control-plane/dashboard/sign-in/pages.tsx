@@ -2,7 +2,7 @@ import type { Member } from '../../store/members.js'
 import type { Organization } from '../../store/organizations.js'
 import { ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
-import { PasswordField, PostForm, SubmitButton, TextField } from '../forms.js'
+import { PasswordField, EmailField, PostForm, SubmitButton } from '../forms.js'
 
 /** The ways to sign in that this service has, and the text from the previous submission. */
 interface SignInForm {
@@ -42,16 +42,7 @@ function PasswordForm ({ csrf, next, email, error }: Pick<SignInForm, 'csrf' | '
   return (
     <PostForm action='/dashboard/sign-in' csrf={csrf}>
       <input type='hidden' name='next' value={next} />
-      <TextField
-        label='Email'
-        name='email'
-        type='email'
-        value={email}
-        isRequired
-        maxLength={254}
-        autocomplete='username'
-        error={error}
-      />
+      <EmailField value={email} autocomplete='username' error={error} />
       <PasswordField label='Password' name='password' kind='current-password' error={error} />
       <SubmitButton label='Sign in' />
       <p class='hint'>

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Member, OpenedMember } from '../../store/members.js'
+import { maxEmailLength, normalizeEmail, type Member, type OpenedMember } from '../../store/members.js'
 import { field, type FormError } from '../form.js'
 import type { DashboardContext } from '../options.js'
 import { offerAccounts, signInByPassword } from '../session.js'
@@ -9,9 +9,6 @@ import { ChoicePage, SignInPage, WaitPage, type AccountChoice } from './pages.js
 
 /** How long a browser that a member signed in with is remembered. */
 const deviceSeconds = 180 * 86_400
-
-/** The maximum of any valid address; a longer one would be counted under its name, and fill memory. */
-const maxEmail = 254
 
 /** One message for every failure, so that it does not disclose which addresses have an account. */
 const failed: FormError = { message: 'The email or password is wrong. Check both and try again.' }
@@ -52,10 +49,11 @@ async function passwordSignIn (
   reply: FastifyReply,
   parts: SignInParts
 ): Promise<FastifyReply> {
-  const email = field(request.body, 'email').trim().toLowerCase()
+  const email = normalizeEmail(field(request.body, 'email'))
   const password = field(request.body, 'password')
   const next = nextPath(field(request.body, 'next'))
-  if (email.length > maxEmail) return await showForm(reply.code(422), parts, { next, error: failed })
+  // It would be counted under its name, and fill memory.
+  if (email.length > maxEmailLength) return await showForm(reply.code(422), parts, { next, error: failed })
   if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, error: failed })
   const found = await whoShows(request, { email, password }, parts)
   if (typeof found === 'number') return await tooMany(reply, found)
