@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { operators as operations, peopleOperations } from '../../control-plane/admin-api/people-operations.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
+import { normalizeEmail } from '../../control-plane/store/members.js'
 import type { Control } from './context.js'
 
 /** Adds the commands on operators, for people who can no longer sign in to the dashboard. */
@@ -15,7 +16,7 @@ export function addOperators (program: Command, { print }: Control): void {
     .action(({ email }: { email: string }) =>
       print(async call => {
         const found = (await call(operations.listMembers, {})).find(
-          member => member.email === email.trim().toLowerCase() && !member.isFromProvider
+          member => member.email === normalizeEmail(email) && !member.isFromProvider
         )
         if (found === undefined) {
           throw new ControlError(
