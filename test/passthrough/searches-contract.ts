@@ -25,7 +25,7 @@ export async function searchesContract (t: Test, world: World): Promise<void> {
   await t.test('a walk by the next links meets every record once, and its pages are as large as wanted', t =>
     walks(t, world)
   )
-  await t.test('a cursor goes alone and serves its own search', t => cursors(t, world))
+  await t.test('a cursor goes alone, or with a page size that clients add to each link, and serves its own search', t => cursors(t, world))
   await t.test('the number of matches comes without any of them', t => counts(t, world))
   await t.test('a page is never larger than a thousand, and a count is a whole number', t => clampedCounts(t, world))
   await t.test('records are sorted, and their parts chosen', t => shaped(t, world))
@@ -263,7 +263,12 @@ async function cursors (t: Test, { fhir: join }: World): Promise<void> {
     t.strictSame(listed(await who.send('GET', `/Patient?_cursor=${cursor}`)).length, 2)
   }
   t.equal(listed(await fhir.send('POST', '/Patient/_search', `_cursor=${cursor}`, formType)).length, 2)
-  for (const more of ['_count=2', 'family=Byron', '_summary=count', '_elements=id', '_include=Patient:organization']) {
+  // Medplum's client writes _count=1000 into each next link that has none.
+  for (const count of [2, 3, 1000]) {
+    t.equal(listed(await fhir.send('GET', `/Patient?_cursor=${cursor}&_count=${count}`)).length, 2, `_count=${count}`)
+  }
+  const others = ['family=Byron', '_summary=count', '_elements=id', '_include=Patient:organization']
+  for (const more of ['_count=1', '_count=0', '_count=x', ...others]) {
     isRefused(t, await fhir.send('GET', `/Patient?_cursor=${cursor}&${more}`), 400, `with ${more}`)
     isRefused(t, await fhir.send('GET', `/Patient?${more}&_cursor=${cursor}`), 400, `after ${more}`)
   }

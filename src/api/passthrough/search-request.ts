@@ -64,8 +64,9 @@ function readParts (type: string, { query, isLenient, fhirBase }: SearchContext)
     }
     requireFew(parts)
   }
-  if (parts.single.has('_cursor') && query.length > 1) {
-    throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole search')
+  // Clients of others write a page size into every link that they follow.
+  if (parts.single.has('_cursor') && query.some(([name]) => name !== '_cursor' && name !== '_count')) {
+    throw invalidParameter('_cursor', 'must be the only parameter besides _count, because it contains the whole search')
   }
   requireBounded(parts)
   return parts

@@ -93,15 +93,18 @@ export async function findPage (
 
 const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
 
-/** What a request's cursor carries; undefined without one. @throws {Failure} INVALID_CURSOR for another search's */
+/**
+ * What a request's cursor carries; undefined without one. Of raw FHIR the `_count` next to it may be larger: it is a
+ * maximum there. @throws {Failure} INVALID_CURSOR for another search's
+ */
 export function openCursor (context: TenantContext, request: Search): CursorContents | undefined {
-  const { cursor, parameters, conditions = [], count } = request
+  const { cursor, parameters, conditions = [], count, route } = request
   if (cursor === undefined) return undefined
   const opened = context.cursors.open(cursor, cursorBinding(context, request))
   const requested = [...parameters, ...conditions]
   const contradicts =
     (requested.length > 0 && filtersHash(requested) !== opened.filters) ||
-    (count !== undefined && count !== opened.count)
+    (count !== undefined && (route === 'fhir' ? count < opened.count : count !== opened.count))
   if (contradicts) throw invalidCursor()
   return opened
 }
