@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ControlStore } from '../store/store.js'
-import { ControlError, type RefusalReason } from '../store/control-error.js'
+import { ControlError, failureCodes } from '../store/control-error.js'
 import { bodyTypes, jsonBodies, parseBody } from '../../envelope/body.js'
 import { errorHandler, notFoundHandler } from '../../envelope/error-handlers.js'
-import { Failure, type FailureCode } from '../../envelope/failures.js'
+import { Failure } from '../../envelope/failures.js'
 import { rawQuery } from '../../envelope/query.js'
 import { envelope } from '../../envelope/reply.js'
 import { ServedDocument } from '../../envelope/served-document.js'
@@ -81,15 +81,8 @@ function addRoute (scope: FastifyInstance, operation: NamedOperation): void {
   })
 }
 
-const codes: Readonly<Record<RefusalReason, FailureCode>> = {
-  missing: 'NOT_FOUND',
-  invalid: 'VALIDATION_ERROR',
-  conflict: 'CONFLICT',
-  forbidden: 'INSUFFICIENT_SCOPE'
-}
-
 function failureOfRefusal (error: unknown): unknown {
-  return error instanceof ControlError ? new Failure(codes[error.reason], { message: error.message }) : error
+  return error instanceof ControlError ? new Failure(failureCodes[error.reason], { message: error.message }) : error
 }
 
 /**

@@ -18,7 +18,8 @@ export class ControlError extends Error {
   }
 }
 
-const codes: Readonly<Record<RefusalReason, FailureCode>> = {
+/** The code of the failure that clients get for a refusal. */
+export const failureCodes: Readonly<Record<RefusalReason, FailureCode>> = {
   missing: 'NOT_FOUND',
   invalid: 'VALIDATION_ERROR',
   conflict: 'CONFLICT',
@@ -38,10 +39,10 @@ export async function asFailures<T> (call: Promise<T>, type?: string): Promise<T
     const { reason, message, field } = error
     // What is missing and what is another organization's have the text of every missing thing.
     if (reason === 'missing') throw new Failure('NOT_FOUND')
-    if (field === undefined) throw new Failure(codes[reason], { message })
+    if (field === undefined) throw new Failure(failureCodes[reason], { message })
     const text = message.replace(`${field}: `, '')
     const issues = [fieldIssue(type === undefined ? field : `${type}.${field}`, text)]
-    throw new Failure(codes[reason], type === undefined ? { message, issues } : { issues })
+    throw new Failure(failureCodes[reason], type === undefined ? { message, issues } : { issues })
   }
 }
 

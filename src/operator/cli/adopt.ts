@@ -4,7 +4,7 @@ import { adopt } from '../ownership-scan/adopt.js'
 import { CriteriaRefused, readCriteria, type AdoptionCriteria } from '../ownership-scan/adopt-criteria.js'
 import { fetchSupportedTypes, typesOf, openForDatastore, type OpenedDatastore } from './datastore.js'
 import { ExitWithFindings, withControlStore, type CliContext } from './context.js'
-import { walkProgress } from './scan-progress.js'
+import { walkProgress } from './progress.js'
 import type { ScanIndex } from '../ownership-scan/scan-index.js'
 import { table, formatInteger } from './table.js'
 

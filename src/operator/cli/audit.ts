@@ -1,8 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { audit, referenceFindings, tagFindings, type AuditResult } from '../ownership-scan/audit.js'
-import { fetchSupportedTypes, typesOf, openForDatastore, type DatastoreOption } from './datastore.js'
+import { fetchSupportedTypes, typesOf, onDatastore } from './datastore.js'
 import { ExitWithFindings, type CliContext } from './context.js'
-import { walkProgress } from './scan-progress.js'
+import { walkProgress } from './progress.js'
 import type { ScanIndex } from '../ownership-scan/scan-index.js'
 import { table, formatInteger } from './table.js'
 
@@ -31,32 +31,23 @@ Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
 
 /** Adds the command that finds records that the gateway shows to no tenant, and references across tenants. */
 export function addAudit (program: Command, context: CliContext): void {
-  const command = program
-    .command('audit')
+  const command = program.command('audit')
     .description('find records without exactly one tenant, and references across tenants')
-    .argument('[datastore]', 'name in the configuration, such as test or live')
-    .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
+  onDatastore<Options>(command, context, async ({ config: { tenantSystem }, backend, ledger }, options) => {
+    const progress = walkProgress(context.streams)
+    const types = options.type && await fetchSupportedTypes(backend, options.type)
+    const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show })
+      .finally(progress.end)
+    const report = options.json
+      ? auditJson(ledger, audited, backend.name)
+      : auditText(ledger, audited, options.limit)
+    for (const text of report) context.out(text)
+    if (hasFindings(ledger)) throw new ExitWithFindings()
+  })
     .option('--type <types>', 'comma-separated resource types (default: all)', typesOf)
     .option('--json', 'print each finding as one line of JSON, and a summary as the last line')
     .option('--limit <number>', 'maximum number of findings in the text report', natural, 20)
     .addHelpText('after', help)
-  command.action(async (name: string | undefined, options: Options) => {
-    if ((name === undefined) === (options.url === undefined)) {
-      command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
-    }
-    const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
-    await openForDatastore(command, { named, context }, async ({ config: { tenantSystem }, backend, ledger }) => {
-      const progress = walkProgress(context.streams)
-      const types = options.type && await fetchSupportedTypes(backend, options.type)
-      const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show }).finally(
-        progress.end
-      )
-      for (const text of options.json
-        ? auditJson(ledger, audited, backend.name)
-        : auditText(ledger, audited, options.limit)) { context.out(text) }
-      if (hasFindings(ledger)) throw new ExitWithFindings()
-    })
-  })
 }
 
 function natural (text: string): number {

@@ -24,7 +24,7 @@ export interface OpenedDatastore {
 }
 
 /** Which datastore: one of the configuration, or one at a URL that needs no authentication. */
-export type DatastoreOption = { readonly name: string } | { readonly url: string }
+type DatastoreOption = { readonly name: string } | { readonly url: string }
 
 /**
  * Opens a datastore for the work and closes it afterwards. Any error that prevents the work ends the command with 2,
@@ -51,6 +51,28 @@ export async function openForDatastore (
   } finally {
     await closers.close()
   }
+}
+
+/**
+ * Has a command do its work on the datastore that its argument names, or on the server at `--url`.
+ * @returns the command, for its own options
+ */
+export function onDatastore<Options extends { readonly url?: string }> (
+  command: Command,
+  context: CliContext,
+  work: (opened: OpenedDatastore, options: Options) => Promise<void>
+): Command {
+  return command
+    .argument('[datastore]', 'name in the configuration, such as test or live')
+    .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
+    .action(async (name: string | undefined, options: Options) => {
+      const { url } = options
+      if ((name === undefined) === (url === undefined)) {
+        command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+      }
+      const named = name === undefined ? { url: url! } : { name }
+      await openForDatastore(command, { named, context }, opened => work(opened, options))
+    })
 }
 
 function atUrl (command: Command, url: string): HttpBackend {

@@ -6,7 +6,7 @@ import { HttpBackend } from '../../backends/http-backend.js'
 import type { Config } from '../../config/schema.js'
 import { runChecks, leftoverText, type Examination, type Finding, type State } from '../server-check/examine.js'
 import { untilSigint } from './bulk/errors.js'
-import { openForDatastore, type DatastoreOption } from './datastore.js'
+import { onDatastore } from './datastore.js'
 import { ExitWithFindings, Interrupted, type CliContext } from './context.js'
 
 interface Options { readonly url?: string, readonly json?: true }
@@ -28,30 +28,22 @@ Exit codes: 0 nothing blocks, 1 something blocks or a record could not be delete
 /** Adds the command that tests whether a datastore does what the gateway relies on. */
 export function addDoctor (program: Command, context: CliContext): void {
   const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
-    .argument('[datastore]', 'name in the configuration, such as test or live')
-    .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
+  onDatastore<Options>(command, context, ({ config, backend }, options) => untilSigint(async signal => {
+    const anonymous = withoutCredential(config, backend)
+    const examined = await runChecks({
+      backend,
+      anonymous,
+      tenantSystem: config.tenantSystem,
+      newId: randomUUID,
+      signal
+    }).finally(() => anonymous.close())
+    const capabilities = { ...examined, datastore: backend.name }
+    for (const text of options.json ? [doctorJson(capabilities)] : doctorText(capabilities)) context.out(text)
+    if (signal.aborted) throw new Interrupted()
+    if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
+  }))
     .option('--json', 'print the report as one line of JSON')
     .addHelpText('after', help)
-  command.action(async (name: string | undefined, options: Options) => {
-    if ((name === undefined) === (options.url === undefined)) {
-      command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
-    }
-    const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
-    await openForDatastore(command, { named, context }, ({ config, backend }) => untilSigint(async signal => {
-      const anonymous = withoutCredential(config, backend)
-      const examined = await runChecks({
-        backend,
-        anonymous,
-        tenantSystem: config.tenantSystem,
-        newId: randomUUID,
-        signal
-      }).finally(() => anonymous.close())
-      const capabilities = { ...examined, datastore: backend.name }
-      for (const text of options.json ? [doctorJson(capabilities)] : doctorText(capabilities)) context.out(text)
-      if (signal.aborted) throw new Interrupted()
-      if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
-    }))
-  })
 }
 
 /** A client of the same server without credentials. */

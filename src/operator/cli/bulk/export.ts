@@ -7,21 +7,16 @@ import { ensureDirectory } from '../../../files/ensure.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
 import { download } from './download.js'
-import { waitForJob, following, shellQuote, requireKind, progressBar, withProgress } from './follow.js'
+import { waitForJob, endedText, following, shellQuote, requireKind, progressBar, withProgress, type JobOptions } from './follow.js'
 import type { Session } from './gateway.js'
 import { CliError } from './errors.js'
 
 /** The selection of an export, and its directory. */
-export interface ExportOptions {
+export interface ExportOptions extends JobOptions {
   readonly to: string
   readonly types?: readonly string[]
   readonly since?: Date
   readonly format?: ExportFormat
-  /** The job to continue, in place of a new one. */
-  readonly job?: string
-  readonly force?: true
-  readonly cancelOnInterrupt?: true
-  readonly url?: string
 }
 
 /** The note in the directory about the job that its files belong to. */
@@ -93,7 +88,7 @@ async function finish (session: Session, job: BulkJob, options: ExportOptions): 
   const { to: directory } = options
   if (status !== 'completed') {
     if (isJson) out(`${JSON.stringify({ jobId, status, directory, ...failure && { failure } })}\n`)
-    err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
+    err(endedText(job))
     throw new ExitWithFindings()
   }
   const files: Fetched[] = []

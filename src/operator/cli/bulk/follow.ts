@@ -1,10 +1,19 @@
 import type { Writable } from 'node:stream'
-import { SingleBar } from 'cli-progress'
 import type { BulkJob } from '../../../client/index.js'
 import { ExitWithFindings, Interrupted } from '../context.js'
 import type { Session } from './gateway.js'
 import { CliError, explain, isRefusal } from './errors.js'
+import { terminalBar, type Progress, type ProgressDisplay } from '../progress.js'
 import { formatInteger } from '../table.js'
+
+/** What all commands that start a job take. */
+export interface JobOptions {
+  /** The job to continue, in place of a new one. */
+  readonly job?: string
+  readonly force?: true
+  readonly cancelOnInterrupt?: true
+  readonly url?: string
+}
 
 /** A job that a command has started or continues. */
 interface Followed {
@@ -19,6 +28,10 @@ export async function requireKind ({ client, signal }: Session, jobId: string, k
   const { type } = await client.bulk.read(jobId, { signal })
   if (type !== kind) throw new CliError(`This job is an ${type}. Use clinigate bulk ${type} --job.`)
 }
+
+/** What is said of a job that did not complete. */
+export const endedText = ({ status, failure }: Pick<BulkJob, 'status' | 'failure'>): string =>
+  `The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`
 
 /** Waits until a job has ended, and shows how far it is. */
 export async function waitForJob ({ persistentClient, signal, streams }: Session, jobId: string): Promise<BulkJob> {
@@ -64,29 +77,15 @@ export function shellQuote (word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll('\'', '\'\\\'\'')}'`
 }
 
-/** How far something is. */
-interface Standing {
-  readonly done: number
-  /** Absent while it is not known. */
-  readonly total?: number | undefined
-  readonly text: string
-}
-
-/** The progress display of a long operation. */
-interface Meter {
-  readonly show: (standing: Standing) => void
-  readonly end: () => void
-}
-
 /** Between two lines where no bar can be. */
 const lineMs = 5_000
 
 /** A bar on a terminal; elsewhere, as in the log of a scheduled job, a line every few seconds. */
-export function progressBar (stream: Writable & { readonly isTTY?: boolean }): Meter {
-  return stream.isTTY === true ? bar(stream) : lines(stream)
+export function progressBar (stream: Writable & { readonly isTTY?: boolean }): ProgressDisplay {
+  return stream.isTTY === true ? terminalBar(stream, '[{bar}] {text}') : lines(stream)
 }
 
-function lines (stream: Writable): Meter {
+function lines (stream: Writable): ProgressDisplay {
   let last = performance.now()
   return {
     show: ({ text }) => {
@@ -98,33 +97,6 @@ function lines (stream: Writable): Meter {
   }
 }
 
-function bar (stream: Writable): Meter {
-  const bar = new SingleBar({
-    stream: stream as NodeJS.WritableStream,
-    format: '[{bar}] {text}',
-    barCompleteChar: '=',
-    barIncompleteChar: '-',
-    clearOnComplete: true,
-    emptyOnZero: true,
-    // The two change the terminal for as long as the bar runs, and would not change it back when the command is killed.
-    linewrap: true,
-    gracefulExit: false
-  })
-  let isShown = false
-  return {
-    show: ({ done, total = 0, text }) => {
-      if (!isShown) bar.start(total, done, { text })
-      isShown = true
-      bar.setTotal(total)
-      bar.update(Math.min(done, total), { text })
-    },
-    end: () => {
-      if (isShown) bar.stop()
-      isShown = false
-    }
-  }
-}
-
 /** The progress of a job as text, by the gateway's report. */
 function progressText ({
   status,
@@ -133,7 +105,7 @@ function progressText ({
   failedRecords,
   recordsPerSecond,
   secondsLeft
-}: BulkJob): Standing {
+}: BulkJob): Progress {
   const parts = [
     `${status}: ${formatInteger(done)}${total === undefined ? '' : ` of ${formatInteger(total)}`} records`,
     recordsPerSecond === undefined ? [] : `${formatInteger(recordsPerSecond)}/s`,
@@ -144,7 +116,7 @@ function progressText ({
 }
 
 /** How far a transfer is, in bytes; its rate is the one since this was made. */
-export function withProgress (what: string, total: number | undefined): (bytes: number) => Standing {
+export function withProgress (what: string, total: number | undefined): (bytes: number) => Progress {
   const start = performance.now()
   return done => {
     const rate = done / Math.max(0.001, (performance.now() - start) / 1_000)

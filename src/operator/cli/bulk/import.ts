@@ -3,23 +3,18 @@ import { open, rename } from 'node:fs/promises'
 import type { BulkJob } from '../../../client/index.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
-import { waitForJob, following, shellQuote, requireKind, progressBar, withProgress } from './follow.js'
+import { waitForJob, endedText, following, shellQuote, requireKind, progressBar, withProgress, type JobOptions } from './follow.js'
 import { refusalOf, type Session, type Transfers } from './gateway.js'
 import { CliError, explain, isRefusal } from './errors.js'
 import { sourceOf, upload } from './upload.js'
 import { plain } from './download.js'
 
 /** How lines are to be imported. */
-export interface ImportOptions {
+export interface ImportOptions extends JobOptions {
   readonly type?: string
   readonly dryRun?: true
   /** The file for the results. */
   readonly results?: string
-  /** The job to continue, in place of a new one. */
-  readonly job?: string
-  readonly force?: true
-  readonly cancelOnInterrupt?: true
-  readonly url?: string
 }
 
 /** Imports the lines of a file or, for `-`, of standard input; with a job, continues an earlier run. */
@@ -82,9 +77,7 @@ function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts,
   const isComplete = status === 'completed' && lines === totalRecords
   if (isJson) { out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...(failure && { failure }) })}\n`) } else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
   if (status !== 'completed') {
-    err(
-      `The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`
-    )
+    err(endedText(job))
   } else if (!isComplete) err('The number of results differs from the number of lines.\n')
   const imported = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
   if (!isComplete || imported !== lines) throw new ExitWithFindings()
