@@ -201,10 +201,17 @@ t.test('all mistakes are told at once, each with its setting and never with its 
     'host: must not be empty',
     'keys.maxStalenessMinutes: must be > 0',
     'limits.bodyBytes: must be integer',
-    'plansFile: the file cannot be read',
+    'plansFile: the file cannot be read: it does not exist',
     'prot: no such setting; did you mean port?'
   ])
   t.notMatch(errors.join(), 's3cret')
+})
+
+t.test('a setting that is in the file twice is a mistake, since one of the two would have no effect', async t => {
+  const twice = '{ "port": 1,\n  "limits": { "bodyBytes": 2048 },\n  "keys": { "port": 3 },\n  "limits": {} }'
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, twice) }), [
+    'CLINIGATE_CONFIG: limits is there twice, again in line 4, column 3'
+  ])
 })
 
 t.test('a base URL holds no user, password, query or fragment', async t => {
@@ -239,8 +246,11 @@ t.test('AuditEvents need the log of which they are made', async t => {
 })
 
 t.test('a file that is missing, not JSON or no object is a mistake, not an empty configuration', async t => {
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read'])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{') }), ['CLINIGATE_CONFIG: the file is not JSON'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read: it does not exist'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: directory(t) }), ['CLINIGATE_CONFIG: the file cannot be read: it is a directory'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{\n  "port": 80,\n}') }), [
+    'CLINIGATE_CONFIG: the file is not JSON: see line 3, column 1'
+  ])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), [
     'CLINIGATE_CONFIG: the file must contain one JSON object'
   ])
@@ -270,7 +280,7 @@ t.test('secrets are read from where the settings point, and a missing one stops 
   t.equal(error({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
   t.equal(error({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
   t.equal(error({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
-  t.equal(error({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read')
+  t.equal(error({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read: it does not exist')
   t.equal(
     error({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }),
     'the token is empty or contains a character that is not valid in a header'
@@ -290,7 +300,10 @@ t.test('the secret of the cursors is made once, and nobody else may read it', as
     Buffer.alloc(32, 7)
   )
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), [
-    'cursor.secretFile: the file must contain 32 bytes in base64'
+    'cursor.secretFile: the file must contain 32 bytes in base64, as openssl rand -base64 32 prints them'
+  ])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: '/nowhere' } }) }), [
+    'cursor.secretFile: the file cannot be read: it does not exist'
   ])
   writeFileSync(join(dataDirectory, 'cursor.secret'), 'damaged')
   t.throws(() => cursorSecret(config), /32 bytes/)

@@ -18,11 +18,14 @@ export async function openedFile<T> (file: string, open: (file: string) => T | P
   }
 }
 
+const unknownHost = 'the host name to listen on is unknown; set HOST to an address of this machine, such as 0.0.0.0 for all'
 const fullDisk = 'the disk of the data directory is full; make room there'
 
 /** The remedies of failures by their code; of SQLite's codes the first two words count. */
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process uses the port; choose another port with PORT',
+  ENOTFOUND: unknownHost,
+  EAI_AGAIN: unknownHost,
   EADDRNOTAVAIL: 'this machine does not have that address; choose another address with HOST',
   SQLITE_BUSY: 'another process has been writing to a database in the data directory for too long; try again',
   SQLITE_READONLY:

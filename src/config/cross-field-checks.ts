@@ -1,7 +1,7 @@
 import type { Config } from './schema.js'
 import { suggestion } from '../envelope/nearest.js'
 import { isNetwork } from '../net/checked-connection.js'
-import { readSecretBytes, readText, controlDatabaseUrl, gatewayToken, redisUrl } from './secrets.js'
+import { readSecretBytes, readText, controlDatabaseUrl, gatewayToken, redisUrl, whyUnreadable } from './secrets.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
 import type { FormError } from './schema-errors.js'
@@ -81,8 +81,10 @@ function webhookErrors ({ webhooks: { secretFile, privateNetworks } }: Config): 
 }
 
 function secretFileErrors (setting: string, file: string | undefined): string[] {
-  const isOk = file === undefined || readSecretBytes(file) !== undefined
-  return isOk ? [] : [`${setting}: the file must contain 32 bytes in base64`]
+  if (file === undefined || readSecretBytes(file) !== undefined) return []
+  return [readText(file) === undefined
+    ? `${setting}: the file cannot be read: ${whyUnreadable(file)}`
+    : `${setting}: the file must contain 32 bytes in base64, as openssl rand -base64 32 prints them`]
 }
 
 function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] {
@@ -157,7 +159,9 @@ function unreadable (setting: string, fileIn: (config: Config) => string | undef
     reads: [setting],
     find: config => {
       const file = fileIn(config)
-      return file !== undefined && !readText(file) ? [`${setting}: the file cannot be read or is empty`] : []
+      const text = file === undefined ? '' : readText(file)
+      if (file === undefined || text) return []
+      return [`${setting}: the file ${text === '' ? 'is empty' : `cannot be read: ${whyUnreadable(file)}`}`]
     }
   }
 }

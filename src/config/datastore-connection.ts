@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { DatastoreConfig } from './schema.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText } from './secrets.js'
+import { isError, readAuthorities, readSecret, readText, whyUnreadable } from './secrets.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {
@@ -42,7 +42,9 @@ function readTls (datastore: DatastoreConfig, errors: string[]): Pick<DatastoreC
   const ca = isError(authorities) ? undefined : authorities.ca
   const read = (setting: string, file: string | undefined) => {
     const text = file === undefined ? undefined : readText(file)
-    if (file !== undefined && text === undefined) errors.push(`${setting}: the file cannot be read`)
+    if (file !== undefined && text === undefined) {
+      errors.push(`${setting}: the file cannot be read: ${whyUnreadable(file)}`)
+    }
     return text
   }
   const [cert, key] = [read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]

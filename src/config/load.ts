@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { visit } from 'jsonc-parser'
+import { describeReadError } from '../files/read-error.js'
 import { configSchema, plansSchema, type Config, type Plans } from './schema.js'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
@@ -52,11 +54,37 @@ function readPlans (file: string, errors: string[]): Plans {
 
 function readJson (file: string, setting: string, errors: string[]): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'))
+    const text = readFileSync(file, 'utf8')
+    const mistakes = jsonMistakes(text)
+    errors.push(...mistakes.map(mistake => `${setting}: ${mistake}`))
+    return mistakes.length === 0 ? JSON.parse(text) : undefined
   } catch (error) {
-    errors.push(`${setting}: the file ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
+    errors.push(error instanceof SyntaxError
+      ? `${setting}: the file is not JSON`
+      : `${setting}: the file cannot be read: ${describeReadError(error)}`)
     return undefined
   }
+}
+
+/** Where a text is not JSON first, and the names that an object has twice, of which a parser would drop one. */
+function jsonMistakes (text: string): string[] {
+  const found: string[] = []
+  const open: Array<Set<string>> = []
+  let isBroken = false
+  visit(text, {
+    onObjectBegin: () => { open.push(new Set()) },
+    onObjectEnd: () => { open.pop() },
+    onObjectProperty: (name, _offset, _length, line, column) => {
+      const names = open.at(-1)
+      if (names?.has(name)) found.push(`${name} is there twice, again in line ${line + 1}, column ${column + 1}`)
+      names?.add(name)
+    },
+    onError: (_error, _offset, _length, line, column) => {
+      if (!isBroken) found.push(`the file is not JSON: see line ${line + 1}, column ${column + 1}`)
+      isBroken = true
+    }
+  }, { disallowComments: true, allowTrailingComma: false })
+  return found
 }
 
 function misnamedVariables (environment: Environment): string[] {

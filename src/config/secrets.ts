@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Environment } from './environment.js'
 import type { Config } from './schema.js'
 import { ensureDirectory, ensureFile } from '../files/ensure.js'
+import { describeReadError } from '../files/read-error.js'
 
 /**
  * A secret as it was at the start; where it came from a file, the file may hold a newer one meanwhile. Pass it on,
@@ -27,7 +28,9 @@ export function readSecret (
   const text = variable !== undefined ? environment[variable] : readText(file!)
   if (text === undefined) {
     return {
-      error: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read`
+      error: variable !== undefined
+        ? `${name}Env names a variable that is not set`
+        : `${name}File cannot be read: ${whyUnreadable(file!)}`
     }
   }
   // Such a character would end the header that carries the secret.
@@ -35,6 +38,16 @@ export function readSecret (
     return { error: `the ${name} is empty or contains a character that is not valid in a header` }
   }
   return { text, ...(file !== undefined && { file }) }
+}
+
+/** Why {@link readText} finds nothing in a file. */
+export function whyUnreadable (file: string): string {
+  try {
+    readFileSync(file)
+    return 'it changed meanwhile'
+  } catch (error) {
+    return describeReadError(error)
+  }
 }
 
 /** The text of a file without the space around it; undefined when it cannot be read. */
@@ -50,7 +63,7 @@ export function readText (file: string): string | undefined {
 export function readAuthorities ({ caFile }: { readonly caFile?: string }): { readonly ca?: string } | ConfigError {
   if (caFile === undefined) return {}
   const ca = readText(caFile)
-  if (ca === undefined) return { error: 'caFile: the file cannot be read' }
+  if (ca === undefined) return { error: `caFile: the file cannot be read: ${whyUnreadable(caFile)}` }
   // Node passes over what is no certificate, and then trusts no authority.
   return holdsCertificate(ca) ? { ca } : { error: 'caFile: the file must hold certificates in PEM' }
 }

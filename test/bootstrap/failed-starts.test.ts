@@ -9,6 +9,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { firstStart } from '../../src/bootstrap/startup-message.js'
 import { startProcess } from '../../src/bootstrap/process.js'
+import { explainStartupError } from '../../src/bootstrap/startup-errors.js'
 import { loadConfig } from '../../src/config/load.js'
 import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
@@ -36,6 +37,14 @@ t.test('a start that finds no room for its databases says so', async t => {
       /^clinigate: the disk .*full.*make room/i,
       `${blocks} blocks`
     )
+  }
+})
+
+// It said "getaddrinfo ENOTFOUND nope.invalid".
+t.test('a start at a host name that is unknown names the setting', async t => {
+  for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
+    const error = Object.assign(new Error(`getaddrinfo ${code} nope.invalid`), { code, syscall: 'getaddrinfo' })
+    t.match(explainStartupError(error), /host name.*unknown; set HOST/)
   }
 })
 

@@ -161,7 +161,7 @@ t.test('a file that is no such document is refused with the reason, and nothing 
     t.same([code, out], [1, ''], reason)
     t.ok(err.endsWith(` cannot be compared: ${reason}.\n`), err.slice(0, 200))
   }
-  t.match((await command({}, 'compare', join(directory, 'none.json'))).err, /cannot be compared: ENOENT/)
+  t.match((await command({}, 'compare', join(directory, 'none.json'))).err, /cannot be compared: it does not exist/)
   t.match((await command({}, 'compare', directory)).err, /cannot be compared: it is not a file/)
 })
 

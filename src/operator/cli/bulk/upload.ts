@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline, Transform, type Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { describeReadError } from '../../../files/read-error.js'
 import { CliError, isRefusal } from './errors.js'
 import { refusalOf, type Transfers } from './gateway.js'
 
@@ -30,8 +31,8 @@ const stallMs = 120_000
 /** The file, or standard input for `-`. @throws {CliError} */
 export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
   if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
-  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => {
-    throw new CliError(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`)
+  const facts = await stat(file).catch((error: unknown) => {
+    throw new CliError(`The file cannot be read: ${describeReadError(error)}.`)
   })
   if (facts.isDirectory()) throw new CliError('The file cannot be read: it is a directory.')
   const isZipped = /\.gz$/i.test(file)
@@ -44,12 +45,6 @@ export async function sourceOf (file: string, stdin: Readable): Promise<Source> 
     isRepeatable: true,
     isZipped
   }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
-  EACCES: 'you do not have permission',
-  ENOTDIR: 'it does not exist'
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { open } from 'node:fs/promises'
+import { describeReadError } from '../../../files/read-error.js'
 import { openApiDocument } from '../../../api/openapi/document.js'
 import { describeRoutes } from '../../../bootstrap/describe-routes.js'
 import { version } from '../../../bootstrap/version.js'
@@ -45,11 +46,15 @@ async function documentIn (file: string): Promise<OpenApiDocument> {
   try {
     return new OpenApiDocument(JSON.parse(await textOf(file)))
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    // The parser's message quotes the file.
-    const reason = error instanceof SyntaxError ? 'it is not JSON; convert YAML to JSON first' : code ?? message
-    throw new Error(`${file} cannot be compared: ${reason}.`)
+    throw new Error(`${file} cannot be compared: ${reasonOf(error)}.`)
   }
+}
+
+function reasonOf (error: unknown): string {
+  // The parser's message quotes the file.
+  if (error instanceof SyntaxError) return 'it is not JSON; convert YAML to JSON first'
+  const { code, message } = error as NodeJS.ErrnoException
+  return code === undefined ? message : describeReadError(error)
 }
 
 async function textOf (file: string): Promise<string> {

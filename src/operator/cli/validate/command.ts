@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { open, type FileHandle } from 'node:fs/promises'
+import { describeReadError } from '../../../files/read-error.js'
 import { configSchema } from '../../../config/schema.js'
 import { suggestion } from '../../../envelope/nearest.js'
 import type { CreateContext } from '../../../mappings/core/element.js'
@@ -58,20 +59,13 @@ function mappingOf (path: string): Mapping {
   throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path), '.')}`)
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
-  EACCES: 'you do not have permission',
-  EISDIR: 'it is a directory'
-}
-
 async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
   if (file === '-') return { chunks: stdin }
   try {
     const handle = await open(file)
     return { chunks: handle.createReadStream(), size: await sizeOf(handle) }
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    return command.error(`error: the file cannot be read: ${reasons[code] ?? code}`, { exitCode: 2 })
+    return command.error(`error: the file cannot be read: ${describeReadError(error)}`, { exitCode: 2 })
   }
 }
 
