@@ -14,10 +14,17 @@ import { failureEnvelope } from './reply.js'
  */
 export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
   return function (this: FastifyInstance, error: ParserError, socket: RespondingSocket): void {
-    this.log.debug({ code: error.code }, 'malformed HTTP')
+    const { code } = error
+    if (!socket.writable || isRespondingToAnother(socket)) {
+      this.log.debug({ code }, 'malformed HTTP')
+      socket.destroy()
+      return
+    }
     const form = formFor(urlOf(error, socket), pages)
-    if (!socket.writable || isRespondingToAnother(socket)) socket.destroy()
-    else socket.end(rawResponse(failureOfParser(error), { now: now(), form }), () => socket.destroy())
+    const failure = failureOfParser(error)
+    const requestId = uuidv7()
+    this.log.info({ requestId, status: failure.status, code }, 'malformed HTTP was refused')
+    socket.end(rawResponse(failure, { requestId, timestamp: now().toISOString(), form }), () => socket.destroy())
   }
 }
 
@@ -41,6 +48,8 @@ export function frameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
     requestMetadata(request, reply, now())
     const form = formFor(request.raw.url, pages)
     const failure = failureOf(error)
+    // No hook runs, so that the access log has no line for it.
+    request.log.info({ method: request.method, route: null, status: failure.status }, 'answered')
     reply
       .code(failure.status)
       .headers({ ...failure.headers, ...form.headers })
@@ -90,9 +99,10 @@ function formFor (url: string | undefined, pages: RefusalPages | undefined): Ref
   return pages !== undefined && `${url?.split('?', 1)[0]}/`.startsWith(`${pages.below}/`) ? pages : envelopeForm
 }
 
-function rawResponse (failure: Failure, { now, form }: { readonly now: Date, readonly form: RefusalForm }): string {
-  const requestId = uuidv7()
-  const timestamp = now.toISOString()
+function rawResponse (
+  failure: Failure,
+  { requestId, timestamp, form }: { readonly requestId: string, readonly timestamp: string, readonly form: RefusalForm }
+): string {
   const body = form.body(failure, { requestId, timestamp })
   return [
     `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}`,

@@ -22,7 +22,7 @@ t.test(
     t.equal(err, '')
     t.equal(code, 0)
     const { file, alsoNeeded } = JSON.parse(out) as { file: string; alsoNeeded: string[] }
-    t.match(alsoNeeded.join('\n'), /FHIR server[^]*cursor\.secret/)
+    t.match(alsoNeeded.join('\n'), /FHIR server[^]*cursor\.secret[^]*webhooks\.secret/)
     t.equal(readdirSync(join(folder, 'copies')).length, 1)
     t.equal(statSync(file).mode & 0o777, 0o600)
     mkdirSync(join(folder, 'restored'))

@@ -312,3 +312,15 @@ t.test('a request that comes while the gateway closes is answered whole, and its
   await t.rejects(get())
   agent.destroy()
 })
+
+// Its line was at the level debug, and without the id.
+t.test('what is no HTTP or no path is in the log under the id that its sender got', async t => {
+  const { logged, url } = await startGateway(t)
+  for (const bytes of ['PRI * HTTP/2.0\r\n\r\n', 'GET /v1/%zz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n']) {
+    const [{ status, headers }] = answersIn(await exchangeRaw(url, bytes)) as [ReturnType<typeof answersIn>[number]]
+    t.equal(status, 400)
+    const lines = logged().filter(({ requestId }) => requestId === headers['x-request-id'])
+    t.match(lines, [{ level: 30, status: 400 }])
+    t.notMatch(JSON.stringify(lines), /PRI|%zz/)
+  }
+})

@@ -10,7 +10,8 @@ import type { CliContext } from './context.js'
 const alsoNeeded = [
   'the FHIR server, with its own backup: it holds all clinical data',
   'the configuration, and the secrets that it names',
-  'cursor.secret in the data directory (or cursor.secretFile), once: without it current page links fail'
+  'cursor.secret in the data directory (or cursor.secretFile), once: without it current page links fail',
+  'webhooks.secret there (or webhooks.secretFile), once and apart from the copy: without it no webhook is delivered'
 ]
 
 /** Adds the command that copies the control database while the service runs. */
