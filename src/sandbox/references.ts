@@ -41,12 +41,19 @@ export function links (resource: FhirResource): Link[] {
   return [...found.values()]
 }
 
-function * referenceTexts (value: unknown): Generator<string> {
+/** @param name the element that the value is, or is an item of */
+function * referenceTexts (value: unknown, name = ''): Generator<string> {
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return
   for (const [key, item] of Object.entries(value)) {
-    if (key === 'reference' && typeof item === 'string') yield item
-    else if (!isResource(item)) yield * referenceTexts(item)
+    if (key === 'reference' && typeof item === 'string') {
+      if (!hasUriReference(value, name)) yield item
+    } else if (!isResource(item)) yield * referenceTexts(item, Array.isArray(value) ? name : key)
   }
+}
+
+/** Whether a `reference` is a uri: of a DetectedIssue, of an education, or of an Expression, which has a language. */
+function hasUriReference (holder: object, name: string): boolean {
+  return isResource(holder) || 'language' in holder || name === 'education'
 }
 
 function isResource (value: unknown): boolean {

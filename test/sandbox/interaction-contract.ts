@@ -214,6 +214,28 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     )
   })
 
+  // A DetectedIssue of R4's own examples was refused because of the web page that it names.
+  t.test('a web page that is named as reference by a uri may be anywhere', async t => {
+    const reference = 'http://www.tmhp.com/2011/CHEST%20IMAGING%20GUIDELINES%202011.pdf'
+    const expression = { language: 'text/fhirpath', expression: 'true', reference }
+    for (const resource of [
+      { resourceType: 'DetectedIssue', status: 'final', reference },
+      {
+        resourceType: 'Immunization',
+        status: 'completed',
+        vaccineCode: { text: 'MMR' },
+        patient: { display: 'Ada' },
+        occurrenceString: 'once',
+        education: [{ reference }]
+      },
+      { resourceType: 'PlanDefinition', status: 'draft', action: [{ condition: [{ kind: 'start', expression }] }] }
+    ]) {
+      const { status, resource: stored } = await server.send('POST', `/${resource.resourceType}`, resource)
+      t.equal(status, 201, resource.resourceType)
+      t.match(stored, resource)
+    }
+  })
+
   t.test('what another resource refers to is not deleted', async t => {
     await put('pinned')
     const referring = await server.send('POST', '/Observation', observation(`Patient/${id('pinned')}`))
