@@ -27,6 +27,8 @@ export interface BackendResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The text as received, with references to records of this server relative; empty if there was none. */
   readonly body: string
+  /** The same in UTF-8, which a page that is passed on need not be a text for; absent if the text is the original. */
+  readonly bytes?: Buffer
 }
 
 /** A response whose body is too large for memory. The caller starts to read it, and may stop at any time. */

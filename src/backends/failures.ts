@@ -56,12 +56,13 @@ export function retryAfterSeconds (response: Pick<BackendResponse, 'headers'>): 
 }
 
 // HAPI sends the status of native imports in the media type that FHIR had before STU3.
-function isReadable ({ headers, body }: BackendResponse): boolean {
+function isReadable (response: BackendResponse): boolean {
+  const { headers } = response
   const encoding = headers['content-encoding'] ?? 'identity'
   return (
-    body === '' ||
     (encoding === 'identity' &&
-      /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))
+      /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type']))) ||
+    response.body === ''
   )
 }
 

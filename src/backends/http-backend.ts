@@ -6,7 +6,7 @@ import type { Backend, BackendResponse, BackendRequest, BackendStream, StreamReq
 import { exchange, TransportError } from './exchange.js'
 import { sendStream } from './stream.js'
 import { responseFailure, transportFailure, retryAfterSeconds } from './failures.js'
-import { referenceRelativizer } from './relative-references.js'
+import { RelativeReferences } from './relative-references.js'
 import type { Upstream } from './upstream.js'
 import type { ClientCertificate } from '../config/datastore-connection.js'
 
@@ -57,8 +57,8 @@ export class HttpBackend implements Backend {
   readonly name: string
   readonly baseUrl: string
   readonly upstream: Upstream
-  readonly relativize: (text: string) => string
   readonly #basePath: string
+  readonly #references: RelativeReferences
   readonly #pool: Pool
   /** For files, which may be large and must not occupy the connections of other requests. */
   readonly #files: Pool
@@ -73,7 +73,7 @@ export class HttpBackend implements Backend {
     this.name = options.name
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.baseUrl = url.origin + this.#basePath
-    this.relativize = referenceRelativizer(this.baseUrl)
+    this.#references = new RelativeReferences(this.baseUrl)
     this.#pool = openPool(url.origin, this.#options)
     this.#files = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
     this.#probes = openPool(url.origin, { ...this.#options, connections: 1 })
@@ -101,8 +101,7 @@ export class HttpBackend implements Backend {
     }
     const failure = responseFailure(request, response)
     if (failure !== undefined) throw failure
-    const body = this.relativize(response.body)
-    return body === response.body ? response : { ...response, body }
+    return response
   }
 
   async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {
@@ -126,12 +125,17 @@ export class HttpBackend implements Backend {
     )
   }
 
+  relativize (line: string): string {
+    return this.#references.relativize(line)
+  }
+
   async probe (): Promise<boolean> {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
       const budgetMs = Math.min(this.#options.connectTimeoutMs, maxProbeMs)
       const response = await this.#authorized(
-        authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs),
+        authorization =>
+          exchange(this.#probes, this.#rebuilt(request, authorization), { budgetMs, references: this.#references }),
         { ofResponse: answer => answer.status === 401 }
       )
       return responseFailure(request, response) === undefined
@@ -195,7 +199,8 @@ export class HttpBackend implements Backend {
       const budgetMs = Math.max(due - performance.now(), 1)
       const canRepeat = () => mayRepeat && due - performance.now() > this.#options.retryPauseMs
       try {
-        const response = await exchange(this.#pool, this.#rebuilt(request, authorization), budgetMs)
+        const rebuilt = this.#rebuilt(request, authorization)
+        const response = await exchange(this.#pool, rebuilt, { budgetMs, references: this.#references })
         if (!isIntermediaryFailure(response) || !canRepeat()) return response
       } catch (error) {
         if (!isBrokenConnection(error) || !canRepeat()) throw transportFailure(request, error)

@@ -1,15 +1,36 @@
+import { JsonBytes } from '../json/bytes/json-bytes.js'
+
+const jsonBytes = new JsonBytes()
+const memberName = Buffer.from('"reference"')
+
 /**
- * A function for JSON text of the server with this base URL that makes its references relative: R4 lets a server write
- * `http://base/Patient/1` in place of `Patient/1`, and everything behind this function knows one form only. Other URLs
- * stay, since a canonical or a system is a name and not an address: http://hl7.org/fhir/R4/references.html#literal
+ * The references in JSON of one server. R4 lets it write `http://base/Patient/1` in place of `Patient/1`, and everything
+ * behind its backend knows one form only. Other URLs stay, since a canonical or a system is a name and not an address:
+ * http://hl7.org/fhir/R4/references.html#literal
  */
-export function referenceRelativizer (baseUrl: string): (text: string) => string {
-  // Some servers escape slashes, and some print with spaces.
-  const base = `${baseUrl}/`.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('/', '\\\\?/')
-  // No text within a resource holds quotes that are not escaped, so only a member can match.
-  const absolute = new RegExp(`("reference"\\s*:\\s*")${base}(?=[A-Z])`, 'g')
-  const { host } = new URL(baseUrl)
-  return text => mayRefer(text, host) ? text.replace(absolute, '$1') : text
+export class RelativeReferences {
+  readonly #base: Buffer
+  readonly #host: string
+  readonly #absolute: RegExp
+
+  constructor (baseUrl: string) {
+    this.#base = Buffer.from(`${baseUrl}/`)
+    this.#host = new URL(baseUrl).host
+    // Some servers escape slashes, and some print with spaces.
+    const base = `${baseUrl}/`.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('/', '\\\\?/')
+    // No text within a resource holds quotes that are not escaped, so only a member can match.
+    this.#absolute = new RegExp(`("reference"\\s*:\\s*")${base}(?=[A-Z])`, 'g')
+  }
+
+  /** The same text with references to records of this server relative. */
+  relativize (text: string): string {
+    return mayRefer(text, this.#host) ? text.replace(this.#absolute, '$1') : text
+  }
+
+  /** Whether {@link relativize} would change nothing; false as well where that takes long to tell. */
+  areRelativeIn (json: Buffer): boolean {
+    return !jsonBytes.mayHaveMember(json, memberName, this.#base)
+  }
 }
 
 /** A URL up to its host, in a member of a Bundle that is no reference. */

@@ -5,7 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import { describeRoute, enveloped, failuresOf, publicFailures } from '../envelope/openapi-responses.js'
 import { fhirType } from '../envelope/operation-outcome.js'
 import { parseQuery, rawQuery, invalidParameter } from '../envelope/query.js'
-import { sendText } from '../envelope/reply.js'
+import { sendJson } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
 import { withoutFormat } from '../api/passthrough/fhir-request.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
@@ -58,7 +58,7 @@ export async function metadata (
     if (isRequestedAsFhir || preferredType(request) === 'application/fhir+json') {
       return await full.send(request, reply, { type: fhirType, vary })
     }
-    return await sendText(reply.header('vary', vary), await full.text())
+    return await sendJson(reply.header('vary', vary), [Buffer.from(await full.text())])
   })
   await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, offered) })
 }

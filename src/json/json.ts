@@ -3,7 +3,7 @@
  * The engine's own parser reads all of it; a number that it would change goes through it as a marked text.
  */
 import { randomUUID } from 'node:crypto'
-import { endOfText, JsonBudget, JsonSyntaxError, scan, type ExactText } from './scan.js'
+import { JsonBudget, JsonSyntaxError, scan, type ExactText } from './scan.js'
 
 export { JsonBudget, JsonSyntaxError, JsonTooLarge } from './scan.js'
 
@@ -140,23 +140,6 @@ function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   } catch {
     throw new JsonSyntaxError('the body is not JSON')
   }
-}
-
-/**
- * Where the value of a member of the outermost object begins in its text, which has no space between name and value.
- */
-export function memberAt (text: string, name: string): number | undefined {
-  let depth = 0
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i]!
-    if (char === '"') {
-      const end = endOfText(text, i)
-      if (depth === 1 && text[end + 1] === ':' && text.slice(i + 1, end) === name) return end + 2
-      i = end
-    } else if (char === '{' || char === '[') depth++
-    else if (char === '}' || char === ']') depth--
-  }
-  return undefined
 }
 
 /** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */

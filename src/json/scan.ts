@@ -156,7 +156,7 @@ function isColonNext (text: string, end: number): boolean {
 }
 
 /** Where a text in JSON ends that is opened at a place: the place of its closing quotation mark. */
-export function endOfText (text: string, open: number): number {
+function endOfText (text: string, open: number): number {
   let end = open
   let escapes: number
   do {

@@ -19,11 +19,11 @@ import type {
   VersionRead
 } from './interaction.js'
 import { ownedAmong } from './reads/fetch-owned.js'
-import type { Page, TextPage } from './reads/pages.js'
+import type { Page, JsonPage } from './reads/pages.js'
 import { execute } from './perform.js'
 import { authorize } from './policy.js'
 import { readRelated, type Related } from './reads/related.js'
-import { search, searchText } from './reads/record-search.js'
+import { search, searchJson } from './reads/record-search.js'
 import { terminologyRequest, type TerminologyRequest } from './operations/terminology.js'
 import { versionOf } from './reads/vread.js'
 import { readRecord } from './reads/read-record.js'
@@ -31,7 +31,7 @@ import { create, remove, update, type WrittenRecord } from './writes/writes.js'
 
 export type { Access } from './access.js'
 export type { Incident, StoredDifferences } from './tenant-context.js'
-export type { Page, TextPage } from './reads/pages.js'
+export type { Page, JsonPage } from './reads/pages.js'
 export type { Related } from './reads/related.js'
 export type { CreateResult } from './writes/create-once.js'
 export type { WrittenRecord } from './writes/writes.js'
@@ -52,7 +52,7 @@ export interface TenantStore {
   readRelated (interaction: RelatedRead): Promise<Related>
   search (interaction: Search): Promise<Page>
   /** The same, as the datastore's text where that is possible. */
-  searchText (interaction: Search): Promise<Page | TextPage>
+  searchJson (interaction: Search): Promise<Page | JsonPage>
   create (interaction: Create): Promise<WrittenRecord>
   createOnce (interaction: CreateOnce): Promise<CreateResult>
   update (interaction: VersionedUpdate): Promise<WrittenRecord>
@@ -101,8 +101,8 @@ class GuardedStore {
     return this.#decide(interaction, search, referencesOf)
   }
 
-  searchText (interaction: Search): Promise<Page | TextPage> {
-    return this.#decide(interaction, searchText, referencesOf)
+  searchJson (interaction: Search): Promise<Page | JsonPage> {
+    return this.#decide(interaction, searchJson, referencesOf)
   }
 
   create (interaction: Create): Promise<WrittenRecord> {
@@ -157,8 +157,8 @@ class GuardedStore {
 }
 
 const referenceOf = (record: StoredResource): string[] => [toReference(record)]
-const referencesOf = (page: Page | TextPage): string[] =>
-  ('text' in page ? page.records : page.resources).map(toReference)
+const referencesOf = (page: Page | JsonPage): string[] =>
+  ('json' in page ? page.records : page.resources).map(toReference)
 const referenceOfWritten = ({ record }: WrittenRecord): string[] => referenceOf(record)
 
 async function readOne (context: TenantContext, { type, id }: Read): Promise<StoredResource> {

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { referenceRelativizer } from '../../src/backends/relative-references.js'
+import { RelativeReferences } from '../../src/backends/relative-references.js'
 
 const base = 'https://fhir.example.org:8443/r4+x'
-const relativize = referenceRelativizer(base)
+const references = new RelativeReferences(base)
+const relativize = (text: string) => references.relativize(text)
 
 t.test('a reference below the base URL is relative, however its JSON is printed', async t => {
   for (const [received, expected] of [
@@ -46,4 +47,21 @@ t.test('among the URLs of a Bundle, the references and nothing else are relative
       .join(',')
     return relativize(print(`${base}/`)) === print('')
   }))
+})
+
+t.test('bytes in which references are said to be relative have no absolute one, however they are printed', async t => {
+  const piece = fc.constantFrom(
+    `"reference":"${base}/Patient/1"`, `"reference" : "${base}/Patient/1"`, '"reference":"Patient/1"', ',', ' ', 'x'.repeat(20),
+    `"reference":"${base.replaceAll('/', '\\/')}\\/Patient\\/1"`, `"fullUrl":"${base}/Patient/1"`, `"div":"\\"reference\\":\\"${base}/"`
+  )
+  let relative = 0
+  fc.assert(fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
+    const text = `{${pieces.join('')}}`
+    if (!references.areRelativeIn(Buffer.from(text))) return true
+    relative++
+    return relativize(text) === text
+  }))
+  t.ok(relative > 10, `${relative} were`)
+  t.ok(references.areRelativeIn(Buffer.from(`{"fullUrl":"${base}/Patient/1","reference":"Patient/1"}`)))
+  t.notOk(references.areRelativeIn(Buffer.from(`{"x":1,"reference":"${base}/Patient/1"}`)))
 })

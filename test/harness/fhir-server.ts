@@ -1,4 +1,4 @@
-import { referenceRelativizer } from '../../src/backends/relative-references.js'
+import { RelativeReferences } from '../../src/backends/relative-references.js'
 import { parseStored, printJson } from '../../src/json/json.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 
@@ -25,7 +25,7 @@ export interface FhirServer {
 
 export function fhirServer (url: string): FhirServer {
   // Tests compare what is stored, and a server may show its references with its base URL.
-  const relativize = referenceRelativizer(url)
+  const references = new RelativeReferences(url)
   const send: FhirServer['send'] = async (method, path, body) => {
     const response = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {
       method,
@@ -37,7 +37,7 @@ export function fhirServer (url: string): FhirServer {
       },
       ...(body === undefined ? {} : { body: printJson(body) })
     })
-    const text = relativize(await response.text())
+    const text = references.relativize(await response.text())
     const location = response.headers.get('location')
     // A server need not show what it stored.
     if (text === '' && location !== null) {

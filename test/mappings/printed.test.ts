@@ -20,9 +20,9 @@ const nodes = new JsonNodes()
 
 /** What is written from a text; undefined if it is not taken. */
 function printed (mapping: Mapping, text: string): string | undefined {
-  if (!nodes.open(text)) return undefined
+  if (!nodes.open(Buffer.from(text))) return undefined
   mapping.print!(nodes, outermost)
-  return `{${nodes.text().slice(1)}}`
+  return `{${nodes.written().toString().slice(1)}}`
 }
 
 const shown = (mapping: Mapping, text: string): string =>

@@ -3,7 +3,7 @@ import type { CreateContext } from '../../mappings/core/element.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
 import { urlOf } from '../../record-input/references.js'
-import type { Page, TenantStore, TextPage } from '../../tenant-guard/guard.js'
+import type { Page, TenantStore, JsonPage } from '../../tenant-guard/guard.js'
 import type { RecordChecks, SearchParameter } from '../../tenant-guard/interaction.js'
 import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
 import { escapedParts, isMet } from './filter-value.js'
@@ -21,14 +21,14 @@ export function read ({ mapping, store }: Context, id: string): Promise<StoredRe
   return store.read({ kind: 'read', type: mapping.type, id })
 }
 
-/** One page of a search, as text where the mapping can write from that. */
-export async function search ({ mapping, store }: Context, query: Query): Promise<Page | TextPage> {
+/** One page of a search, as the datastore's JSON where the mapping can write from that. */
+export async function search ({ mapping, store }: Context, query: Query): Promise<Page | JsonPage> {
   const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
   const checks = query.conditions.length > 0 || query.cursor !== undefined ? { checks: checksOf(mapping) } : {}
   const { path: route, type } = mapping
   try {
     const request = { kind: 'search', type, route, ...query, parameters, ...checks } as const
-    return mapping.print === undefined ? await store.search(request) : await store.searchText(request)
+    return mapping.print === undefined ? await store.search(request) : await store.searchJson(request)
   } catch (error) {
     throw error instanceof UnsupportedParameter ? namedAsSent(mapping, query, error) : error
   }

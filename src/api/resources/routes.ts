@@ -10,10 +10,10 @@ import { warningsOf } from '../../mappings/core/validate.js'
 import { hasTest } from '../../envelope/json-patch.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from '../../envelope/preconditions.js'
-import { sendText } from '../../envelope/reply.js'
+import { sendJson } from '../../envelope/reply.js'
 import { openRelations, parseInclude, reverseIncludes } from './include.js'
 import { parseQueryPairs, readSearch } from './query.js'
-import { presentText } from './present-text.js'
+import { presentJson } from './present-json.js'
 import { readWithIncludes } from './read-with-includes.js'
 import { read, search, type Context } from './reads.js'
 import { create, remove, update, type WriteResult } from './writes.js'
@@ -72,8 +72,9 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, sto
     const page = await search(contextOf(request), query)
     const { total, cursor } = page
     const more = { total, cursor, hasMore: cursor !== undefined }
-    if (!('text' in page)) return { data: page.resources.map(mapping.present), ...more }
-    return await sendText(reply, `{"data":${presentText(mapping, page)},${JSON.stringify(more).slice(1)}`)
+    if (!('json' in page)) return { data: page.resources.map(mapping.present), ...more }
+    const rest = `,${JSON.stringify(more).slice(1)}`
+    return await sendJson(reply, [Buffer.from('{"data":'), presentJson(mapping, page), Buffer.from(rest)])
   })
   scope.get(`/${path}/:id`, { config }, async (request: WithId, reply) => {
     const { params: { id }, headers, caller } = request

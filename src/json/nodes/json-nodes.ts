@@ -16,7 +16,7 @@ const paddingBytes = 32
 /** UTF-8 has at most so many for each of JavaScript's characters. */
 const bytesPerCharacter = 3
 /** Room for the values, sixteen bytes for each: in a page of records there is one for some nine characters. */
-const nodeBytes = (text: string): number => 4_096 + text.length * 3
+const nodeBytes = (length: number): number => 4_096 + length * 3
 const maxNameBytes = 64
 /** Room to write, as it is first and as it is at most between two texts. */
 const outputBytes = 65_536
@@ -89,11 +89,11 @@ export class JsonNodes {
   }
 
   /**
-   * Takes another text, with nothing written yet.
+   * Takes another text, in valid UTF-8, with nothing written yet.
    * @returns whether it is JSON that can be read here; false also for one that has more than some MiB, an escape in a
    * name, or a hundred brackets within each other
    */
-  open (text: string): boolean {
+  open (text: Buffer): boolean {
     this.length = 0
     this.opened++
     this.#indexed = -1
@@ -101,15 +101,15 @@ export class JsonNodes {
     if (!this.#isOpened) this.#opened = openCode<Exports>(this.#code, this.#api)
     this.#isOpened = true
     const exports = this.#opened
-    const needed = text.length * bytesPerCharacter + paddingBytes + nodeBytes(text)
+    const needed = text.length + paddingBytes + nodeBytes(text.length)
     if (exports === undefined || !makeRoom(exports.memory, textStart + needed)) return false
     if (this.#bytes.buffer !== exports.memory.buffer) this.#bytes = Buffer.from(exports.memory.buffer)
     if (this.#names < ids.size) this.#addNames(exports)
-    const { written } = encoder.encodeInto(text, this.#bytes.subarray(textStart))
-    const end = textStart + written
+    this.#bytes.set(text, textStart)
+    const end = textStart + text.length
     this.#bytes.fill(0, end, end + paddingBytes)
     const output = (end + paddingBytes) & ~3
-    const count = exports.writeNodes(written, output)
+    const count = exports.writeNodes(text.length, output)
     if (count < 0) return false
     this.#nodes = new Int32Array(exports.memory.buffer, output, count * 4)
     return true
@@ -260,11 +260,11 @@ export class JsonNodes {
   }
 
   /** All that is written. What was made of values is forgotten, and room that is seldom needed is given back. */
-  text (): string {
-    const text = this.#output.toString('utf8', 0, this.length)
+  written (): Buffer {
+    const written = Buffer.from(this.#output.subarray(0, this.length))
     this.#values.clear()
     if (this.#output.length > maxOutputBytes) this.#output = Buffer.allocUnsafe(outputBytes)
-    return text
+    return written
   }
 
   #first (node: JsonNode): number {

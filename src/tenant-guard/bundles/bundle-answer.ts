@@ -84,7 +84,7 @@ function entryText (context: TenantContext, { outcome, isShown, conditions }: En
     outcome: warnings.length > 0 ? warningsOutcome(warnings) : undefined
   })
   return isShown && !isKnown && body !== undefined
-    ? `{"resource":${body},"response":${response}}`
+    ? `{"resource":${body.toString()},"response":${response}}`
     : `{"response":${response}}`
 }
 

@@ -49,7 +49,7 @@ export async function patientEverything (context: TenantContext, request: Everyt
   const note = noteOf(context, narrowing)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'searchset', text: response.body, links, shown, note }),
+    body: bundleText(context, bundle, { type: 'searchset', response, links, shown, note }),
     shown: () => namesIn(shown)
   }
 }

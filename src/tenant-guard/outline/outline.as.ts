@@ -29,6 +29,8 @@ let at: usize = start
 let end: usize = 0
 let limit: usize = 0
 let isFull: bool = false
+/** How far from the start of the text its list of entries begins, after an outline was written. */
+export let entriesStart: usize = 0
 /** The name that was read last: where it begins, its length, and its first eight bytes. */
 let name: usize = 0
 let nameLength: usize = 0
@@ -84,6 +86,7 @@ export function outline (length: i32, output: usize): i32 {
       put(openObject)
       copy(head, headEnd)
       put(closeObject)
+      entriesStart = at - start
       // A Bundle in which anything follows is never shown in its own text.
       if (!readEntries() || !closes(closeObject) || skipSpace(at) !== start + usize(length)) return -1
       put(closeList)
@@ -248,8 +251,7 @@ function isRoom (length: usize): bool {
 
 /** A string, which `at` is behind then. */
 function readText (): bool {
-  at = load<u8>(at) === quote ? skipText(at) : 0
-  return at !== 0
+  return (at = load<u8>(at) === quote ? skipText(at) : 0) !== 0
 }
 
 function isName (expected: u64, length: usize): bool {
@@ -270,8 +272,7 @@ function readName (): bool {
   nameLength = behind - 1 - name
   word = load<u64>(name)
   if (nameLength < 8) word &= (<u64>1 << (<u64>nameLength * 8)) - 1
-  at = skipColon(behind)
-  return at !== 0
+  return (at = skipColon(behind)) !== 0
 }
 
 function opens (bracket: u8): bool {
@@ -295,6 +296,5 @@ function continues (): bool {
 
 /** @returns whether it is a value, which `at` is behind then */
 function readValue (): bool {
-  at = skipValue(at)
-  return at !== 0
+  return (at = skipValue(at)) !== 0
 }

@@ -1,13 +1,13 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { incompleteEntry } from '../../envelope/operation-outcome.js'
-import { memberAt, parseStored, printJson } from '../../json/json.js'
-import { namesMemberTwice } from '../../json/scan.js'
+import { JsonBytes } from '../../json/bytes/json-bytes.js'
+import { parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { isElementArray } from '../../mappings/core/path.js'
 import { toReference } from '../access.js'
 import { outlineBundle } from '../outline/outline-bundle.js'
-import { checkedJsonOf, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import { rewriteUrls } from '../public-urls.js'
+import { checkedJsonOf, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { BundleLink } from './pages.js'
 
 /** An entry as a datastore returned it, before any check. */
@@ -31,13 +31,12 @@ export interface BackendBundle {
   readonly next: string | undefined
   /** Whether the server says that more could have been included. */
   readonly isCut: boolean
-  readonly isEntryLast: boolean
-  /** Whether it was outlined, which proves that its text says to each reader what was checked. */
-  readonly isOutlined: boolean
+  /** Where the list of entries begins in the response, if the Bundle is an outline of it. */
+  readonly entriesStart: number | undefined
 }
 
-/** The Bundles that were parsed from an outline. */
-const outlined = new WeakSet<object>()
+/** The Bundles that are outlines, and where their entries begin. */
+const entriesStarts = new WeakMap<object, number>()
 
 /** Reads a Bundle of this type; undefined for anything else. */
 export function parseBundle (
@@ -59,8 +58,7 @@ export function parseBundle (
     // Azure links to the rest of what could be included, and used to note that it left it out.
     isCut:
       link.some(({ relation }) => relation === 'related') || entries.some(item => modeOf(item) === 'outcome'),
-    isEntryLast: Object.keys(bundle).at(-1) === 'entry',
-    isOutlined: outlined.has(bundle)
+    entriesStart: entriesStarts.get(bundle)
   }
 }
 
@@ -91,11 +89,16 @@ export function outlinedJsonOf (
   response: BackendResponse,
   parse: (response: BackendResponse) => unknown = checkedJsonOf
 ): unknown {
-  const outline = outlineBundle(response.body)
+  const outline = outlineBundle(bytesOf(response))
   if (outline === undefined) return parse(response)
-  outlined.add(outline)
-  return outline
+  entriesStarts.set(outline.bundle, outline.entriesStart)
+  return outline.bundle
 }
+
+/** The JSON of a response, or of what was made of it. */
+type ResponseJson = Pick<BackendResponse, 'body' | 'bytes'>
+
+export const bytesOf = (response: ResponseJson): Buffer => response.bytes ?? Buffer.from(response.body)
 
 /** Whether an entry is a match, of `match`, `include` and `outcome`. */
 export const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match'
@@ -105,8 +108,8 @@ const modeOf = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'mat
 /** The tenant's form of a Bundle. */
 interface ShownBundle {
   readonly type: 'searchset' | 'history'
-  /** The response of the datastore. */
-  readonly text: string
+  /** Of the datastore. */
+  readonly response: ResponseJson
   readonly total?: number | undefined
   readonly links: readonly BundleLink[]
   /** A warning for the client, besides the entries. */
@@ -114,34 +117,26 @@ interface ShownBundle {
   readonly shown: readonly BackendBundleEntry[]
 }
 
+const jsonBytes = new JsonBytes()
+
 /**
  * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id
- * that is one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
+ * that is one, and of the entries those that are shown. They are the datastore's own bytes when all of them are.
  */
 export function bundleText (
   context: TenantContext,
   bundle: BackendBundle,
-  { type, text, total, links, note, shown }: ShownBundle
-): string {
+  { type, response, total, links, note, shown }: ShownBundle
+): string | Buffer {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0 && note === undefined) return head
-  const entries = shown.length === 0 ? '[]' : shownEntries(context, bundle, { text, shown })
-  return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(context, entries), note)}}`
-}
-
-function shownEntries (
-  context: TenantContext,
-  bundle: BackendBundle,
-  { text, shown }: Pick<ShownBundle, 'text' | 'shown'>
-): string {
-  const ownText = shown.length === bundle.entries.length ? entriesText(context, bundle, text) : undefined
-  return ownText ?? printedEntries(context, bundle, { text, shown: new Set(shown) })
-}
-
-/** Entries with an OperationOutcome behind them, which counts as no match: http://hl7.org/fhir/R4/search.html#modes */
-function withNote (entries: string, note: string | undefined): string {
-  if (note === undefined) return entries
-  return `${entries.slice(0, -1)}${entries === '[]' ? '' : ','}${JSON.stringify(incompleteEntry(note))}]`
+  const start = `${head.slice(0, -1)},"entry":`
+  // An OperationOutcome behind the entries counts as no match: http://hl7.org/fhir/R4/search.html#modes
+  const noted = note === undefined ? '' : `${shown.length === 0 ? '' : ','}${JSON.stringify(incompleteEntry(note))}`
+  const own = shown.length === bundle.entries.length ? entriesInBytes(context, bundle, response) : undefined
+  if (own !== undefined) return Buffer.concat([Buffer.from(start), own, Buffer.from(`${noted}]}`)])
+  const printed = printedEntries(context, bundle, { response, shown: new Set(shown) })
+  return `${start}${printed.slice(0, -1)}${noted}]}`
 }
 
 /** The records in entries, each once, as `Type/id`. */
@@ -156,12 +151,12 @@ export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
 function printedEntries (
   context: TenantContext,
   { entries }: BackendBundle,
-  { text, shown }: { readonly text: string; readonly shown: ReadonlySet<BackendBundleEntry> }
+  { response, shown }: { readonly response: ResponseJson; readonly shown: ReadonlySet<BackendBundleEntry> }
 ): string {
-  const { entry } = parseStored(text) as { readonly entry: readonly BackendBundleEntry[] }
-  return printJson(
-    entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(context, item) }))
-  )
+  if (shown.size === 0) return '[]'
+  const { entry } = parseStored(response.body) as { readonly entry: readonly BackendBundleEntry[] }
+  const own = entry.filter((_, at) => shown.has(entries[at]!))
+  return rewriteUrls(context, printJson(own.map(item => ({ ...item, fullUrl: publicUrlOf(context, item) }))))
 }
 
 function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEntry): string | undefined {
@@ -169,24 +164,22 @@ function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEn
   return id === undefined ? undefined : `${fhirBase}/${resourceType}/${id}`
 }
 
-/** How deep brackets are nested in a Bundle where the tags of its records are. */
-const tagDepth = 7
+const endOfBundle = Buffer.from(']}')
 
 /**
- * The text between the brackets of `entry`, them included, where it is the last member, every URL in it can be
- * replaced as text, and it names no member twice: which record it is, and whose, would depend on who reads it.
+ * The list of entries with the gateway's URLs, without its closing bracket: a view that is valid until the next call.
+ * Undefined unless all of it can be shown as it is, which an outline proves: it names no member twice, so that no
+ * reader finds another record in it, or another tenant's, than the one that was checked.
  */
-function entriesText (
-  { backend }: TenantContext,
-  { entries, isEntryLast, isOutlined }: BackendBundle,
-  text: string
-): string | undefined {
-  const isPlain =
-    isEntryLast &&
-    text.endsWith(']}') &&
-    !text.includes('\\/') &&
-    entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`)) &&
-    (isOutlined || !namesMemberTwice(text, tagDepth))
-  const start = isPlain ? memberAt(text, 'entry') : undefined
-  return start === undefined || text[start] !== '[' ? undefined : text.slice(start, -1)
+function entriesInBytes (
+  { backend, fhirBase }: TenantContext,
+  { entries, entriesStart }: BackendBundle,
+  response: ResponseJson
+): Buffer | undefined {
+  const base = `${backend.baseUrl}/`
+  if (!entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(base))) return undefined
+  const bytes = bytesOf(response)
+  const start = entriesStart ?? outlineBundle(bytes)?.entriesStart
+  if (start === undefined || !bytes.subarray(-endOfBundle.length).equals(endOfBundle)) return undefined
+  return jsonBytes.replaceAll(bytes.subarray(start, -endOfBundle.length), Buffer.from(base), Buffer.from(`${fhirBase}/`))
 }

@@ -39,7 +39,7 @@ export async function history (context: TenantContext, request: History): Promis
   const links = pageLinks(self, url, next)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'history', text: response.body, total, links, shown }),
+    body: bundleText(context, bundle, { type: 'history', response, total, links, shown }),
     shown: () => namesIn(shown)
   }
 }

@@ -15,11 +15,11 @@ export interface Page {
   readonly cursor?: string
 }
 
-/** A page whose text shows the tenant's matches alone. */
-export interface TextPage extends Omit<Page, 'resources'> {
-  /** A Bundle, which names no member twice that says what a record is or whose. */
-  readonly text: string
-  /** Of each record of the text, in order, what identifies it. */
+/** A page of which the datastore's own JSON shows the tenant's matches alone. */
+export interface JsonPage extends Omit<Page, 'resources'> {
+  /** A Bundle in UTF-8, which names no member twice that says what a record is or whose. */
+  readonly json: Buffer
+  /** Of each of its records, in order, what identifies it. */
   readonly records: ReadonlyArray<Pick<StoredResource, 'resourceType' | 'id'>>
 }
 

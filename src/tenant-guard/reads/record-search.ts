@@ -2,10 +2,10 @@ import { parseStored } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { Search } from '../interaction.js'
 import { jsonOf, type TenantContext } from '../tenant-context.js'
-import { isMatch, outlinedJsonOf, type BackendBundleEntry } from './backend-bundle.js'
+import { bytesOf, isMatch, outlinedJsonOf, type BackendBundleEntry } from './backend-bundle.js'
 import { searchChecked } from './checked-search.js'
 import { rejectedFilter } from './own-matches.js'
-import type { Page, TextPage } from './pages.js'
+import type { Page, JsonPage } from './pages.js'
 import { findPage, openCursor, type Form, type OwnPage } from './search.js'
 
 const defaultCount = 20
@@ -21,20 +21,20 @@ export async function search (context: TenantContext, request: Search): Promise<
  * One page of a search, as the datastore's text where that shows matches alone and all of them are the tenant's, else
  * as records. Only what identifies the records of the text is parsed.
  */
-export async function searchText (context: TenantContext, request: Search): Promise<Page | TextPage> {
-  const page = await findRecords(context, request, asText)
+export async function searchJson (context: TenantContext, request: Search): Promise<Page | JsonPage> {
+  const page = await findRecords(context, request, asJson)
   if ('resources' in page) return page
-  const { bundle, own, text } = page
-  if (!bundle.isOutlined) return { resources: matchesOf(own), ...continuation(page) }
+  const { bundle, own, response } = page
+  if (bundle.entriesStart === undefined) return { resources: matchesOf(own), ...continuation(page) }
   const isText = own.length === bundle.entries.length && own.every(isMatch)
-  if (isText) return { text, records: matchesOf(own), ...continuation(page) }
-  const { entry } = parseStored(text) as { readonly entry: readonly BackendBundleEntry[] }
+  if (isText) return { json: bytesOf(response), records: matchesOf(own), ...continuation(page) }
+  const { entry } = parseStored(response.body) as { readonly entry: readonly BackendBundleEntry[] }
   const shown = new Set(own)
   return { resources: matchesOf(entry.filter((_, at) => shown.has(bundle.entries[at]!))), ...continuation(page) }
 }
 
 const asRecords: Form = { read: response => ({ response, parse: jsonOf }), rejected: rejectedFilter }
-const asText: Form = {
+const asJson: Form = {
   read: response => ({ response, parse: response => outlinedJsonOf(response, jsonOf) }),
   rejected: rejectedFilter
 }

@@ -34,12 +34,12 @@ const defaultCount = 20
 export async function fhirSearch (context: TenantContext, request: Search): Promise<FhirResponse> {
   const opened = openCursor(context, request)
   const page = await findPage(context, request, { opened, form: asBundle })
-  const { bundle, own, text, total, includes, closedTypes, cursor } = page
+  const { bundle, own, response, total, includes, closedTypes, cursor } = page
   const links = pageLinks(selfUrl(context, request), `${context.fhirBase}/${request.type}`, cursor)
   const note = noteOf(bundle, includes, closedTypes)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'searchset', text, total, links, note, shown: own }),
+    body: bundleText(context, bundle, { type: 'searchset', response, total, links, note, shown: own }),
     shown: () => namesIn(own)
   }
 }
@@ -54,7 +54,7 @@ const asBundle: Form = { read: applyElements, rejected: rejectedSearch }
 
 /** A page of which every shown entry is the tenant's. */
 export interface OwnPage extends Pick<ReceivedPage, 'bundle' | 'own'> {
-  readonly text: string
+  readonly response: Pick<BackendResponse, 'body' | 'bytes'>
   readonly total?: number | undefined
   /** The includes of the search, as its parameters. */
   readonly includes: readonly SearchParameter[]
@@ -80,7 +80,7 @@ export async function findPage (
   const { followed: includes, closedTypes } = openIncludes(context, request.includes ?? [])
   requireFollowable(context, includes)
   const further = await furtherConditions(context, request)
-  if (further === undefined) return { bundle: nothing, own: [], text: '', total: 0, includes: [] }
+  if (further === undefined) return { bundle: nothing, own: [], response: { body: '' }, total: 0, includes: [] }
   const found = await searchOwn(context, {
     type,
     parameters: [...request.parameters, ...further],
@@ -195,7 +195,7 @@ async function ownPage (
     binding: cursorBinding(context, request),
     contents
   })
-  return { bundle, own, text: response.body, total, includes, closedTypes, cursor }
+  return { bundle, own, response, total, includes, closedTypes, cursor }
 }
 
 /** The conditions of a compartment and of joins; undefined when nothing can match. */

@@ -1,6 +1,6 @@
-/** Pages that are shown from their text, against the same pages read as records. */
+/** Pages that are shown from the datastore's own JSON, against the same pages read as records. */
 import t from 'tap'
-import { presentText } from '../../src/api/resources/present-text.js'
+import { presentJson } from '../../src/api/resources/present-json.js'
 import { printJson } from '../../src/json/json.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { startFaultyServer } from '../backends/faulty-server.js'
@@ -33,13 +33,13 @@ async function bothOf (body: string) {
   try {
     const store = gateway.guard('tenant-a')
     server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body) })
-    const page = await store.searchText(search)
+    const page = await store.searchJson(search)
     const { resources, ...whole } = await store.search(search)
     const { total, cursor } = page
-    const isText = 'text' in page
-    const data = isText ? presentText(patients, page) : printJson(page.resources.map(patients.present))
+    const isJson = 'json' in page
+    const data = isJson ? presentJson(patients, page).toString() : printJson(page.resources.map(patients.present))
     return {
-      isText,
+      isJson,
       shown: `${data} ${total} ${cursor !== undefined}`,
       expected: `${printJson(resources.map(patients.present))} ${whole.total} ${whole.cursor !== undefined}`,
       incidents: gateway.incidents.map(({ records }) => records)
@@ -51,7 +51,7 @@ async function bothOf (body: string) {
 
 const two = [record('1'), record('2', own, { gender: 'female', active: true })]
 
-t.test('a page is shown as the text of its records, whatever they hold', async t => {
+t.test('a page is shown as its records are, whatever they hold', async t => {
   const note = { resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } }
   const pages: ReadonlyArray<readonly [string, string, boolean, readonly number[]]> = [
     ['own records', pageOf(two), true, []],
@@ -69,13 +69,13 @@ t.test('a page is shown as the text of its records, whatever they hold', async t
     ['an id named twice', pageOf(two).replace('"id":"2"', '"id":"9","id":"2"'), false, []],
     ['a tag named twice', pageOf(two).replace('"tag":[', '"tag":[],"tag":['), false, []],
     ['a resource named twice', pageOf(two).replace('"resource":', '"resource":{},"resource":'), false, []],
-    ['a short page', JSON.stringify({ resourceType: 'Bundle', type: 'searchset', total: 1, entry: [{ resource: { ...record('1'), multipleBirthInteger: 1 } }] }), false, []],
+    ['a short page', JSON.stringify({ resourceType: 'Bundle', type: 'searchset', total: 1, entry: [{ resource: { ...record('1'), multipleBirthInteger: 1 } }] }), true, []],
     ['a page that nests deep', pageOf([record('1', own, { extension: JSON.parse('['.repeat(120) + ']'.repeat(120)) })]), true, []]
   ]
-  for (const [name, body, isText, incidents] of pages) {
+  for (const [name, body, isJson, incidents] of pages) {
     const found = await bothOf(body)
     t.equal(found.shown, found.expected, name)
-    t.same([found.isText, found.incidents], [isText, incidents], name)
+    t.same([found.isJson, found.incidents], [isJson, incidents], name)
   }
 })
 

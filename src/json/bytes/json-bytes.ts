@@ -1,0 +1,79 @@
+import { makeRoom, openCode, ownApi, type WasmMemory, type WebAssemblyApi } from '../nodes/web-assembly.js'
+import { compiled } from './compiled.js'
+
+/** The exports of `bytes.as.ts`. */
+interface Exports {
+  readonly memory: WasmMemory
+  readonly open: (length: number, soughtLength: number, otherLength: number) => void
+  readonly hasMember: () => number
+  readonly replace: (output: number, limit: number) => number
+}
+
+/** Where `bytes.as.ts` has the other text, and the JSON. */
+const otherStart = 512
+const textStart = 1_024
+const maxSoughtBytes = 512
+/** The compiled code reads so far behind the JSON: sixteen bytes, as far away as the text that it looks for is long. */
+const paddingBytes = maxSoughtBytes + 32
+/** Room for another text that is longer, as often as it is likely; for more of it there is no result. */
+const outputBytes = (length: number): number => length + (length >> 2) + 1_024
+
+/** What the compiled code is given, and how many bytes it may write. */
+interface Opened { readonly json: Buffer, readonly sought: Buffer, readonly other: Buffer, readonly room?: number }
+
+/** For tests: other code, or a Node.js without WebAssembly. */
+interface JsonBytesOptions {
+  readonly code?: string
+  readonly api?: WebAssemblyApi | null
+}
+
+/**
+ * Looks for a text in the bytes of JSON, in a fraction of the time that the engine takes. It knows nothing of JSON that
+ * escapes a slash, as in `http:\/\/`, and of more than some MiB.
+ */
+export class JsonBytes {
+  readonly #code: string
+  readonly #api: WebAssemblyApi | null
+  #opened: Exports | undefined
+  #isOpened = false
+  // All of the memory.
+  #memory = Buffer.alloc(0)
+
+  constructor ({ code = compiled, api = ownApi }: JsonBytesOptions = {}) {
+    this.#code = code
+    this.#api = api
+  }
+
+  /** Whether a member of a name may have a value that begins with a text; true for all that is not known. */
+  mayHaveMember (json: Buffer, name: Buffer, beginning: Buffer): boolean {
+    return this.#open({ json, sought: beginning, other: name })?.hasMember() !== 0
+  }
+
+  /**
+   * The same JSON with another text in place of each that is found.
+   * @returns a view that is valid until the next call; undefined for JSON of which it knows nothing
+   */
+  replaceAll (json: Buffer, found: Buffer, other: Buffer): Buffer | undefined {
+    const room = outputBytes(json.length)
+    const exports = this.#open({ json, sought: found, other, room })
+    if (exports === undefined) return undefined
+    const output = textStart + json.length + paddingBytes
+    const length = exports.replace(output, output + room)
+    return length < 0 ? undefined : this.#memory.subarray(output, output + length)
+  }
+
+  #open ({ json, sought, other, room = 0 }: Opened): Exports | undefined {
+    if (!this.#isOpened) this.#opened = openCode<Exports>(this.#code, this.#api)
+    this.#isOpened = true
+    const exports = this.#opened
+    const isKnown = exports !== undefined && Math.max(sought.length, other.length) <= maxSoughtBytes &&
+      makeRoom(exports.memory, textStart + json.length + paddingBytes + room)
+    if (!isKnown) return undefined
+    if (this.#memory.buffer !== exports.memory.buffer) this.#memory = Buffer.from(exports.memory.buffer)
+    this.#memory.set(sought)
+    this.#memory.set(other, otherStart)
+    this.#memory.set(json, textStart)
+    exports.open(json.length, sought.length, other.length)
+    return exports
+  }
+}
