@@ -28,7 +28,7 @@ interface Quota {
 export const quotaExempt = { config: { isQuotaExempt: true } } as const
 
 /** Options of a route that ends a job. It is served under overload too, since that job may be the cause. */
-export const cancelRouteOptions = { config: { ...quotaExempt.config, isServedUnderOverload: true } } as const
+export const cancelRouteOptions = { config: { ...quotaExempt.config, pressureHandler: () => {} } } as const
 
 /** The end of a month: as a Unix timestamp in milliseconds, and as ISO 8601. */
 interface MonthEnd { readonly at: number, readonly text: string }

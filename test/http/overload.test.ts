@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
 
 /** A gateway with a bound that any process is beyond, once it is judged. */
 async function overloaded (t: Test) {
@@ -57,18 +56,3 @@ t.test(
     )
   }
 )
-
-t.test('a process whose event loop is late is overloaded, and no longer once that is over', async t => {
-  const gateway = await startGateway(t, {
-    config: { overload: { eventLoopDelayMs: 200, heapPercent: null, rssBytes: null } }
-  })
-  const isReady = async () => (await gateway.inject({ url: '/health/ready' })).statusCode === 200
-  t.ok(await isReady(), 'a start is not judged')
-  await until(async () => {
-    for (const end = performance.now() + 400; performance.now() < end;);
-    return !await isReady()
-  })
-  t.equal((await gateway.inject({ url: '/v1/patients' })).statusCode, 503)
-  await until(isReady)
-  t.equal((await gateway.inject({ url: '/v1/patients' })).statusCode, 401)
-})
