@@ -133,7 +133,8 @@ t.test(
   async t => {
     const { count, store } = large()
     const { body = '' } = await store.perform(parseInteraction({ ...plain, body: bundle('batch', ...reads(100)) }))
-    const answers = (JSON.parse(String(body)) as { entry: Array<{ resource?: object; response: { status: string } }> }).entry
+    type Entry = { resource?: object; response: { status: string } }
+    const answers = (JSON.parse(String(body)) as { entry: Entry[] }).entry
     t.ok(body.length < 65 * megabytes)
     t.ok(count() <= 16 + 8, `${count()} were read`)
     t.equal(answers.filter(({ resource }) => resource !== undefined).length, 15)
