@@ -74,6 +74,29 @@ t.test('every value is what the engine reads, its numbers aside', async () => {
   }), { numRuns: 1500, seed: 1 })
 })
 
+t.test('what is not JSON is refused with the place of the first mistake, and nothing of its text', async t => {
+  const placeIn = (text: string): string => {
+    try {
+      strict(text)
+      return 'taken'
+    } catch (error) {
+      return (error as JsonSyntaxError).reason
+    }
+  }
+  for (const [text, place] of [
+    ['{"a":1,}', '; see column 8'],
+    ['{\n  "a": 1\n  "b": 2\n}', '; see line 3, column 3'],
+    ['{"a":\'x\'}', '; see column 6'],
+    ['{"a":1} x', '; see column 9'],
+    ['// c\n{}', '; see line 1, column 1'],
+    ['["x', '; see column 2'],
+    [`["\n,${'['.repeat(200_000)}`, '; see line 1, column 2'],
+    [`[${' '.repeat(2_000_000)}`, '']
+  ] as const) {
+    t.equal(placeIn(text), `the body is not JSON${place}`, text.slice(0, 30))
+  }
+})
+
 t.test('what is not JSON for the engine is refused', async () => {
   fc.assert(
     fc.property(

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Failure, slashError } from '../envelope/failures.js'
+import { catalog, Failure, slashError } from '../envelope/failures.js'
+import { nearest } from '../envelope/nearest.js'
 
 interface KnownPath {
   readonly url: string
@@ -46,13 +47,19 @@ export class RouteTable {
   refuse (request: FastifyRequest): never {
     const path = pathOf(request)
     const allowed = this.#methodsAt(path)
-    if (allowed.size === 0) {
-      throw new Failure(
-        'NOT_FOUND',
-        this.#methodsAt(withoutEmptySegments(path)).size > 0 ? { message: slashError } : {}
-      )
-    }
+    if (allowed.size === 0) throw new Failure('NOT_FOUND', { message: this.#remedyFor(path) })
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
+  }
+
+  /** What to do about a path without a route. It never contains a part of the path, which may be an id. */
+  #remedyFor (path: string): string {
+    if (this.#methodsAt(withoutEmptySegments(path)).size > 0) return slashError
+    const { closed } = this.#prefixes
+    const nameIn = (url: string): string => isBelow(url, closed) ? url.slice(closed.length + 1).split('/', 1)[0]! : ''
+    const names = [...new Set(this.#routes.map(({ url }) => nameIn(url)))].filter(name => /^[\w-]+$/.test(name))
+    const name = nameIn(path)
+    const meant = name === '' || names.includes(name) ? undefined : nearest(name, names)
+    return meant === undefined ? catalog.NOT_FOUND.remedy : `Check the path; did you mean ${closed}/${meant}?`
   }
 
   #methodsAt (path: string): ReadonlySet<string> {

@@ -3,6 +3,7 @@
  * The engine's own parser reads all of it; a number that it would change goes through it as a marked text.
  */
 import { randomUUID } from 'node:crypto'
+import { visit } from 'jsonc-parser'
 import { JsonBudget, JsonSyntaxError, scan, type ExactText } from './scan.js'
 
 export { JsonBudget, JsonSyntaxError, JsonTooLarge } from './scan.js'
@@ -138,8 +139,31 @@ function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   try {
     return parseMarked(text, numbers)
   } catch {
-    throw new JsonSyntaxError('the body is not JSON')
+    throw new JsonSyntaxError(`the body is not JSON${placeOfMistake(text)}`)
   }
+}
+
+/** In longer texts a mistake is not looked for, since that takes about as long as parsing them. */
+const maxExamined = 1_048_576
+
+const mistakeMet = new Error('mistake')
+
+/** Where a text is not JSON first, as the end of a message; empty if that cannot be told. */
+function placeOfMistake (text: string): string {
+  if (text.length > maxExamined) return ''
+  let place = ''
+  try {
+    visit(text, {
+      onError: (_error, _offset, _length, line, column) => {
+        place = text.includes('\n') ? `; see line ${line + 1}, column ${column + 1}` : `; see column ${column + 1}`
+        // What follows may be nested without bounds, if only by another reading of what is no JSON.
+        throw mistakeMet
+      }
+    }, { disallowComments: true, allowTrailingComma: false })
+  } catch (error) {
+    if (error !== mistakeMet) throw error
+  }
+  return place
 }
 
 /** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */

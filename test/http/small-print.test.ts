@@ -182,3 +182,19 @@ t.test('a path with a slash too many says so', async t => {
   }
   t.notMatch((await get('/v1/nothing/')).body, /slash too many/)
 })
+
+t.test('a path that is spelled wrong is told the one that was meant, and none of its own words', async t => {
+  const { id, get } = await withPatient(t)
+  const messageOf = async (url: string) => {
+    const response = await get(url)
+    t.equal(response.statusCode, 404, url)
+    return (response.json() as { readonly message: string }).message
+  }
+  for (const url of ['/v1/patient', `/v1/patient/${id}`, '/v1/Patients', '/v1/patiens?limit=1', `/v1/Patient/${id}/x`]) {
+    t.equal(await messageOf(url), 'Check the path; did you mean /v1/patients?', url)
+  }
+  for (const url of [`/v1/patients/${id}/x`, '/v1/quite-another', '/v1/%F0%9F%98%80', '/v2/patient', '/patients', '/']) {
+    t.equal(await messageOf(url), 'Check the path and the id.', url)
+  }
+  t.match(await messageOf('/v1/patients/'), /slash/)
+})
