@@ -224,7 +224,13 @@ async function historyPages (t: Test, { fhir: join }: World): Promise<void> {
     [['7', '6', '5'], ['4', '3', '2'], ['1']]
   )
   const cursor = new URL(linkTo(pages[0]!, 'next')!).searchParams.get('_cursor')!
-  isRefused(t, await fhir.send('GET', `/Patient/${id}/_history?_count=3&_cursor=${cursor}`), 400, 'a cursor goes alone')
+  const second = `/Patient/${id}/_history?_cursor=${cursor}`
+  for (const count of [3, 1000]) {
+    t.equal((await fhir.send('GET', `${second}&_count=${count}`)).resource.entry.length, 3, `_count=${count}`)
+  }
+  for (const more of ['_count=2', '_count=0', '_since=2020-01-01T00:00:00Z']) {
+    isRefused(t, await fhir.send('GET', `${second}&${more}`), 400, `a cursor with ${more}`)
+  }
   const [other] = await stored(fhir, patient())
   isRefused(
     t,
@@ -286,6 +292,10 @@ async function everything (t: Test, { fhir: join }: World): Promise<void> {
   const pages = await pagesOf(fhir, `/Patient/${id}/$everything?_count=2`)
   t.ok(pages.length > 1)
   t.strictSame(pages.flatMap(listed).map(one => one.replace('+', '')).sort(), records)
+  const cursor = new URL(linkTo(pages[0]!, 'next')!).searchParams.get('_cursor')!
+  const second = `/Patient/${id}/$everything?_cursor=${cursor}`
+  t.strictSame(listed(await fhir.send('GET', `${second}&_count=1000`)), listed(pages[1]!))
+  isRefused(t, await fhir.send('GET', `${second}&_count=1`), 400, 'a cursor with a smaller page')
   t.strictSame(listed(await fhir.send('GET', `/Patient/${id}/$everything?_type=Patient`)), [`Patient/${id}`])
   t.strictSame(
     listed(

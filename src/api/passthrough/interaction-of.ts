@@ -281,8 +281,8 @@ function singles (query: FhirRequest['query'], known: readonly string[]): Readon
     if (!known.includes(name)) throw invalidParameter('query', `this request supports only ${known.join(', ')}`)
     addSingle(single, name, value)
   }
-  if (single.has('_cursor') && single.size > 1) {
-    throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole request')
+  if (single.has('_cursor') && [...single.keys()].some(name => name !== '_cursor' && name !== '_count')) {
+    throw invalidParameter('_cursor', 'must be the only parameter besides _count, because it contains the whole request')
   }
   return single
 }

@@ -29,18 +29,19 @@ const defaultCount = 100
  * is what the client did not request: HAPI passes over `_since`, and shows more types than `_type` names.
  */
 export async function patientEverything (context: TenantContext, request: EverythingOperation): Promise<FhirResponse> {
-  const { type, id, count = defaultCount, cursor, parameters } = request
+  const { type, id, cursor, parameters } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/$everything`
   const binding = cursorBinding(context, { route: `fhir ${path}`, type })
   const { response, opened } =
     cursor === undefined
-      ? { response: await firstPage(context, path, { ...request, count }) }
-      : await nextPage(context, cursor, binding)
+      ? { response: await firstPage(context, path, request) }
+      : await nextPage(context, { ...request, cursor }, binding)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
   const parse = narrowing.length === 0 ? outlinedJsonOf : checkedJsonOf
   const bundle = requireBundle(response, 'an operation was not answered', { parse })
   const url = `${context.fhirBase}/${path}`
+  const count = opened?.count ?? request.count ?? defaultCount
   const contents = () => ({ count, filters: '', ...(narrowing.length > 0 && { narrowing }) })
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
   const links = pageLinks(linkUrl(url, [...parameters, ...pageParameters(request)]), url, next)
@@ -57,7 +58,7 @@ export async function patientEverything (context: TenantContext, request: Everyt
 async function firstPage (
   context: TenantContext,
   path: string,
-  { parameters, count }: Pick<EverythingOperation, 'parameters'> & { readonly count: number }
+  { parameters, count = defaultCount }: Pick<EverythingOperation, 'parameters' | 'count'>
 ): Promise<BackendResponse> {
   await requireHeeded(context, parameters)
   // Else HAPI shows for a minute what it found earlier.

@@ -21,20 +21,20 @@ const defaultCount = 20
  * out.
  */
 export async function history (context: TenantContext, request: History): Promise<FhirResponse> {
-  const { type, id, count = defaultCount, cursor, since } = request
+  const { type, id, cursor, since } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/_history`
   const binding = cursorBinding(context, { route: `fhir ${path}`, type })
-  const response =
+  const { response, opened } =
     cursor === undefined
-      ? await firstPage(context, path, { ...request, count })
-      : (await nextPage(context, cursor, binding)).response
+      ? { response: await firstPage(context, path, request) }
+      : await nextPage(context, { ...request, cursor }, binding)
   const bundle = requireBundle(response, 'a history was not answered', { type: 'history', parse: outlinedJsonOf })
   const shown = ownVersions(context, bundle.entries, { type, id })
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
   const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
-  const contents = () => ({ count, filters: '' })
+  const contents = () => ({ count: opened?.count ?? request.count ?? defaultCount, filters: '' })
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
   const links = pageLinks(self, url, next)
   return {
@@ -47,7 +47,7 @@ export async function history (context: TenantContext, request: History): Promis
 async function firstPage (
   context: TenantContext,
   path: string,
-  { count, since }: { readonly count: number; readonly since?: string }
+  { count = defaultCount, since }: Pick<History, 'count' | 'since'>
 ): Promise<BackendResponse> {
   const parameters: SearchParameter[] = [
     ['_count', String(count)],

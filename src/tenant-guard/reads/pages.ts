@@ -93,15 +93,23 @@ export function sealNextPage (
   return context.cursors.seal({ ...contents(), link }, binding)
 }
 
+/** Which page of an operation or history a client wants. */
+interface PageRequest {
+  readonly cursor: string
+  /** A maximum, so that it may be larger than that of the page. */
+  readonly count?: number
+}
+
 /**
  * The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result
  */
 export async function nextPage (
   context: TenantContext,
-  cursor: string,
+  { cursor, count = Infinity }: PageRequest,
   binding: CursorBinding
 ): Promise<{ readonly response: BackendResponse; readonly opened: CursorContents }> {
   const opened = context.cursors.open(cursor, binding)
+  if (count < opened.count) throw invalidCursor()
   return { response: await fetchNextPage(context, opened), opened }
 }
 
