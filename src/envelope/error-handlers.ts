@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { bodyTypes, plainTypes, unsupportedType } from './body.js'
 import { Failure, fieldIssue, type FailureCode, type FailureDetails } from './failures.js'
 import { sendOutcome } from './operation-outcome.js'
 import { sendFailure } from './reply.js'
@@ -19,13 +20,11 @@ function loggedFailure (error: unknown, request: FastifyRequest): Failure {
   return failure
 }
 
-/** The failure of a body whose media type the route does not support, if the route declares which it does. */
-function unsupportedBody (error: unknown, { routeOptions }: FastifyRequest): Failure | undefined {
-  const { bodyTypes } = routeOptions.config
-  if (bodyTypes === undefined || asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
-  return new Failure('UNSUPPORTED_MEDIA_TYPE', {
-    message: `Send the Content-Type header with the type of the body: ${bodyTypes.join(' or ')}.`
-  })
+/** The failure of a body whose media type the route does not support. */
+function unsupportedBody (error: unknown, request: FastifyRequest): Failure | undefined {
+  if (asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
+  const types = request.routeOptions.config.bodyTypes ?? (request.method === 'PATCH' ? bodyTypes : plainTypes)
+  return unsupportedType(types, request)
 }
 
 /** Refuses a path without a route. */
@@ -46,7 +45,6 @@ export function failureOf (error: unknown): Failure {
 }
 
 const refusals: Readonly<Record<string, [FailureCode, FailureDetails?]>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE'],
   FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['BAD_REQUEST', { message: 'Send as many bytes as Content-Length says.' }],
   FST_ERR_BAD_URL: ['BAD_REQUEST', { message: 'Correct the percent-encoding of the path.' }]

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { acceptableType, toMediaType } from '../../envelope/accept.js'
-import { parseBody, requireUtf8 } from '../../envelope/body.js'
+import { parseBody, requireUtf8, unsupportedType } from '../../envelope/body.js'
 import { hasOtherPrecondition } from '../../envelope/preconditions.js'
 import { Failure } from '../../envelope/failures.js'
 import { parseQuery, rawQuery, type QueryPair } from '../../envelope/query.js'
@@ -63,11 +63,7 @@ function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: s
   if (isContent(request, path)) return relativizeReferences(binaryOf(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
-  if (!types.has(toMediaType(type))) {
-    throw new Failure('UNSUPPORTED_MEDIA_TYPE', {
-      message: 'Send application/fhir+json, or application/json-patch+json for a patch.'
-    })
-  }
+  if (!types.has(toMediaType(type))) throw unsupportedType(types, request)
   requireUtf8(type)
   const value = parseBody(body)
   return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
