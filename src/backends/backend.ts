@@ -27,7 +27,7 @@ export interface BackendResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The text as received, with references to records of this server relative; empty if there was none. */
   readonly body: string
-  /** The same in UTF-8, which a page that is passed on need not be a text for; absent if the text is the original. */
+  /** The same in UTF-8, for what passes it on without making a text of it; absent where there is only the text. */
   readonly bytes?: Buffer
 }
 

@@ -22,6 +22,7 @@ const parts = [
   'package.json',
   'tsconfig.json',
   'eslint.config.js',
+  'knip.json',
   '.taprc',
   '.gitignore',
   'README.md',

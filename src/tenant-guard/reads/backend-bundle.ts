@@ -98,6 +98,7 @@ export function outlinedJsonOf (
 /** The JSON of a response, or of what was made of it. */
 type ResponseJson = Pick<BackendResponse, 'body' | 'bytes'>
 
+/** The same in UTF-8. */
 export const bytesOf = (response: ResponseJson): Buffer => response.bytes ?? Buffer.from(response.body)
 
 /** Whether an entry is a match, of `match`, `include` and `outcome`. */
