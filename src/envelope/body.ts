@@ -62,19 +62,13 @@ export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {
 export function refuseEncoded ({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return
-  throw new Failure('UNSUPPORTED_MEDIA_TYPE', {
-    message: 'Send the body without Content-Encoding.',
-    // https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3
-    headers: { 'accept-encoding': 'identity' }
-  })
+  throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body without Content-Encoding.' })
 }
 
 /** The failure of a body that has none of these media types. */
-export function unsupportedType (types: Iterable<string>, { method }: Pick<FastifyRequest, 'method'>): Failure {
+export function unsupportedType (types: Iterable<string>): Failure {
   return new Failure('UNSUPPORTED_MEDIA_TYPE', {
-    message: `Send the Content-Type header with the type of the body: ${[...types].join(' or ')}.`,
-    // https://www.rfc-editor.org/rfc/rfc5789#section-2.2
-    ...method === 'PATCH' && { headers: { 'accept-patch': [...types].join(', ') } }
+    message: `Send the Content-Type header with the type of the body: ${[...types].join(' or ')}.`
   })
 }
 

@@ -21,10 +21,9 @@ function loggedFailure (error: unknown, request: FastifyRequest): Failure {
 }
 
 /** The failure of a body whose media type the route does not support. */
-function unsupportedBody (error: unknown, request: FastifyRequest): Failure | undefined {
+function unsupportedBody (error: unknown, { method, routeOptions }: FastifyRequest): Failure | undefined {
   if (asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
-  const types = request.routeOptions.config.bodyTypes ?? (request.method === 'PATCH' ? bodyTypes : plainTypes)
-  return unsupportedType(types, request)
+  return unsupportedType(routeOptions.config.bodyTypes ?? (method === 'PATCH' ? bodyTypes : plainTypes))
 }
 
 /** Refuses a path without a route. */

@@ -270,25 +270,19 @@ t.test('the methods that raw FHIR allows have HEAD among them wherever it is ans
   t.equal(await allowOf('PUT', '$export'), 'GET, POST', 'which a HEAD would begin')
 })
 
-t.test('a body of another media type is told which ones are taken, by Accept-Patch for a patch', async t => {
+t.test('a body of another media type is told which ones are taken', async t => {
   const { createKey, inject } = await startGateway(t)
   const { secret } = await createKey()
-  const send = (method: 'POST' | 'PUT' | 'PATCH', url: string, more: Record<string, string>) =>
-    inject({ method, url, headers: { 'x-api-key': secret, ...more }, payload: '{}' })
-  const simplePatches = 'application/json, application/fhir+json, application/merge-patch+json, application/json-patch+json'
-  for (const [method, url, patches] of [
-    ['POST', '/v1/patients', undefined],
-    ['PUT', '/v1/fhir/Patient/p1', undefined],
-    ['PATCH', '/v1/patients/p1', simplePatches],
-    ['PATCH', '/v1/fhir/Patient/p1', 'application/json-patch+json, application/json']
+  for (const [method, url, types] of [
+    ['POST', '/v1/patients', ['application/json', 'application/fhir+json']],
+    ['PUT', '/v1/fhir/Patient/p1', ['application/fhir+json', 'application/json']],
+    ['PATCH', '/v1/patients/p1', ['application/json', 'application/merge-patch+json', 'application/json-patch+json']],
+    ['PATCH', '/v1/fhir/Patient/p1', ['application/json-patch+json', 'application/json']]
   ] as const) {
-    const other = await send(method, url, { 'content-type': 'text/plain' })
-    const types = patches?.split(', ') ?? ['application/json', 'application/fhir+json']
-    const { message, issue } = other.json() as { message?: string, issue?: [{ diagnostics: string }] }
-    const says = message ?? issue![0].diagnostics
-    t.match(other, { statusCode: 415, headers: { 'accept-patch': patches } }, url)
-    for (const type of types) t.match(says, type, url)
-    const packed = await send(method, url, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-    t.match(packed, { statusCode: 415, headers: { 'accept-encoding': 'identity', 'accept-patch': undefined } }, url)
+    const headers = { 'x-api-key': secret, 'content-type': 'text/plain' }
+    const refused = await inject({ method, url, headers, payload: '{}' })
+    const { message, issue } = refused.json() as { message?: string, issue?: [{ diagnostics: string }] }
+    t.equal(refused.statusCode, 415, url)
+    for (const type of types) t.match(message ?? issue![0].diagnostics, type, `${method} ${url}`)
   }
 })

@@ -63,7 +63,7 @@ function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: s
   if (isContent(request, path)) return relativizeReferences(binaryOf(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
-  if (!types.has(toMediaType(type))) throw unsupportedType(types, request)
+  if (!types.has(toMediaType(type))) throw unsupportedType(types)
   requireUtf8(type)
   const value = parseBody(body)
   return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
