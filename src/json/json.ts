@@ -148,7 +148,7 @@ const maxExamined = 1_048_576
 
 const mistakeMet = new Error('mistake')
 
-/** Where a text is not JSON first, as the end of a message; empty if that cannot be told. */
+/** Where a text is not JSON first, as the end of a message; empty if that is not found. */
 function placeOfMistake (text: string): string {
   if (text.length > maxExamined) return ''
   let place = ''

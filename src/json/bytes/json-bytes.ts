@@ -1,4 +1,4 @@
-import { makeRoom, openCode, ownApi, type WasmMemory, type WebAssemblyApi } from '../nodes/web-assembly.js'
+import { CompiledCode, ownApi, type WasmMemory, type WebAssemblyApi } from '../nodes/web-assembly.js'
 import { compiled } from './compiled.js'
 
 /** The exports of `bytes.as.ts`. */
@@ -32,16 +32,10 @@ interface JsonBytesOptions {
  * escapes a slash, as in `http:\/\/`, and of more than some MiB.
  */
 export class JsonBytes {
-  readonly #code: string
-  readonly #api: WebAssemblyApi | null
-  #opened: Exports | undefined
-  #isOpened = false
-  // All of the memory.
-  #memory = Buffer.alloc(0)
+  readonly #code: CompiledCode<Exports>
 
   constructor ({ code = compiled, api = ownApi }: JsonBytesOptions = {}) {
-    this.#code = code
-    this.#api = api
+    this.#code = new CompiledCode(code, api)
   }
 
   /** Whether a member of a name may have a value that begins with a text; true for all that is not known. */
@@ -59,20 +53,17 @@ export class JsonBytes {
     if (exports === undefined) return undefined
     const output = textStart + json.length + paddingBytes
     const length = exports.replace(output, output + room)
-    return length < 0 ? undefined : this.#memory.subarray(output, output + length)
+    return length < 0 ? undefined : this.#code.memory.subarray(output, output + length)
   }
 
   #open ({ json, sought, other, room = 0 }: Opened): Exports | undefined {
-    if (!this.#isOpened) this.#opened = openCode<Exports>(this.#code, this.#api)
-    this.#isOpened = true
-    const exports = this.#opened
-    const isKnown = exports !== undefined && Math.max(sought.length, other.length) <= maxSoughtBytes &&
-      makeRoom(exports.memory, textStart + json.length + paddingBytes + room)
-    if (!isKnown) return undefined
-    if (this.#memory.buffer !== exports.memory.buffer) this.#memory = Buffer.from(exports.memory.buffer)
-    this.#memory.set(sought)
-    this.#memory.set(other, otherStart)
-    this.#memory.set(json, textStart)
+    if (Math.max(sought.length, other.length) > maxSoughtBytes) return undefined
+    const exports = this.#code.open(textStart + json.length + paddingBytes + room)
+    if (exports === undefined) return undefined
+    const { memory } = this.#code
+    memory.set(sought)
+    memory.set(other, otherStart)
+    memory.set(json, textStart)
     exports.open(json.length, sought.length, other.length)
     return exports
   }

@@ -1,6 +1,6 @@
 import { parseStored, printJson } from '../json.js'
 import { compiled } from './compiled.js'
-import { makeRoom, openCode, ownApi, type WasmMemory, type WebAssemblyApi } from './web-assembly.js'
+import { CompiledCode, ownApi, type WasmMemory, type WebAssemblyApi } from './web-assembly.js'
 
 /** The exports of `nodes.as.ts`. */
 interface Exports {
@@ -66,10 +66,7 @@ export const outermost: JsonNode = 1
  * only copied. It holds one text at a time. A member that is named twice is the last one, as the engine reads it.
  */
 export class JsonNodes {
-  readonly #code: string
-  readonly #api: WebAssemblyApi | null
-  #opened: Exports | undefined
-  #isOpened = false
+  readonly #code: CompiledCode<Exports>
   #names = 0
   #bytes = Buffer.alloc(0)
   #nodes = new Int32Array(0)
@@ -84,8 +81,7 @@ export class JsonNodes {
   opened = 0
 
   constructor ({ code = compiled, api = ownApi }: NodesOptions = {}) {
-    this.#code = code
-    this.#api = api
+    this.#code = new CompiledCode(code, api)
   }
 
   /**
@@ -98,12 +94,9 @@ export class JsonNodes {
     this.opened++
     this.#indexed = -1
     this.#values.clear()
-    if (!this.#isOpened) this.#opened = openCode<Exports>(this.#code, this.#api)
-    this.#isOpened = true
-    const exports = this.#opened
-    const needed = text.length + paddingBytes + nodeBytes(text.length)
-    if (exports === undefined || !makeRoom(exports.memory, textStart + needed)) return false
-    if (this.#bytes.buffer !== exports.memory.buffer) this.#bytes = Buffer.from(exports.memory.buffer)
+    const exports = this.#code.open(textStart + text.length + paddingBytes + nodeBytes(text.length))
+    if (exports === undefined) return false
+    this.#bytes = this.#code.memory
     if (this.#names < ids.size) this.#addNames(exports)
     this.#bytes.set(text, textStart)
     const end = textStart + text.length

@@ -17,8 +17,34 @@ const maxBytes = 320 * pageBytes
 /** This process's own; null where Node.js has none. */
 export const ownApi = (globalThis as { readonly WebAssembly?: WebAssemblyApi }).WebAssembly ?? null
 
+/** Compiled code with a memory of its own, which grows with the largest text. It is compiled at its first use. */
+export class CompiledCode<E extends { readonly memory: WasmMemory }> {
+  readonly #code: string
+  readonly #api: WebAssemblyApi | null
+  #exports: E | undefined
+  #isOpened = false
+  /** All of the memory; another Buffer after it has grown. */
+  memory = Buffer.alloc(0)
+
+  /** @param code in base64 @param api null for none, as for tests */
+  constructor (code: string, api: WebAssemblyApi | null) {
+    this.#code = code
+    this.#api = api
+  }
+
+  /** @returns its exports, with a memory of so many bytes; undefined without WebAssembly, and for more than 20 MiB */
+  open (bytes: number): E | undefined {
+    if (!this.#isOpened) this.#exports = openCode<E>(this.#code, this.#api)
+    this.#isOpened = true
+    const exports = this.#exports
+    if (exports === undefined || !makeRoom(exports.memory, bytes)) return undefined
+    if (this.memory.buffer !== exports.memory.buffer) this.memory = Buffer.from(exports.memory.buffer)
+    return exports
+  }
+}
+
 /** @returns the exports of code in base64; undefined where the processor or the options of Node.js do not allow it */
-export function openCode<E> (code: string, api: WebAssemblyApi | null): E | undefined {
+function openCode<E> (code: string, api: WebAssemblyApi | null): E | undefined {
   if (api === null) return undefined
   try {
     return new api.Instance(new api.Module(Buffer.from(code, 'base64'))).exports as E
@@ -28,7 +54,7 @@ export function openCode<E> (code: string, api: WebAssemblyApi | null): E | unde
 }
 
 /** @returns whether a memory has so many bytes, after it has grown if need be; it has 20 MiB at most */
-export function makeRoom (memory: WasmMemory, bytes: number): boolean {
+function makeRoom (memory: WasmMemory, bytes: number): boolean {
   const missing = bytes - memory.buffer.byteLength
   if (missing <= 0) return true
   if (bytes > maxBytes) return false

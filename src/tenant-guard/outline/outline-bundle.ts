@@ -1,4 +1,4 @@
-import { makeRoom, openCode, ownApi, type WasmMemory, type WebAssemblyApi } from '../../json/nodes/web-assembly.js'
+import { CompiledCode, ownApi, type WasmMemory, type WebAssemblyApi } from '../../json/nodes/web-assembly.js'
 import { compiled } from './compiled.js'
 
 /** The exports of `outline.as.ts`. */
@@ -44,23 +44,19 @@ export function createOutliner ({
   code = compiled,
   api = ownApi
 }: OutlinerOptions = {}): (text: Buffer) => Outline | undefined {
-  let opened: Exports | undefined
-  let isOpened = false
-  // All of the memory, from where the text is.
-  let memory = Buffer.alloc(0)
+  const outliner = new CompiledCode<Exports>(code, api)
   return text => {
-    if (!isOpened) opened = openCode<Exports>(code, api)
-    isOpened = true
-    const output = text.length + paddingBytes
-    const needed = textStart + output + outlineBytes(text.length)
-    if (opened === undefined || !makeRoom(opened.memory, needed)) return undefined
-    if (memory.buffer !== opened.memory.buffer) memory = Buffer.from(opened.memory.buffer, textStart)
-    memory.set(text)
-    memory.fill(0, text.length, output)
-    const length = opened.outline(text.length, textStart + output)
+    const textEnd = textStart + text.length
+    const output = textEnd + paddingBytes
+    const exports = outliner.open(output + outlineBytes(text.length))
+    if (exports === undefined) return undefined
+    const { memory } = outliner
+    memory.set(text, textStart)
+    memory.fill(0, textEnd, output)
+    const length = exports.outline(text.length, output)
     if (length < 0) return undefined
     const bundle = readOutline(JSON.parse(memory.toString('utf8', output, output + length)))
-    return { bundle, entriesStart: opened.entriesStart.value }
+    return { bundle, entriesStart: exports.entriesStart.value }
   }
 }
 
