@@ -13,7 +13,7 @@ export class TransportError extends Error {
   }
 }
 
-/** A response as received, whose text is made when it is asked for. */
+/** A response as received. Its text is made at its first use. */
 class ReceivedResponse implements BackendResponse {
   readonly status: number
   readonly headers: Headers

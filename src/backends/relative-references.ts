@@ -4,8 +4,8 @@ const jsonBytes = new JsonBytes()
 const memberName = Buffer.from('"reference"')
 
 /**
- * The references in JSON of one server. R4 lets it write `http://base/Patient/1` in place of `Patient/1`, and everything
- * behind its backend knows one form only. Other URLs stay, since a canonical or a system is a name and not an address:
+ * The references in JSON of one server. R4 lets it write `http://base/Patient/1` in place of `Patient/1`, and all that
+ * is behind its backend knows one form only. Other URLs stay, since a canonical or a system is a name and no address:
  * http://hl7.org/fhir/R4/references.html#literal
  */
 export class RelativeReferences {

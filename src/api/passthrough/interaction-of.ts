@@ -12,7 +12,7 @@ import { readBundle } from './bundle-request.js'
 import { exportOf } from './export-request.js'
 import { parseParameters } from './parameters-resource.js'
 import { parseCompartmentSearch } from './compartment-request.js'
-import { addSingle, criteriaOf, readSearch, parseProjection } from './search-request.js'
+import { addSingle, criteriaOf, parseProjection, readSearch, requireCursorAlone } from './search-request.js'
 import { terminology } from './terminology-request.js'
 import { validate } from './validate-request.js'
 
@@ -281,9 +281,7 @@ function singles (query: FhirRequest['query'], known: readonly string[]): Readon
     if (!known.includes(name)) throw invalidParameter('query', `this request supports only ${known.join(', ')}`)
     addSingle(single, name, value)
   }
-  if (single.has('_cursor') && [...single.keys()].some(name => name !== '_cursor' && name !== '_count')) {
-    throw invalidParameter('_cursor', 'must be the only parameter besides _count, because it contains the whole request')
-  }
+  if (single.has('_cursor')) requireCursorAlone([...single.keys()])
   return single
 }
 

@@ -64,10 +64,7 @@ function readParts (type: string, { query, isLenient, fhirBase }: SearchContext)
     }
     requireFew(parts)
   }
-  // Clients of others write a page size into every link that they follow.
-  if (parts.single.has('_cursor') && query.some(([name]) => name !== '_cursor' && name !== '_count')) {
-    throw invalidParameter('_cursor', 'must be the only parameter besides _count, because it contains the whole search')
-  }
+  if (parts.single.has('_cursor')) requireCursorAlone(query.map(([name]) => name))
   requireBounded(parts)
   return parts
 }
@@ -148,6 +145,15 @@ function readParameter (
   else if (name.startsWith('_has:')) parts.joins.push(readHas(type, [name, value], fhirBase))
   else if (name.includes('.')) parts.joins.push(readChain(type, [name, value], fhirBase))
   else parts.parameters.push([requireKnown(type, name), value])
+}
+
+/**
+ * A cursor contains the whole request. A page size may be with it, since clients of others write one into every link
+ * that they follow. @throws {Failure} BAD_REQUEST for any other parameter
+ */
+export function requireCursorAlone (names: readonly string[]): void {
+  if (names.every(name => name === '_cursor' || name === '_count')) return
+  throw invalidParameter('_cursor', 'must be the only parameter besides _count, because it contains the whole request')
 }
 
 /** @throws {Failure} BAD_REQUEST when the name is repeated: which value counts is undefined */

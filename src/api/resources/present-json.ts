@@ -2,14 +2,13 @@ import { parseStored, printJson } from '../../json/json.js'
 import { idsOf, JsonNodes, outermost } from '../../json/nodes/json-nodes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { comma, printObject } from '../../mappings/core/print.js'
+import { printItems, printObject, type Print } from '../../mappings/core/print.js'
 import type { JsonPage } from '../../tenant-guard/guard.js'
 
 const nodes = new JsonNodes()
 const ids = idsOf('entry', 'resource')
 const emptyList = Buffer.from('[]')
-const openList = 0x5b
-const closeList = emptyList.subarray(1)
+const noPrefix = new Uint8Array()
 
 /** The list of a page's records in the simple form, as JSON in UTF-8. */
 export function presentJson (mapping: Mapping, { json, records }: JsonPage): Buffer {
@@ -20,19 +19,17 @@ export function presentJson (mapping: Mapping, { json, records }: JsonPage): Buf
 function printRecords ({ print }: Mapping, json: Buffer, count: number): Buffer | undefined {
   if (print === undefined || !nodes.open(json)) return undefined
   const printRecord = printObject(print)
-  const list = nodes.find(outermost, ids.entry)
   let written = 0
-  for (let entry = nodes.firstItem(list); entry !== 0; entry = nodes.nextItem(list, entry)) {
+  const item: Print = (nodes, entry, prefix) => {
     const record = nodes.find(entry, ids.resource)
-    if (record === 0 || !printRecord(nodes, record, comma)) return undefined
-    written++
+    const isWritten = record !== 0 && printRecord(nodes, record, prefix)
+    if (isWritten) written++
+    return isWritten
   }
+  const list = nodes.find(outermost, ids.entry)
+  const hasItems = printItems(nodes, { list, from: nodes.firstItem(list) }, { item, prefix: noPrefix })
   if (written !== count) return undefined
-  if (written === 0) return emptyList
-  // In place of the first comma.
-  nodes.replace(0, openList)
-  nodes.write(closeList)
-  return nodes.written()
+  return hasItems ? nodes.written() : emptyList
 }
 
 function recordsIn (json: Buffer): StoredResource[] {

@@ -81,10 +81,10 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   const requested = requestedOf(codec, values, shown)
   const named = findOrigins(values, shown)
   const sources = named ? namedSources(codec, { requested, shown, named }) : alikeSources(codec, requested, shown)
-  const replaced = replacedItems(sources, { named, shown })
+  const replaced = codec.withoutDerived && replacedItems(sources, { named, shown })
   const written = values.map((sent, i) => {
     const origin = sources[i]
-    const value = ownOf(codec, sent, before[replaced[i] ?? -1])
+    const value = ownOf(codec, sent, before[replaced?.[i] ?? -1])
     if (origin === undefined) {
       return { item: codec.write(value, codec.revises ? copiedItem(before, named?.[i]) : undefined), origin }
     }

@@ -66,7 +66,7 @@ export function copied (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array): t
 }
 
 /** Before an item of a list that another one is before. */
-export const comma = Uint8Array.of(0x2c)
+const comma = Uint8Array.of(0x2c)
 const openObject = 0x7b
 const closeObject = Uint8Array.of(0x7d)
 const openList = 0x5b
