@@ -44,6 +44,7 @@ export function failureOf (error: unknown): Failure {
 }
 
 const refusals: Readonly<Record<string, [FailureCode, FailureDetails?]>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE'],
   FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['BAD_REQUEST', { message: 'Send as many bytes as Content-Length says.' }],
   FST_ERR_BAD_URL: ['BAD_REQUEST', { message: 'Correct the percent-encoding of the path.' }]

@@ -25,7 +25,7 @@ t.test('a body or an answer of another media type is told those of its own route
   }
   t.match(await send('POST', 'patients', {}, { 'content-type': 'text/csv' }), {
     status: 415,
-    body: { message: /^Send application\/json/ }
+    body: { message: /^Send the Content-Type header .*: application\/json or application\/fhir\+json\.$/ }
   })
 })
 
