@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Backend } from '../backends/backend.js'
+import { diagnose } from '../backends/diagnose.js'
 import { BackgroundTask } from '../time/background-task.js'
 import {
   getCapabilities, hasSearchParameter, offersAll, type Capabilities, type Offered
@@ -10,7 +11,8 @@ const retryMs = 60_000
 const dayMs = 86_400_000
 
 /**
- * Requests the capabilities of each datastore in the background and logs them; an unavailable one is requested again.
+ * Requests the capabilities of each datastore in the background and logs them. One that cannot be used is logged once,
+ * with the setting to check, and requested again.
  */
 export function logCapabilities (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
   const loops = backends.map(backend => {
@@ -18,6 +20,11 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
     return new BackgroundTask(async stopping => {
       const capabilities = await unlessLeft(requested(backend), stopping)
       if (capabilities === undefined) return retryMs
+      if (capabilities instanceof Unusable) {
+        if (capabilities.reason !== summary) logUnusable(backend.name, capabilities, log)
+        summary = capabilities.reason
+        return retryMs
+      }
       const { software, fhirVersion, hasExport } = capabilities
       const text = JSON.stringify([software, fhirVersion, hasExport])
       if (text !== summary) logChange(backend.name, capabilities, log)
@@ -28,9 +35,20 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
   return { close: async () => { await Promise.all(loops.map(loop => loop.stop())) } }
 }
 
-/** The capabilities; undefined if the datastore does not respond, which the health checks report. */
-async function requested (backend: Backend): Promise<Capabilities | undefined> {
-  return await getCapabilities(backend).catch(() => undefined)
+/** Why a datastore cannot be used, and the setting to check if one is known. */
+class Unusable {
+  constructor (readonly reason: string, readonly remedy?: string) {}
+}
+
+async function requested (backend: Backend): Promise<Capabilities | Unusable> {
+  return await getCapabilities(backend).catch((error: unknown) => {
+    const { reason = 'it does not respond', remedy } = diagnose(error) ?? {}
+    return new Unusable(reason, remedy)
+  })
+}
+
+function logUnusable (datastore: string, { reason, remedy }: Unusable, log: FastifyBaseLogger): void {
+  log.warn({ datastore, reason, remedy }, 'a datastore cannot be used; clinigate doctor tests it')
 }
 
 /** The result of the work, or undefined as soon as `leaving` aborts. */

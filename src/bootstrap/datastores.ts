@@ -35,7 +35,7 @@ function openCircuits (
             if (state === 'open') {
               log.error(
                 { datastore: backend.name },
-                'a datastore does not answer; its requests are refused until it does'
+                'a datastore does not answer; its requests are refused until it does; clinigate doctor says why'
               )
             } else log.info({ datastore: backend.name }, 'a datastore answers again')
           }

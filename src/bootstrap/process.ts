@@ -9,7 +9,7 @@ import { loadConfig } from '../config/load.js'
 import { logDestination, logOptions } from '../http/log.js'
 import { openService, type Service } from './service.js'
 import { startupMessage, firstStart } from './startup-message.js'
-import { explainStartupError } from './startup-errors.js'
+import { explainStartupError, namingSettings } from './startup-errors.js'
 import { joinProcesses, type ProcessMember } from './processes/member.js'
 import { version } from './version.js'
 
@@ -145,7 +145,9 @@ async function begin (
   // The system gives each connection to one of the processes. Where it cannot, the first process does; a connection on
   // its way to a process that is killed hangs then.
   const sharing = member !== undefined && process.platform === 'linux' ? { reusePort: true } : {}
-  const address = await app.listen({ host: config.host, port: member?.port ?? config.port, ...sharing })
+  const address = await namingSettings(
+    app.listen({ host: config.host, port: member?.port ?? config.port, ...sharing })
+  )
   const made = member !== undefined && member.number > 1 ? {} : control && await firstStart(control, config)
   await catchUp()
   return startupMessage({ version, address, sandboxes, ...made }, config)

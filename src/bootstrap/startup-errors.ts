@@ -19,14 +19,33 @@ export async function openedFile<T> (file: string, open: (file: string) => T | P
 }
 
 const unknownHost = 'the host name to listen on is unknown; set HOST to an address of this machine, such as 0.0.0.0 for all'
-const fullDisk = 'the disk of the data directory is full; make room there'
 
-/** The remedies of failures by their code; of SQLite's codes the first two words count. */
-const remedies: Readonly<Record<string, string>> = {
+/** The remedies of failures to listen, by their code. */
+const listenRemedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process uses the port; choose another port with PORT',
   ENOTFOUND: unknownHost,
   EAI_AGAIN: unknownHost,
   EADDRNOTAVAIL: 'this machine does not have that address; choose another address with HOST',
+  EACCES: 'this user is not allowed to listen there; check HOST and PORT'
+}
+
+/** A failure to listen on HOST and PORT, which are to be corrected. */
+class ListenError extends Error {}
+
+/**
+ * The result of listening on the configured host and port.
+ * @throws {ListenError} that names the setting, as far as it is one of these
+ */
+export async function namingSettings<T> (listening: Promise<T>): Promise<T> {
+  return await listening.catch((error: unknown) => {
+    const remedy = listenRemedies[codeOf(error)]
+    throw remedy === undefined ? error : new ListenError(remedy, { cause: error })
+  })
+}
+const fullDisk = 'the disk of the data directory is full; make room there'
+
+/** The remedies of failures by their code; of SQLite's codes the first two words count. */
+const remedies: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'another process has been writing to a database in the data directory for too long; try again',
   SQLITE_READONLY:
     'a database in the data directory (CLINIGATE_DATA) cannot be written; check the permissions of the directory and its files',
@@ -44,9 +63,9 @@ const remedies: Readonly<Record<string, string>> = {
 export function explainStartupError (error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof DatabaseUnavailable) return error.remedy
+  if (error instanceof ListenError) return error.message
   const { message, path, syscall } = error as NodeJS.ErrnoException
   const code = codeOf(error)
-  if (code === 'EACCES' && syscall === 'listen') return 'this user is not allowed to listen there; check HOST and PORT'
   if (code === 'EEXIST' || code === 'ENOTDIR') {
     return `${path} must be a directory, but is a file, a link to nothing or below one; check the setting that names it, such as CLINIGATE_DATA`
   }

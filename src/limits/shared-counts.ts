@@ -53,7 +53,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     if (!isDown) {
       log.warn(
         { reason: reasonOf(error as NodeJS.ErrnoException) },
-        'the shared rate limit counts cannot be reached; each gateway counts alone'
+        'the shared rate limit counts cannot be reached; each gateway counts alone; check REDIS_URL or limits.redisUrlFile, and Redis itself'
       )
     }
     isDown = true

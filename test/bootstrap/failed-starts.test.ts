@@ -9,7 +9,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { firstStart } from '../../src/bootstrap/startup-message.js'
 import { startProcess } from '../../src/bootstrap/process.js'
-import { explainStartupError } from '../../src/bootstrap/startup-errors.js'
+import { explainStartupError, namingSettings } from '../../src/bootstrap/startup-errors.js'
 import { loadConfig } from '../../src/config/load.js'
 import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
@@ -44,8 +44,14 @@ t.test('a start that finds no room for its databases says so', async t => {
 t.test('a start at a host name that is unknown names the setting', async t => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const error = Object.assign(new Error(`getaddrinfo ${code} nope.invalid`), { code, syscall: 'getaddrinfo' })
-    t.match(explainStartupError(error), /host name.*unknown; set HOST/)
+    const explained = await namingSettings(Promise.reject(error)).catch(explainStartupError)
+    t.match(explained, /host name.*unknown; set HOST/)
+    t.notMatch(explainStartupError(error), /HOST/, 'the name of another machine is not taken for that of HOST')
   }
+  const start = startProcess(
+    {}, { environment: { CLINIGATE_DATA: t.testdir(), HOST: 'nope.invalid', PORT: '0', LOG_LEVEL: 'silent' }, out: () => {} }
+  )
+  await t.rejects(start, { message: /set HOST/ })
 })
 
 // It left an empty file, with which no later start was possible.

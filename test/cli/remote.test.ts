@@ -111,3 +111,11 @@ t.test('a command whose token is refused names the variable that has it', async 
     err: /variable CONTROL_TOKEN/
   })
 })
+
+// It said "Check the path and the id."
+t.test('a command that is sent to a gateway without a control plane says that the URL is wrong', async t => {
+  const url = await refusing(t, new Failure('NOT_FOUND'))
+  t.match(await command({ CONTROL_TOKEN: 'cg_control_x' }, 'orgs', 'list', '--control-url', url), {
+    code: 1, err: /is not a control plane \(status 404\); check CONTROL_URL/
+  })
+})

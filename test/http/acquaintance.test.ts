@@ -69,7 +69,30 @@ t.test('a datastore that is down, or never answers, keeps nobody from ending', a
   const looking = logCapabilities(backends, log)
   await requested
   await looking.close()
-  t.strictSame(lines, [])
+  t.match(lines, [{ level: 40, datastore: 'down', reason: 'nothing listens at its address' }])
   silent.closeAllConnections()
   await Promise.all(backends.map(backend => backend.close()))
+})
+
+// The log said nothing, and /health only that it was degraded.
+t.test('the log says at the start which setting of a datastore is to be checked', async t => {
+  const web = createServer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in')
+  ).listen(0, '127.0.0.1')
+  const locked = createServer((_, response) => response.writeHead(401).end()).listen(0, '127.0.0.1')
+  await Promise.all([once(web, 'listening'), once(locked, 'listening')])
+  t.after(() => { web.close(); locked.close() })
+  const of = (server: typeof web) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
+  for (const [baseUrl, reason, remedy] of [
+    ['http://nowhere.invalid/fhir', /host name is unknown/, /host in datastores\.<name>\.url \(FHIR_TEST_URL/],
+    [of(web), /not that of a FHIR server \(status 200\)/, /base URL of a FHIR R4 server/],
+    [of(locked), /rejected the gateway's credential/, /datastores\.<name>\.auth/]
+  ] as const) {
+    const { log, lines, line } = watchedLog()
+    const backend = new HttpBackend({ name: 'live', baseUrl })
+    const looking = logCapabilities([backend], log)
+    await line()
+    await looking.close()
+    await backend.close()
+    t.match(lines, [{ level: 40, datastore: 'live', reason, remedy, msg: /cannot be used; clinigate doctor/ }])
+  }
 })

@@ -220,6 +220,24 @@ t.test('a server that refuses the credential, or does not answer, ends the exami
   }
 })
 
+// It said "it does not answer (UNABLE_TO_VERIFY_LEAF_SIGNATURE)" and advised to look at the URL and auth.
+t.test('a server whose certificate, name or credential is wrong is reported with the setting to change', async t => {
+  const { examined } = await ward(t)
+  for (const [code, detail, change] of [
+    ['CERT_HAS_EXPIRED', 'its certificate has expired', /Renew/],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its certificate is not trusted', /caFile/],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another host name', /host name in datastores\.<name>\.url/],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'it requires a client certificate', /clientCertFile/],
+    ['ENOTFOUND', 'its host name is unknown', /name service/]
+  ] as const) {
+    const cause = Object.assign(new Error('x'), { code })
+    const { findings } = await examined(() => async () => {
+      throw new Failure('BACKEND_UNAVAILABLE', { cause })
+    })
+    t.match(findings, [{ name: 'reachable', detail: `it does not answer (${detail}: ${code})`, change }])
+  }
+})
+
 t.test('an examination that fails or is ended midway cleans up all the same', async t => {
   const { server, examined } = await ward(t)
   let sent = 0

@@ -10,7 +10,7 @@ import { ensureDirectory } from '../../files/ensure.js'
 import { RequestFile } from '../../idempotency/request-file.js'
 import { backoff } from '../../time/backoff.js'
 import { Disposables } from '../parts.js'
-import { openedFile } from '../startup-errors.js'
+import { namingSettings, openedFile } from '../startup-errors.js'
 import { Channel, type Packets } from './channel.js'
 import type { Joined } from './member.js'
 import { SharedState } from './shared-state.js'
@@ -63,7 +63,7 @@ export async function startProcesses (config: Config, parts: PrimaryParts): Prom
 /** Where processes share a port, the system would let it be shared with those of another gateway as well. */
 async function requireFreePort ({ host, port }: Config): Promise<void> {
   const server = createServer().listen({ host, port })
-  await once(server, 'listening')
+  await namingSettings(once(server, 'listening'))
   server.close()
   await once(server, 'close')
 }

@@ -45,8 +45,8 @@ export interface LinkedStore {
 
 /** The link to the control plane failed. The message says what to do, and repeats nothing that was sent. */
 export class ControlPlaneError extends Error {
-  constructor (message: string) {
-    super(message)
+  constructor (message: string, options?: ErrorOptions) {
+    super(message, options)
     this.name = 'ControlPlaneError'
   }
 }

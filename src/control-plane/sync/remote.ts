@@ -117,11 +117,11 @@ class RemoteLink implements ControlPlaneClient {
   }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal' | 'bodyTimeout'>): Promise<
     Dispatcher.ResponseData['body']
   > {
-    const { statusCode, body } = await this.#pool.request({
-      ...request,
-      path: this.#path + path,
-      headers: this.#headers(request.method)
-    })
+    const { statusCode, body } = await this.#pool
+      .request({ ...request, path: this.#path + path, headers: this.#headers(request.method) })
+      .catch((error: unknown) => {
+        throw unreachable(error)
+      })
     // Destroying it causes an error that can be ignored.
     body.on('error', () => {})
     if (statusCode === 200) return body
@@ -147,6 +147,14 @@ const maxJobs = 16_777_216
 const maxReceivers = 4_194_304
 
 const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
+
+/** The error that names the setting, or the error itself where a request was aborted. */
+function unreachable (error: unknown): unknown {
+  const { code, name } = error as NodeJS.ErrnoException
+  if (code === undefined || name === 'AbortError') return error
+  const message = `the control plane does not respond (${code}); check CONTROL_URL or control.url, and that it is running`
+  return new ControlPlaneError(message, { cause: error })
+}
 
 const refused =
   "the control plane rejected this gateway's token; create one there and set CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile"

@@ -3,6 +3,7 @@ import { codeOf } from '../../client/retry.js'
 import { connect, createSender } from '../../client/send.js'
 import type { Operation } from '../../control-plane/admin-api/operation.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
+import { Failure } from '../../envelope/failures.js'
 import { fetchFromAnyPort } from './fetch.js'
 
 /**
@@ -42,6 +43,8 @@ export function adminClient ({ url, token }: AdminApiOptions): CallOperation {
   }
 }
 
+const unknownPath = new Failure('NOT_FOUND').message
+
 /** The error as the person at the terminal reads it. */
 function errorFor (error: ClinigateError): Error {
   const { code, status, message, issues } = error
@@ -50,7 +53,8 @@ function errorFor (error: ClinigateError): Error {
       `the control plane does not respond (${codeOf(error) ?? 'no connection'}); check CONTROL_URL and that the control plane is running`
     )
   }
-  if (code === 'UNEXPECTED_ANSWER') {
+  // A control plane names what it does not have. A gateway does not know the path.
+  if (code === 'UNEXPECTED_ANSWER' || (status === 404 && message === unknownPath)) {
     return new Error(
       `the server at the control plane's URL is not a control plane (status ${status}); check CONTROL_URL`
     )

@@ -1,3 +1,4 @@
+import { diagnose } from '../../backends/diagnose.js'
 import { Failure } from '../../envelope/failures.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
 import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
@@ -15,8 +16,8 @@ export const accessChecks: readonly Check[] = [
     remedy: 'Check datastores.<name>.url, its auth, and that the server is running and can be reached from here.',
     isFirst: true,
     examine: async trial => {
-      const response = await trial.send(probe).catch((error: unknown) => reasonOf(error))
-      if (typeof response === 'string') return fails(response)
+      const response = await trial.send(probe).catch((error: unknown) => unreachable(error))
+      if ('holds' in response) return response
       if ([401, 403, 407].includes(response.status)) {
         return fails(`the credential was refused with ${statusOf(response)}`)
       }
@@ -79,6 +80,11 @@ function isLoopback (baseUrl: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
 }
 
+function unreachable (error: unknown): CheckObservation {
+  const remedy = diagnose(error)?.remedy
+  return { ...fails(reasonOf(error)), ...remedy !== undefined && { remedy } }
+}
+
 /** Why there was no response, for an operator. */
 export function reasonOf (error: unknown): string {
   if (!(error instanceof Failure)) return (error as Error).message
@@ -88,5 +94,6 @@ export function reasonOf (error: unknown): string {
       error.code as string
     ] ?? 'its response cannot be used'
   const known = reason ?? (typeof code === 'string' ? code : undefined)
-  return known === undefined ? description : `${description} (${known})`
+  const parts = [diagnose(error)?.reason, known].filter(part => part !== undefined)
+  return parts.length === 0 ? description : `${description} (${parts.join(': ')})`
 }

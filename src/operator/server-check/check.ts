@@ -13,6 +13,8 @@ export interface CheckObservation {
   readonly detail?: string
   /** Replaces the check's own severity. */
   readonly severity?: Exclude<State, 'works'>
+  /** Replaces the check's own remedy. */
+  readonly remedy?: string
 }
 
 /** One property of a server that the gateway relies on, or that an operator should know. */

@@ -73,8 +73,8 @@ export const leftoverText = (left: readonly string[]): string =>
   `These test records could not be deleted. Delete them manually, or run the command again to retry: ${left.join(', ')}.`
 
 async function found (check: Check, trial: TestTenant): Promise<Finding> {
-  const { name, title, otherwise, gateway, remedy: change } = check
-  const { holds, detail, severity: state = otherwise } = await seen(check, trial)
+  const { name, title, otherwise, gateway, remedy } = check
+  const { holds, detail, severity: state = otherwise, remedy: change = remedy } = await seen(check, trial)
   const what = { name, title, ...detail !== undefined && { detail } }
   return holds ? { ...what, state: 'works' } : { ...what, state, gateway, change }
 }
