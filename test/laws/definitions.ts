@@ -24,6 +24,8 @@ export interface Part {
   /** The codings of its value set, where that is known; `bound` says that no other is allowed. */
   readonly codings: readonly Coding[]
   readonly bound: boolean
+  /** Whether R4 calls it a modifier: the other parts mean something else because of it. */
+  readonly modifier: boolean
 }
 
 interface ElementDefinition {
@@ -32,6 +34,7 @@ interface ElementDefinition {
   readonly max: string
   readonly type?: ReadonlyArray<{ readonly code: string, readonly targetProfile?: readonly string[] }>
   readonly contentReference?: string
+  readonly isModifier?: boolean
   readonly binding?: { readonly strength: string, readonly valueSet?: string }
 }
 
@@ -122,7 +125,8 @@ function partOf (element: ElementDefinition, name: string): Part {
               .filter(type => type !== 'Resource')
           })),
     codings: binding?.valueSet === undefined ? [] : codingsOf(binding.valueSet),
-    bound: binding?.strength === 'required'
+    bound: binding?.strength === 'required',
+    modifier: element.isModifier === true
   }
 }
 

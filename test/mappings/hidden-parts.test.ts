@@ -120,3 +120,12 @@ t.test('an answer of a questionnaire without a value shows what is below it', as
   t.match(resource, { item: [{ answer: [{ item: [{ linkId: '1.1', answer: [{ valueInteger: 2 }] }] }] }] })
   t.match(intakes.toSimple(resource), { items })
 })
+
+t.test('a dose that replaces one with a comparator, which R4 forbids there, is not less than what was sent', async t => {
+  const doseQuantity = { value: 5, comparator: '<', unit: 'mg' }
+  const before = { resourceType: 'MedicationRequest', dosageInstruction: [{ doseAndRate: [{ doseQuantity }] }] }
+  t.strictSame(mappingOf('prescriptions').toSimple(before), {}, 'less than 5 mg is not shown as 5 mg')
+  const { after, lost } = changed('prescriptions', before, { dosage: { dose: { value: 10, unit: 'mg' } } })
+  t.strictSame(after.dosageInstruction, [{ doseAndRate: [{ doseQuantity: { value: 10, unit: 'mg' } }] }])
+  t.ok(lost.includes('dosageInstruction.doseAndRate.doseQuantity.comparator'), 'the client learns what is gone')
+})

@@ -96,10 +96,12 @@ export function printObject (members: (nodes: JsonNodes, node: JsonNode) => void
   }
 }
 
-/** The object of a structure with elements; nothing for what is no object. */
-export function structurePrinter (elements: Elements): Print {
+/** The object of a structure with elements; nothing for what is no object, or has a member that alters the others. */
+export function structurePrinter (elements: Elements, alteredBy?: string): Print {
   const print = printObject(memberPrinter(elements))
-  return (nodes, node, prefix) => nodes.isObject(node) && print(nodes, node, prefix)
+  const altering = alteredBy === undefined ? undefined : nameId(alteredBy)
+  return (nodes, node, prefix) =>
+    nodes.isObject(node) && (altering === undefined || nodes.find(node, altering) === 0) && print(nodes, node, prefix)
 }
 
 /** Writes a list of what is shown of the items of a list from one on; nothing if that is nothing. */

@@ -4,7 +4,7 @@ import { datatype, type Datatype } from './datatype.js'
 import { deepEqual, type Element, type Elements, type InferFields } from './element.js'
 import { listItemIdentity } from './identity.js'
 import { withoutOutdated, type Description } from './outdated.js'
-import { isElement } from './path.js'
+import { isElement, withMember } from './path.js'
 import { printedBy, structurePrinter } from './print.js'
 import type { FilterKind, Schema } from './schema.js'
 
@@ -22,6 +22,11 @@ interface StructureOptions {
   readonly described?: readonly Description[]
   /** The parts that say what the whole means: with another one of them nothing of the old stays. */
   readonly meaning?: readonly string[]
+  /**
+   * A member that no part shows and that makes the parts say something else: nothing is shown of an element that has
+   * it, and a change removes it.
+   */
+  readonly alteredBy?: string
 }
 
 /** A backbone element: a change edits it in place, and what the simple form does not show of it stays. */
@@ -73,8 +78,12 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
   const readInto = createReader(elements)
   // Without a part that R4 requires, what is left would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
+  const { alteredBy } = options
   const read = (stored: unknown) => (shows(stored) ? readInto(stored) : undefined)
-  const shows = (stored: unknown): stored is FhirElement => isElement(stored) && (options.where?.(stored) ?? true)
+  const shows = (stored: unknown): stored is FhirElement =>
+    isElement(stored) &&
+    (options.where?.(stored) ?? true) &&
+    (alteredBy === undefined || stored[alteredBy] === undefined)
   return {
     schema: {
       ...objectSchema(elements),
@@ -85,7 +94,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     revises: true,
     identityOf: listItemIdentity(elements, options.identity),
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as InferFields<E>,
-    read: options.where === undefined ? printedBy(read, structurePrinter(elements)) : read,
+    read: options.where === undefined ? printedBy(read, structurePrinter(elements, alteredBy)) : read,
     write (value, before) {
       const sent = value as Record<string, unknown>
       const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>
@@ -95,7 +104,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
             ? stored
             : cleared(element, stored)
       if (!isElement(before)) return entries.reduce(write, {})
-      const after = entries.reduce(write, before)
+      const after = entries.reduce(write, alteredBy === undefined ? before : withMember(before, alteredBy, undefined))
       if (options.meaning?.some(name => !deepEqual(before[name], after[name]))) return entries.reduce(write, {})
       return withoutOutdated(before, after, options.described)
     },

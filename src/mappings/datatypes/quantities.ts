@@ -23,16 +23,23 @@ export const quantity = record(
   }
 )
 
-/** A quantity without comparator, as Range and dose have it. */
+/**
+ * A quantity without comparator (sqty-1), as Range and dose have it. One that another system stored with a comparator
+ * is not shown: the number without it would say something else.
+ */
 export const simpleQuantity = record(measured, {
   kind: 'quantity',
+  alteredBy: 'comparator',
   schema: { title: 'SimpleQuantity', ...codeNeedsSystem },
   expects: 'an object with value, unit, system and code; code needs system'
 })
 
 /** How much of a medicine is given or dispensed: R4 takes any number, but less than nothing is a slip. */
 export const nonNegativeQuantity = record({ ...measured, value: nonNegativeDecimal('value', { required: true }) }, {
-  kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system and code; code needs system'
+  kind: 'quantity',
+  alteredBy: 'comparator',
+  schema: codeNeedsSystem,
+  expects: 'an object with value, unit, system and code; code needs system'
 })
 
 /** rat-1: both parts or none. */
@@ -61,7 +68,10 @@ const withShortUnit = { ...measured, unit: textUpTo(50)('unit') }
 
 /** A number of something whose unit is a short word: a SimpleQuantity of R4. */
 export const amount = record(withShortUnit, {
-  kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system and code; code needs system'
+  kind: 'quantity',
+  alteredBy: 'comparator',
+  schema: codeNeedsSystem,
+  expects: 'an object with value, unit, system and code; code needs system'
 })
 
 /** The same where R4 has a Quantity, which may be more or less than the number. */

@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
-import { dateTime, textUpTo } from '../datatypes/primitives.js'
+import { boolean, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
@@ -72,6 +72,7 @@ const activityStatus = [
 const activity = backbone({
   description: textUpTo(2000)('detail.description'),
   status: code(activityStatus)('detail.status'),
+  doNotPerform: boolean('detail.doNotPerform', { about: 'True when it must not be done.' }),
   code: conceptOf({ max: 200 })('detail.code'),
   scheduledString: textUpTo(500)('detail.scheduledString', { choice: 'scheduled' }),
   performerId: reference(performers).first('detail.performer'),
