@@ -249,13 +249,18 @@ t.test('a file that is missing, not JSON or no object is a mistake, not an empty
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read: it does not exist'])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: directory(t) }), ['CLINIGATE_CONFIG: the file cannot be read: it is a directory'])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{\n  "port": 80,\n}') }), [
-    'CLINIGATE_CONFIG: the file is not JSON: see line 3, column 1'
+    'CLINIGATE_CONFIG: the file is not JSON, which has no comments and no comma after the last item: see line 3, column 1'
   ])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), [
     'CLINIGATE_CONFIG: the file must contain one JSON object'
   ])
   t.strictSame(mistakesOf({ CLINIGATE_PLANS: file(t, { pro: { requestsPerMinute: 0, requestsPerMonth: null } }) }),
     ['plans: pro.overage: is missing', 'plans: pro.requestsPerMinute: must be >= 1'])
+})
+
+// It said that the file is not JSON in line 1, column 1, where editors show nothing wrong.
+t.test('a configuration that begins with a byte order mark is read', async t => {
+  t.equal(loadConfig({ CLINIGATE_CONFIG: file(t, '\uFEFF{ "port": 81 }') }).port, 81)
 })
 
 t.test('secrets are read from where the settings point, and a missing one stops the start', async t => {

@@ -54,7 +54,8 @@ function readPlans (file: string, errors: string[]): Plans {
 
 function readJson (file: string, setting: string, errors: string[]): unknown {
   try {
-    const text = readFileSync(file, 'utf8')
+    // Some editors begin a file with a byte order mark, which nobody sees.
+    const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
     const mistakes = jsonMistakes(text)
     errors.push(...mistakes.map(mistake => `${setting}: ${mistake}`))
     return mistakes.length === 0 ? JSON.parse(text) : undefined
@@ -80,7 +81,7 @@ function jsonMistakes (text: string): string[] {
       names?.add(name)
     },
     onError: (_error, _offset, _length, line, column) => {
-      if (!isBroken) found.push(`the file is not JSON: see line ${line + 1}, column ${column + 1}`)
+      if (!isBroken) found.push(`the file is not JSON, which has no comments and no comma after the last item: see line ${line + 1}, column ${column + 1}`)
       isBroken = true
     }
   }, { disallowComments: true, allowTrailingComma: false })
