@@ -62,7 +62,15 @@ const messages: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'Send the complete request faster.'
 }
 
+/** The code of an error for a request that has not arrived completely when the server closes. */
+export const serverClosing = 'ERR_SERVER_CLOSING'
+
 function failureOfParser ({ code = '' }: NodeJS.ErrnoException): Failure {
+  if (code === serverClosing) {
+    return new Failure('BACKEND_UNAVAILABLE', {
+      message: 'This process ends, and did not receive the complete request. Send it again.', retryAfterSeconds: 1
+    })
+  }
   return new Failure('BAD_REQUEST', { message: messages[code] ?? 'Send a well-formed HTTP/1.1 request.' })
 }
 
@@ -107,7 +115,7 @@ function rawResponse (
   return [
     `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}`,
     'connection: close',
-    ...Object.entries(form.headers).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries({ ...failure.headers, ...form.headers }).map(([name, value]) => `${name}: ${value}`),
     `content-length: ${Buffer.byteLength(body)}`,
     'x-content-type-options: nosniff',
     `x-request-id: ${requestId}`,

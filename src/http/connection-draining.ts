@@ -1,18 +1,21 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
-import { hasPendingResponse } from './pipelining.js'
+import { serverClosing } from '../envelope/malformed-http.js'
+import { hasPendingResponse, isReceivingBody } from './pipelining.js'
 import type { Readiness } from './readiness.js'
 
-/** How long connections without a pending response may stay open once the server closes, in milliseconds. */
+/** How long connections may stay open once the server closes while their clients send nothing, in milliseconds. */
 export interface DrainingTimes {
   /** Those on which nothing was sent. Their first request may be on its way. */
   readonly silentMs: number
   /** Those on which a part of a request's head arrived. Node no longer limits that time once the server closes. */
   readonly headMs: number
+  /** Those on which a body stopped arriving. */
+  readonly bodyMs: number
 }
 
-const defaultTimes: DrainingTimes = { silentMs: 500, headMs: 5_000 }
+const defaultTimes: DrainingTimes = { silentMs: 500, headMs: 5_000, bodyMs: 5_000 }
 /** How often connections are examined while the server closes, in milliseconds. */
 const examineMs = 100
 
@@ -34,6 +37,7 @@ export const drainConnections = fp<{ readonly readiness: Readiness, readonly dra
       isClosing = true
       readiness.beginShutdown()
       endUnused(server, connections, draining)
+      refuseStalled(server, connections, draining)
     })
     app.addHook('onRequest', (_, reply, done) => {
       if (readiness.isLeaving) reply.header('connection', 'close')
@@ -55,6 +59,27 @@ function endUnused (server: Server, connections: ReadonlySet<Socket>, { silentMs
     const closingMs = performance.now() - beganAt
     for (const socket of connections) {
       if (closingMs >= (socket.bytesRead === 0 ? silentMs : headMs) && !hasPendingResponse(socket)) socket.destroy()
+    }
+  }, examineMs).unref()
+  server.once('close', () => clearInterval(examining))
+}
+
+/**
+ * Until the server has closed, refuses each request whose body stops arriving: its client may have gone, and would hold
+ * the process until its end by force.
+ */
+function refuseStalled (server: Server, connections: ReadonlySet<Socket>, { bodyMs }: DrainingTimes): void {
+  const seen = new WeakMap<Socket, { readonly bytes: number, readonly atMs: number }>()
+  const examining = setInterval(() => {
+    const atMs = performance.now()
+    for (const socket of connections) {
+      const bytes = socket.bytesRead
+      const before = seen.get(socket)
+      if (before?.bytes !== bytes) seen.set(socket, { bytes, atMs })
+      else if (atMs - before.atMs >= bodyMs && isReceivingBody(socket)) {
+        const stalled = Object.assign(new Error('the request body stopped arriving'), { code: serverClosing })
+        if (!server.emit('clientError', stalled, socket)) socket.destroy()
+      }
     }
   }, examineMs).unref()
   server.once('close', () => clearInterval(examining))

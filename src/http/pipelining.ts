@@ -14,6 +14,12 @@ export function hasPendingResponse (socket: Socket): boolean {
   return (responses.get(socket)?.size ?? 0) > 0
 }
 
+/** Whether a request on the connection has not arrived completely. */
+export function isReceivingBody (socket: Socket): boolean {
+  for (const { req } of responses.get(socket) ?? []) if (!req.complete) return true
+  return false
+}
+
 /**
  * Disconnects a client that continues to send requests on one connection and reads no responses: Node reads them all,
  * and since responses are sent in order, everything after a slow one would be held in memory. When a connection ends,

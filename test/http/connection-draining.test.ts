@@ -14,12 +14,14 @@ import { until } from '../harness/until.js'
 const heldUpMs = 30_000
 
 /** A server whose only route sends what `content` does, and a connection to it. */
-async function startDraining (t: Test, draining?: DrainingTimes) {
+async function startDraining (t: Test, times?: Partial<DrainingTimes>) {
+  const draining = times && { silentMs: 10, headMs: 400, bodyMs: 400, ...times }
   const app = fastify(serverOptions({ now: () => new Date() }))
   await app.register(limitPipelining)
   await app.register(drainConnections, { readiness: new Readiness(), ...draining && { draining } })
   const content = new PassThrough()
   app.get('/', (_, reply) => reply.send(content))
+  app.post('/', async ({ body }) => body)
   await app.listen({ port: 0 })
   const { port } = app.server.address() as AddressInfo
   return {
@@ -84,4 +86,36 @@ t.test('a request is answered whose head began before the server closed, however
   t.equal(await closed, 'closed')
   await until(() => client.destroyed)
   t.match(read.join(''), /^HTTP\/1\.1 200 OK\r\n[^]*connection: close\r\n[^]*all of it/)
+})
+
+const half = 'POST / HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 8\r\n\r\n{"a'
+
+// It held the process for 25 seconds, until that was ended by force.
+t.test('a body that stops arriving is refused while a server closes, so that it does not keep it', async t => {
+  const { connect, close } = await startDraining(t, { bodyMs: 200 })
+  const { client, accepted } = await connect()
+  const read: string[] = []
+  client.on('data', chunk => read.push(String(chunk)))
+  client.write(half)
+  await until(() => accepted.bytesRead === half.length)
+  t.equal(await close(), 'closed')
+  await until(() => client.destroyed)
+  t.match(read.join(''), /^HTTP\/1\.1 503 [^]*connection: close\r\n[^]*retry-after: 1\r\n[^]*Send it again/i)
+})
+
+t.test('a request whose body arrives slowly while a server closes is answered', async t => {
+  const { connect, close } = await startDraining(t, { bodyMs: 600 })
+  const { client, accepted } = await connect()
+  const read: string[] = []
+  client.on('data', chunk => read.push(String(chunk)))
+  client.write(half)
+  await until(() => accepted.bytesRead === half.length)
+  const closed = close()
+  for (const chunk of ['"', ':', '10', '}']) {
+    await new Promise(resolve => setTimeout(resolve, 250))
+    client.write(chunk)
+  }
+  t.equal(await closed, 'closed')
+  await until(() => client.destroyed)
+  t.match(read.join(''), /^HTTP\/1\.1 200 OK\r\n[^]*\{"a":10\}$/)
 })
