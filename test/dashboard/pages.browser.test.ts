@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
 import { signedIn, type SignInWish } from '../harness/dashboard.js'
 import { dashboardRoutes } from '../harness/dashboard-routes.js'
@@ -19,9 +19,7 @@ async function comeIn (page: Page, gateway: TestGateway, request: SignInWish): P
 }
 
 test('every page looks right when there is much to show', { timeout }, async t => {
-  const clock: TestClock = { shiftMs: 0 }
-  const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
-  const scene = await setScene(gateway.control, clock)
+  const { gateway, scene } = await sceneOf(t)
   const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'operator', name: 'Ada Byron' })
   const gets = (await dashboardRoutes(gateway.control)).filter(
@@ -53,9 +51,7 @@ test('every page looks right when there is nothing to show yet, and says what to
 })
 
 test('every page looks right to who may only look', { timeout }, async t => {
-  const clock: TestClock = { shiftMs: 0 }
-  const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
-  const { tenantId, keyId } = await setScene(gateway.control, clock)
+  const { gateway, scene: { tenantId, keyId } } = await sceneOf(t)
   const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
   for (const path of [
@@ -97,6 +93,47 @@ test('what is shown once, and what could not be done, look right', { timeout }, 
   await send(`organizations/${tenantId}/keys/new`, () => page.fill('#name', ' '), 'key-refused')
   t.same(complaints, [])
 })
+
+// The size of the text was fixed, and a long state stuck out.
+test('a reader whose text has twice the size can read every list', { timeout }, async t => {
+  const { gateway, scene } = await sceneOf(t)
+  const { page } = await openWindow(await startBrowser(t, { args: ['--blink-settings=defaultFontSize=32'] }))
+  await comeIn(page, gateway, { role: 'operator' })
+  for (const width of [640, 1280]) {
+    await page.setViewportSize({ width, height: 900 })
+    for (const name of ['', '/keys', '/members', '/webhooks', '/usage']) {
+      await page.goto(`${gateway.url}/dashboard/organizations/${scene.tenantId}${name}`)
+      t.equal(await page.evaluate('getComputedStyle(document.body).fontSize'), '32px')
+      t.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'), `${name} at ${width} px`)
+    }
+  }
+})
+
+// All links looked as the current one does, and the legend had no colours.
+test("in the reader's own colours the current page, the choice and the legend can be told", { timeout }, async t => {
+  const { gateway, scene } = await sceneOf(t)
+  const { page } = await openWindow(await startBrowser(t))
+  await comeIn(page, gateway, { role: 'operator' })
+  await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
+  await page.goto(`${gateway.url}/dashboard/organizations/${scene.tenantId}/usage`)
+  const styles = async (selector: string, property: string, part = '') => await page.evaluate(
+    `[...new Set([...document.querySelectorAll('${selector}')].map(each => getComputedStyle(each, '${part}')['${property}']))]`
+  ) as string[]
+  for (const [current, others, property] of [
+    ['.organization-bar a[aria-current]', '.organization-bar a:not([aria-current])', 'borderBottomColor'],
+    ['.segmented > [aria-current]', '.segmented > :not([aria-current])', 'backgroundColor']
+  ] as const) {
+    const [one, ...more] = await styles(current, property)
+    t.ok(one !== undefined && more.length === 0 && !(await styles(others, property)).includes(one), current)
+  }
+  t.equal((await styles('.chart-key', 'backgroundColor', '::before')).length, 3)
+})
+
+async function sceneOf (t: Test) {
+  const clock: TestClock = { shiftMs: 0 }
+  const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
+  return { gateway, scene: await setScene(gateway.control, clock) }
+}
 
 function nameOf (path: string): string {
   return (

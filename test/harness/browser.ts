@@ -7,7 +7,7 @@ import type { Test } from 'tap'
  * The browser of this machine, closed with the test; a file that asks for it is named `*.browser.test.ts`. Throws when
  * there is none: such a test never passes without.
  */
-export async function startBrowser (t: Test, options: Pick<LaunchOptions, 'ignoreDefaultArgs'> = {}): Promise<Browser> {
+export async function startBrowser (t: Test, { args = [], ...options }: Pick<LaunchOptions, 'args' | 'ignoreDefaultArgs'> = {}): Promise<Browser> {
   const found = (process.env.PATH ?? '')
     .split(delimiter)
     .map(folder => join(folder, 'chromium'))
@@ -20,7 +20,7 @@ export async function startBrowser (t: Test, options: Pick<LaunchOptions, 'ignor
   const browser = await chromium.launch({
     ...options,
     executablePath: found,
-    args: process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    args: [...args, ...process.getuid?.() === 0 ? ['--no-sandbox'] : []]
   })
   t.after(() => browser.close())
   return browser
