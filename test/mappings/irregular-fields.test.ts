@@ -100,6 +100,16 @@ t.test('a text that takes the place of a scan is a text, and its own type is kep
   })
 })
 
+t.test('other words that another system gave as the title of the text stay when the description changes', async t => {
+  const attachment = { contentType: 'text/plain', data: base64('fine'), title: 'Nurse note' }
+  const stored = { resourceType: 'DocumentReference', description: 'Evening shift', content: [{ attachment }] }
+  t.equal(notes.toSimple(stored).title, 'Evening shift')
+  const changed = notes.patch(stored, { title: 'Night shift' })
+  t.equal(changed.description, 'Night shift')
+  t.same(attachmentOf(changed), attachment)
+  t.same(notes.patch(changed, { title: 'Evening shift' }), stored)
+})
+
 t.test('a title that stands beside the text alone is read, and not lost with the text', async t => {
   const stored = {
     resourceType: 'DocumentReference',

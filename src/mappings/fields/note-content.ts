@@ -83,7 +83,7 @@ const attachmentOf = (note: FhirElement): unknown => {
 
 /**
  * The title of a DocumentReference: its description, which stands a second time next to a text. An Attachment of
- * another kind has a title of its own.
+ * another kind, or to which another system gave other words, has a title of its own.
  */
 export const noteTitle: Element<string, typeof description.options> = {
   ...description,
@@ -95,10 +95,12 @@ export const noteTitle: Element<string, typeof description.options> = {
     )
   },
   write (note, title) {
-    if (noteTitle.read(note) === title) return note
+    const before = noteTitle.read(note)
+    if (before === title) return note
     const titled = description.write(note, title)
     const attachment = attachmentOf(note)
-    if (textOf(attachment) === undefined) return titled
+    const own = isElement(attachment) ? attachment.title : undefined
+    if (textOf(attachment) === undefined || (own !== undefined && own !== before)) return titled
     const [content, ...others] = itemsAt(note, 'content')
     return {
       ...titled,
