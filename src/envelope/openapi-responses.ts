@@ -144,7 +144,7 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       warnings: {
         type: 'array',
         items: referTo('Issue'),
-        description: 'Warnings about a created or updated record. Absent if there are none.'
+        description: 'Warnings about a created or updated record, about parameters, and about what may change the meaning of a record that was read and is not shown. Absent if there are none.'
       }
     },
     required: ['requestId', 'timestamp', 'status', 'rateLimitTotal', 'rateLimitRemaining', 'rateLimitReset'],

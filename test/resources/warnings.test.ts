@@ -104,3 +104,69 @@ t.test('who writes that a patient died before being born is told, and it is stor
   t.strictSame(await warnedOf('1990-03', '1990'), [])
   t.strictSame(await warnedOf('1990-03-14', true), [])
 })
+
+t.test('who patches a code alone is told of the words of the old one that stay beside it', async t => {
+  const { inject, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const send = async (method: 'POST' | 'PATCH', path: string, payload: object) =>
+    (await inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret }, payload })).json()
+  const { data: { id: patientId } } = await send('POST', 'patients', { lastName: 'Byron' })
+  const system = 'http://snomed.info/sct'
+  const code = { system, code: '91935009', display: 'Allergy to peanut' }
+  const { data: { id } } = await send('POST', 'allergies', { patientId, code })
+  const patch = async (...operations: object[]): Promise<string[]> => {
+    const { meta: { warnings = [] } } = await send('PATCH', `allergies/${id}`, operations)
+    return warnings
+      .map(({ diagnostics }: { diagnostics: string }) => diagnostics)
+      .filter((text: string) => text.includes('names what was there before'))
+  }
+  const replace = (path: string, value: unknown) => ({ op: 'replace', path, value })
+  t.strictSame(await patch(replace('/code/code', '91934008')), [
+    'code.display: names what was there before; the patch left it next to what is new'
+  ])
+  t.strictSame(await patch(replace('/code/code', '91936005'), replace('/code/display', 'Allergy to penicillin')), [])
+  const remove = (path: string) => ({ op: 'remove', path })
+  t.strictSame(await patch(replace('/code/code', '1'), remove('/code/display'), remove('/code/text')), [])
+  t.strictSame(await patch(replace('/code', code)), [], 'not of what the patch itself wrote')
+  t.strictSame(await patch(replace('/code', { ...code, code: '2' })), [], 'even if it is the same')
+  const { data: { id: weight } } = await send('POST', 'observations', {
+    patientId,
+    code: 'weight',
+    valueQuantity: { value: 70, unit: 'kg', system: 'http://unitsofmeasure.org', code: 'kg' },
+    effectiveDateTime: '2026-03-14'
+  })
+  const { meta } = await send('PATCH', `observations/${weight}`, [replace('/valueQuantity/unit', 'lb')])
+  t.match(meta.warnings, [{ expression: ['valueQuantity.code'], severity: 'warning' }], 'the code of another unit too')
+})
+
+t.test('a record that a modifier extension negates is not read without a warning', async t => {
+  const { inject, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) =>
+    (await inject({
+      method,
+      url: `/v1/${path}`,
+      headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+      ...payload && { payload }
+    })).json()
+  const negated = { modifierExtension: [{ url: 'http://example.org/not', valueBoolean: true }] }
+  const { data: { id: patientId } } = await send('POST', 'patients', { lastName: 'Byron' })
+  const condition = { resourceType: 'Condition', subject: { reference: `Patient/${patientId}` }, code: { text: 'gout' } }
+  await send('POST', 'fhir/Condition', condition)
+  const stage = [{ summary: { text: 'I' }, ...negated }]
+  const { id } = await send('POST', 'fhir/Condition', { ...condition, ...negated, stage })
+  const warned = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
+    warnings.flatMap(({ expression }) => expression).sort()
+  t.strictSame(warned(await send('GET', `conditions/${id}`)), [
+    'Condition.modifierExtension', 'Condition.stage[0].modifierExtension'
+  ])
+  const page = await send('GET', 'conditions')
+  const at = page.data.data.findIndex((record: { id: string }) => record.id === id)
+  t.strictSame(warned(page), [`data[${at}].modifierExtension`, `data[${at}].stage[0].modifierExtension`])
+  const patched = await send('PATCH', `conditions/${id}`, { recordedDate: '2026-03-14' })
+  t.strictSame(warned(patched), ['Condition.modifierExtension', 'Condition.stage[0].modifierExtension'])
+  t.strictSame(warned(await send('GET', `patients/${patientId}?include=conditions`)), [
+    `Condition/${id}.modifierExtension`, `Condition/${id}.stage[0].modifierExtension`
+  ])
+  t.strictSame(warned(await send('GET', `patients/${patientId}`)), [])
+})

@@ -1,4 +1,4 @@
-import { Failure } from '../../envelope/failures.js'
+import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { namesIn, applyPatch } from '../../envelope/json-patch.js'
 import { deepEqual } from '../../mappings/core/element.js'
 import { isElement } from '../../mappings/core/path.js'
@@ -84,6 +84,52 @@ function namesOfOld (known: Changes, change: Changes): readonly string[] {
   if (isReplaced('code')) return [...codes, 'unit']
   if (isReplaced('display') && known.text === known.display) return [...codes, 'text']
   return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : codes
+}
+
+/**
+ * A warning for each name of an old code or unit that a JSON Patch left next to a new one: RFC 6902 changes only what a
+ * patch names, where a merge removes it.
+ * @param changed the fields that the patch changed, as they are now
+ */
+export function staleNameWarnings (body: unknown, shown: Changes, changed: Changes): Issue[] {
+  if (!Array.isArray(body)) return []
+  const written = body.flatMap(({ op, path }) => op === 'test' || op === 'remove' ? [] : [String(path)])
+  const isWritten = (pointer: string): boolean =>
+    written.some(path => pointer === path || pointer.startsWith(`${path}/`))
+  return Object.entries(changed)
+    .flatMap(([name, value]) => staleNames({ before: shown[name], after: value, path: name, pointer: `/${name}` }))
+    .filter(({ pointer }) => !isWritten(pointer))
+    .map(({ path }) => ({
+      ...fieldIssue(path, 'names what was there before; the patch left it next to what is new', 'informational'),
+      severity: 'warning'
+    }))
+}
+
+/** A place of a record before and after a change, as a path of errors and as a JSON Pointer. */
+interface Place { readonly path: string, readonly pointer: string }
+
+function staleNames (
+  { before, after, path, pointer }: Place & { readonly before: unknown, readonly after: unknown }
+): readonly Place[] {
+  if (Array.isArray(before) && Array.isArray(after)) {
+    // Which item is which is clear only where none was added or removed.
+    if (before.length !== after.length) return []
+    return before.flatMap((item, at) =>
+      staleNames({ before: item, after: after[at], path: `${path}[${at}]`, pointer: `${pointer}/${at}` })
+    )
+  }
+  if (!isElement(before) || !isElement(after)) return []
+  const isChanged = (name: string): boolean => !deepEqual(after[name], before[name])
+  const change = Object.fromEntries(Object.entries(after).filter(([name]) => isChanged(name)))
+  // A text that repeats the display follows it, and a system has units and codes besides the old one.
+  const stale = namesOfOld(before, change)
+    .filter(name => typeof after[name] === 'string' && !isChanged(name) && name !== 'system')
+    .filter(name => name !== 'text' || (after.text !== after.display && !isChanged('display')))
+  return [
+    ...stale.map(name => ({ path: `${path}.${name}`, pointer: `${pointer}/${name}` })),
+    ...Object.entries(after).flatMap(([name, value]) =>
+      staleNames({ before: before[name], after: value, path: `${path}.${name}`, pointer: `${pointer}/${name}` }))
+  ]
 }
 
 function patchedFields (body: readonly unknown[], before: Readonly<Record<string, unknown>>): Changes {

@@ -1,9 +1,11 @@
 import { parseStored, printJson } from '../../json/json.js'
 import { idsOf, JsonNodes, outermost } from '../../json/nodes/json-nodes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
+import type { Issue } from '../../envelope/failures.js'
+import { modifierWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { printItems, printObject, type Print } from '../../mappings/core/print.js'
-import type { JsonPage } from '../../tenant-guard/guard.js'
+import type { JsonPage, Page } from '../../tenant-guard/guard.js'
 
 const nodes = new JsonNodes()
 const ids = idsOf('entry', 'resource')
@@ -13,6 +15,14 @@ const noPrefix = new Uint8Array()
 /** The list of a page's records in the simple form, as JSON in UTF-8. */
 export function presentJson (mapping: Mapping, { json, records }: JsonPage): Buffer {
   return printRecords(mapping, json, records.length) ?? Buffer.from(printJson(recordsIn(json).map(mapping.present)))
+}
+
+/** Warnings of what changes the meaning of records and is not shown; most pages have none and need not be parsed. */
+export function pageWarnings (page: Page | JsonPage): Issue[] {
+  const isPlain = 'json' in page && !page.json.includes('"modifierExtension"') && !page.json.includes('"implicitRules"')
+  if (isPlain) return []
+  const records = 'json' in page ? recordsIn(page.json) : page.resources
+  return records.flatMap((record, at) => modifierWarnings(record, `data[${at}]`))
 }
 
 /** Undefined for a page whose values cannot be written as they stand. */

@@ -1,5 +1,7 @@
 import { incompleteEntry } from '../../envelope/operation-outcome.js'
+import type { Issue } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
+import { modifierWarnings } from '../../mappings/core/losses.js'
 import { incompleteLists } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import type { Related } from '../../tenant-guard/guard.js'
@@ -16,16 +18,23 @@ export async function readWithIncludes (
   { mapping, store, url }: Pick<Context, 'mapping' | 'store'> & { readonly url: string },
   id: string,
   includeRequest: IncludeRequest
-): Promise<unknown> {
+): Promise<{ readonly data: unknown, readonly warnings: readonly Issue[] }> {
   const found = await store.readRelated({
     kind: 'read-related',
     type: mapping.type,
     id,
     includes: includeRequest.includes
   })
-  if (includeRequest.form === 'fhir') return bundleOf(found, includeRequest.includes, `${url}/v1/fhir`)
+  if (includeRequest.form === 'fhir') {
+    return { data: bundleOf(found, includeRequest.includes, `${url}/v1/fhir`), warnings: [] }
+  }
   const emptyLists = Object.fromEntries(includeRequest.emptyLists.map(path => [path, []]))
-  return { ...mapping.present(found.record), ...emptyLists, ...listsOf(found, includeRequest.relations) }
+  return {
+    data: { ...mapping.present(found.record), ...emptyLists, ...listsOf(found, includeRequest.relations) },
+    warnings: [found.record, ...found.related].flatMap(record =>
+      modifierWarnings(record, `${record.resourceType}/${record.id}`)
+    )
+  }
 }
 
 function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {

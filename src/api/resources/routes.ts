@@ -5,6 +5,7 @@ import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore } from '../../idempotency/keyed-requests.js'
 import { isLimited, may, requireEveryScope, requireScope, type RecordForm } from '../../keys/scopes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
+import { modifierWarnings } from '../../mappings/core/losses.js'
 import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
 import { warningsOf } from '../../mappings/core/validate.js'
 import { hasTest } from '../../envelope/json-patch.js'
@@ -13,7 +14,7 @@ import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from 
 import { sendJson } from '../../envelope/reply.js'
 import { openRelations, parseInclude, reverseIncludes } from './include.js'
 import { parseQueryPairs, readSearch } from './query.js'
-import { presentJson } from './present-json.js'
+import { pageWarnings, presentJson } from './present-json.js'
 import { readWithIncludes } from './read-with-includes.js'
 import { read, search, type Context } from './reads.js'
 import { create, remove, update, type WriteResult } from './writes.js'
@@ -68,8 +69,8 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, sto
   }
   scope.get(`/${path}`, { config }, async (request, reply) => {
     const { warnings = [], ...query } = readSearch(mapping, rawQuery(request.raw.url))
-    request.warnings = warnings
     const page = await search(contextOf(request), query)
+    request.warnings = [...warnings, ...pageWarnings(page)]
     const { total, cursor } = page
     const more = { total, cursor, hasMore: cursor !== undefined }
     if (!('json' in page)) return { data: page.resources.map(mapping.present), ...more }
@@ -80,12 +81,16 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, sto
     const { params: { id }, headers, caller } = request
     const includes = openRelations(caller, mapping, parseInclude(mapping, groups, rawQuery(request.raw.url)))
     if (includes !== undefined) {
-      request.warnings = includes.warnings
       const store = storeFor(request, includes.form)
-      return await readWithIncludes({ mapping, store, url }, id, includes)
+      const { data, warnings } = await readWithIncludes({ mapping, store, url }, id, includes)
+      request.warnings = [...includes.warnings, ...warnings]
+      return data
     }
     const stored = await read(contextOf(request), id)
-    if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) return present(mapping, stored, reply)
+    if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) {
+      request.warnings = modifierWarnings(stored)
+      return present(mapping, stored, reply)
+    }
     return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
   })
 }
@@ -144,7 +149,7 @@ async function claimFor (
 
 function presentWritten (mapping: Mapping, { record, isReplayed, warnings }: WriteResult, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
-  reply.request.warnings = [...warnings, ...warningsOf(mapping, record)]
+  reply.request.warnings = [...warnings, ...warningsOf(mapping, record), ...modifierWarnings(record)]
   return present(mapping, record, reply)
 }
 

@@ -9,7 +9,7 @@ import { validateCreate, buildResource, completedValues } from '../../record-inp
 import { resolveIds, writeResolved } from '../../record-input/references.js'
 import type { CreateResult, WrittenRecord } from '../../tenant-guard/guard.js'
 import type { Trace } from '../../tenant-guard/interaction.js'
-import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
+import { changesOf, requireUnchanged, staleNameWarnings, withoutClearedFields } from './changes.js'
 import { read, type Context } from './reads.js'
 
 /** The result of a write. The warnings, of what it lost or changed unseen, are the same for each repetition. */
@@ -136,7 +136,8 @@ async function updateFrom (
     const own = [
       ...completedValues(mapping, changed),
       ...lossWarnings(mapping, before, resource),
-      ...echoWarnings(mapping, change, resource)
+      ...echoWarnings(mapping, change, resource),
+      ...staleNameWarnings(body, shown, changed)
     ]
     return { record, warnings: [...own, ...warnings] }
   })
