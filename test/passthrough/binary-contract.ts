@@ -34,7 +34,8 @@ const madeId = ({ headers }: Answer): string => idIn(headers.location!)
 
 async function inAndOut (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
-  const made = await fhir.send('POST', '/Binary', bytes, png)
+  // Medplum's client names the file in the URL.
+  const made = await fhir.send('POST', '/Binary?_filename=scan.png', bytes, png)
   t.match(made, {
     status: 201,
     headers: { etag: 'W/"1"' },

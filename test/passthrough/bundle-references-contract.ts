@@ -450,6 +450,12 @@ async function texts (t: Test, { fhir: join }: World): Promise<void> {
   }
   isRefused(
     t,
+    await send(fhir, entry('POST', 'Observation', observation('Patient?mrn=1'))),
+    { status: 400, diagnostics: /search parameter of Patient/, expression: ['Bundle.entry[0].resource.subject'] },
+    'criteria that are not understood'
+  )
+  isRefused(
+    t,
     await fhir.send('POST', '/Observation', observation('Patient?identifier=x')),
     { status: 422, diagnostics: /only in a transaction/ },
     'criteria outside of a transaction'

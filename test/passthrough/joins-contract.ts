@@ -178,7 +178,7 @@ async function tooMany (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function badJoins (t: Test, { fhir: join }: World): Promise<void> {
+async function badJoins (t: Test, { fhir: join, server }: World): Promise<void> {
   const { send } = await join()
   const queries = [
     'Observation?subject:Patient.organization.name=x',
@@ -201,6 +201,16 @@ async function badJoins (t: Test, { fhir: join }: World): Promise<void> {
     'Observation?subject:Patient.family='
   ]
   for (const query of queries) isRefused(t, await send('GET', `/${query}`), 400, query)
+  // What the datastore itself rejects has a name too.
+  for (const [query, name] of [
+    ['Observation?subject:Patient.birthdate=ap2024', 'birthdate'],
+    ['Observation?date=ap2024', 'date'],
+    ...server === 'hapi' ? [['Observation?subject:Patient.family:contains=x', 'family:contains'] as const] : []
+  ] as const) {
+    const refused = await send('GET', `/${query}`)
+    isRefused(t, refused, 400, query)
+    t.match(refused.resource.issue, [{ expression: [name] }], query)
+  }
 }
 
 async function includes (t: Test, world: World): Promise<void> {

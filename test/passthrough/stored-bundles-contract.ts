@@ -63,6 +63,15 @@ export async function storedBundlesContract (t: Test, { fhir: join }: World): Pr
       subject
     )
   }
+  const [composition, ...others] = documentOf().entry
+  const first = { fullUrl: 'Composition/1', resource: { ...composition!.resource, id: '1' } }
+  const relative = { ...documentOf(), entry: [first, ...others] }
+  isRefused(
+    t,
+    await fhir.send('POST', '/Bundle', relative),
+    { status: 422, expression: ['Bundle.entry[0].fullUrl'], diagnostics: /absolute URL, such as urn:uuid/ },
+    'a fullUrl that is no URL is called that, and no reference to another organization'
+  )
   await t.test('what is stored comes back as it was sent, or is refused by path before anything is stored', async t =>
     comesBackAsSent(t, await join())
   )

@@ -1,13 +1,14 @@
 import { parseBody } from '../../envelope/body.js'
 import { versionsIn, type ReadConditions } from '../../envelope/preconditions.js'
 import { failureOf } from '../../envelope/error-handlers.js'
+import { outcomeOf } from '../../envelope/operation-outcome.js'
 import { Failure } from '../../envelope/failures.js'
 import { parseQuery } from '../../envelope/query.js'
 import { isValidId } from '../../fhir/names.js'
 import { JsonBudget } from '../../json/json.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
-import { withEntryPath } from '../../tenant-guard/bundles/entry-path.js'
+import { pathInEntry, withEntryPath } from '../../tenant-guard/bundles/entry-path.js'
 import type {
   Batch,
   BundleEntry,
@@ -16,7 +17,7 @@ import type {
   Search,
   Transaction
 } from '../../tenant-guard/interaction.js'
-import { referencesIn } from '../../tenant-guard/writes/references.js'
+import { collectReferences, referencesIn } from '../../tenant-guard/writes/references.js'
 import { resourceTypes } from '../../fhir/resource-types.js'
 import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { parseChain } from './search-references.js'
@@ -234,7 +235,28 @@ function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string
       message: `Bundle.entry: expected at most ${maxSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.`
     })
   }
-  return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, parseQuery(query), fhirBase)]))
+  return new Map(searched.map(({ text, type, query }) => {
+    try {
+      return [text, criteriaOf(type, parseQuery(query), fhirBase)]
+    } catch (error) {
+      throw refusedCriteria(error, entries, text)
+    }
+  }))
+}
+
+/** The refusal of criteria, at the places where they stand for an id. */
+function refusedCriteria (error: unknown, entries: readonly BundleEntry[], text: string): unknown {
+  if (!(error instanceof Failure)) return error
+  const expression = entries.flatMap(({ interaction }, at) =>
+    'resource' in interaction
+      ? collectReferences(interaction.resource as FhirResource, [])
+        .filter(({ reference }) => reference === text)
+        .map(({ path }) => pathInEntry(path, at))
+      : []
+  )
+  const { code, message, cause } = error
+  const issues = outcomeOf(error).issue.map(issue => ({ ...issue, severity: 'error' as const, expression }))
+  return new Failure(code, { message, cause, issues })
 }
 
 function splitOnce (text: string, separator: string): [string, string?] {

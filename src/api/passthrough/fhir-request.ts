@@ -96,11 +96,12 @@ export function readCriteria (text: string | undefined): readonly QueryPair[] | 
 }
 
 /**
- * @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was
+ * @param ignored the names of parameters that say nothing about what is done
+ * @throws {Failure} BAD_REQUEST when a request that takes no parameters has others: ignoring one could do more than was
  * meant
  */
-export function requireNoParameters ({ query }: FhirRequest): void {
-  if (query.length > 0) throw invalidParameter('query', 'this request takes no parameters')
+export function requireNoParameters ({ query }: FhirRequest, ignored: readonly string[] = []): void {
+  if (!query.every(([name]) => ignored.includes(name))) throw invalidParameter('query', 'this request takes no parameters')
 }
 
 /**

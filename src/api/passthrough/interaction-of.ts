@@ -179,8 +179,11 @@ function queryIn (body: unknown): FhirRequest['query'] {
   ]
 }
 
+/** Medplum's `createBinary` names the file, for which R4 has no place in a Binary. */
+const ignoredOfBinary = ['_filename']
+
 function create (request: FhirRequest, { type }: Named): FhirInteraction {
-  requireNoParameters(request)
+  requireNoParameters(request, type === 'Binary' ? ignoredOfBinary : [])
   const resource = parseInteger(request, type)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
   return {

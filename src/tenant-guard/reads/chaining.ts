@@ -1,11 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
-import { sendRequest, failureCause, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
+import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import type { ChainedCondition, SearchParameter } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
 import { includedElements, referencesTo } from './includes.js'
 import { countForeignIn, searchOwn } from './own-matches.js'
 import { requireBundle, type BackendBundle } from './backend-bundle.js'
+import { rejectedSearch } from './require-searchable.js'
 
 /**
  * A first phase that finds this many records or follows this many references is refused: the second could not name them
@@ -108,7 +109,7 @@ async function foundBy (
     responses(
       context,
       restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant),
-      cacheControl
+      { cacheControl, conditions: [condition] }
     )
   const found = await searchOwn(context, {
     type,
@@ -128,17 +129,14 @@ async function foundBy (
 async function responses (
   context: TenantContext,
   search: ReturnType<typeof restrict>,
-  cacheControl: string
+  { cacheControl, conditions }: { readonly cacheControl: string, readonly conditions: readonly SearchParameter[] }
 ): Promise<BackendBundle> {
   const response = await sendRequest(context, {
     ...search,
     headers: { 'cache-control': cacheControl, ...strictHandling }
   })
   if ([400, 405, 422].includes(response.status)) {
-    throw new Failure('BAD_REQUEST', {
-      message: 'The datastore rejected the condition of a chain or _has.',
-      cause: failureCause(response)
-    })
+    throw rejectedSearch(response, conditions)
   }
   return requireBundle(response, 'the first phase of a joined search was not answered')
 }

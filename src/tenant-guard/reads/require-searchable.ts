@@ -1,7 +1,8 @@
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { hasSearchParameter, statedCapabilities } from '../capabilities.js'
 import type { Include, SearchParameter } from '../interaction.js'
-import type { TenantContext } from '../tenant-context.js'
+import { failureCause, type TenantContext } from '../tenant-context.js'
 
 /** A search by a parameter that the datastore does not have. */
 export class UnsupportedParameter extends Failure {
@@ -40,4 +41,38 @@ export function requireSearchable (
 /** The same for the references that a search follows. @throws {UnsupportedParameter} */
 export function requireFollowable (context: Pick<TenantContext, 'backend'>, includes: readonly Include[]): void {
   for (const { type, parameter } of includes) requireSearchable(context, type, [[parameter, '']])
+}
+
+/**
+ * Why a datastore rejected a search, with the parameter if it is clear which one. HAPI responds 405 for a modifier that
+ * its configuration turns off, which is `:contains` by default.
+ * @param parameters those of the client, as it sent them, or the condition of a chain or `_has`
+ */
+export function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
+  const off = response.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
+  const name = off ?? rejectedName(response, parameters)
+  const message =
+    off !== undefined
+      ? `${off}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
+      : name === undefined
+        ? 'The datastore rejected a parameter of this search or its value.'
+        : `${name}: the datastore rejected this parameter, its modifier or its value.`
+  const code = off === undefined ? 'invalid' : 'not-supported'
+  return new Failure('BAD_REQUEST', {
+    message,
+    ...name !== undefined && { issues: [{ severity: 'error', code, diagnostics: message, expression: [name] }] },
+    cause: failureCause(response)
+  })
+}
+
+/** The only parameter, or the only one whose modifier or value the datastore names. Nothing of its text is repeated. */
+function rejectedName ({ body }: BackendResponse, parameters: readonly SearchParameter[]): string | undefined {
+  const isNamed = ([name, value]: SearchParameter): boolean => {
+    const modifier = name.indexOf(':')
+    // A quoted text within a text of JSON.
+    const quoted = JSON.stringify(JSON.stringify(value)).slice(1, -1)
+    return (modifier > 0 && body.includes(name.slice(modifier))) || body.includes(quoted)
+  }
+  const [one, ...others] = parameters.length === 1 ? parameters : parameters.filter(isNamed)
+  return one !== undefined && others.length === 0 ? one[0] : undefined
 }

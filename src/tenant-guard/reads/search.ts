@@ -8,7 +8,6 @@ import { restrict, strictHandling } from '../restrict.js'
 import {
   checkedJsonOf,
   cursorBinding,
-  failureCause,
   mayRead,
   sendRequest,
   verifyAndRememberOwned,
@@ -26,7 +25,7 @@ import {
 } from './includes.js'
 import { reportForeignMatches, searchOwn } from './own-matches.js'
 import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage } from './pages.js'
-import { requireFollowable } from './require-searchable.js'
+import { rejectedSearch, requireFollowable } from './require-searchable.js'
 
 const defaultCount = 20
 
@@ -246,25 +245,6 @@ function truncationNote (bundle: BackendBundle, ways: readonly SearchParameter[]
   const cut = truncatedIncludes(bundle, ways.map(parseInclude))
   if (cut.length === 0) return undefined
   return `There may be more records than this page includes by ${cut.map(way => formatInclude(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
-}
-
-/**
- * Why a datastore rejected a search. HAPI responds 405 for a modifier that its configuration turns off, which is
- * `:contains` by default.
- */
-function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
-  const name = response.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
-  const message =
-    name === undefined
-      ? 'The datastore rejected a parameter of this search or its value.'
-      : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
-  return new Failure('BAD_REQUEST', {
-    message,
-    ...(name !== undefined && {
-      issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }]
-    }),
-    cause: failureCause(response)
-  })
 }
 
 function selfUrl ({ fhirBase }: TenantContext, { type, within, requested = [] }: Search): string {

@@ -28,6 +28,8 @@ const reasons = {
     'An absolute URL can lead only to another entry of the same Bundle, by its fullUrl. Refer to a record of this server as Type/id; for a record elsewhere, use identifier or display.',
   form:
     'A reference of this form can lead only to another entry of a transaction, by its fullUrl. In a stored Bundle, use urn:uuid: instead, since datastores alter other forms.',
+  relative:
+    'A fullUrl without a scheme names a record of this server, and the organization has none of this id. Name an entry by an absolute URL, such as urn:uuid:…, as R4 requires.',
   criteria: 'Criteria in place of an id can be used only in a transaction, as Type?parameter=value.',
   ambiguous:
     'Another entry of the Bundle may be meant, but this reference does not lead to its fullUrl. Refer to the entry by its fullUrl.',
@@ -61,7 +63,7 @@ export class ReferenceFailure extends Failure {
   constructor (links: readonly RefusedLink[], cause?: unknown) {
     const listed = links
       .slice(0, maxIssues)
-      .map(({ path, reference, reason = reasonOf(reference) }) => ({ path, reference, text: reasons[reason] }))
+      .map(({ path, reference, reason = reasonOf(reference, path) }) => ({ path, reference, text: reasons[reason] }))
     const issues = listed.map(
       ({ path, text }) =>
         ({ severity: 'error', code: 'business-rule', diagnostics: text, expression: [path] }) as const
@@ -74,10 +76,10 @@ export class ReferenceFailure extends Failure {
   }
 }
 
-function reasonOf (reference: string): ReferenceReason {
+function reasonOf (reference: string, path: string): ReferenceReason {
   if (/^urn:/i.test(reference)) return 'placeholder'
   if (isAbsolute(reference)) return /^https?:/i.test(reference) ? 'absolute' : 'form'
-  return /^[A-Za-z]+\?/.test(reference) ? 'criteria' : 'unknown'
+  return /^[A-Za-z]+\?/.test(reference) ? 'criteria' : path.endsWith('.fullUrl') ? 'relative' : 'unknown'
 }
 
 /**
