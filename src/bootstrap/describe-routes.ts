@@ -38,7 +38,7 @@ export async function describeRoutes (
     await scope.register(importRoute, { jobs: unused, spool: unused, rules: unused, url: '', bodyBytes: 1 })
     await scope.register(writeResults, { jobs: unused, spool: unused })
     if (hasEvents) await scope.register(eventRoutes, { feed: unused, cursors: unused })
-    await scope.register(webhookRoutes, { webhooks: unused })
+    await scope.register(webhookRoutes, { webhooks: unused, hasEvents })
   }, { prefix: '/v1' })
   await app.ready()
   const described = describedRoutes(app)

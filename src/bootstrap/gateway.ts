@@ -14,7 +14,7 @@ import { usageRoute } from '../limits/usage-route.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { mappings } from '../mappings/registry.js'
 import { openApiDocument } from '../api/openapi/document.js'
-import { eventRoutes } from '../api/events/routes.js'
+import { eventRoutes, refuseEventRoutes } from '../api/events/routes.js'
 import { passthrough, passthroughOptions } from '../api/passthrough/routes.js'
 import { resources } from '../api/resources/routes.js'
 import { createCursors } from '../tenant-guard/cursor.js'
@@ -192,9 +192,9 @@ function gatewayRoutes (
     fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
     routes: [
       scope => usageRoute(scope, { plans: config.plans, months: usage.months }),
-      ...config.events.enabled ? [eventsScope(config, { feed: link.events, now })] : [],
+      config.events.enabled ? eventsScope(config, { feed: link.events, now }) : refuseEventRoutes,
       ...bulk.routes,
-      scope => webhookRoutes(scope, { webhooks: link.webhooks }),
+      scope => webhookRoutes(scope, { webhooks: link.webhooks, hasEvents: config.events.enabled }),
       scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl })
     ]
   }

@@ -9,6 +9,9 @@ import { idSchema } from '../keys/random-text.js'
 export const changes = ['created', 'updated', 'deleted'] as const
 export type ChangeKind = typeof changes[number]
 
+/** What an operator can do where a gateway writes no events. */
+export const howToSwitchOn = 'The operator can set events.enabled.'
+
 /** The maximum number of events in a batch, which is then about 700 kB as JSON. */
 export const eventsPerBatch = 2_000
 

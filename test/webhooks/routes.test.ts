@@ -9,6 +9,15 @@ t.test('/v1/webhooks', async t => {
   const gateway = await startGateway(t, { plans: unlimitedPlans })
   const send = async () => (await clientOf(gateway)).send
 
+  // A webhook was made without a word, and got nothing. /v1/events said to check the path.
+  await t.test('without events, who makes a webhook or reads events gets to know the setting', async t => {
+    const ask = await send()
+    const { meta, data: { id } } = JSON.parse((await ask('POST', 'webhooks', { url, types: ['*'] })).text)
+    t.match(meta.warnings, [{ severity: 'warning', diagnostics: /switched off here.*test events alone.*events\.enabled/ }])
+    await ask('DELETE', `webhooks/${id}`)
+    t.match(await ask('GET', 'events'), { status: 404, text: /Events are switched off here.*events\.enabled/ })
+  })
+
   await t.test('a webhook is made, read, changed, rolled and deleted; its secret is shown when it is new', async t => {
     const ask = await send()
     const made = await ask('POST', 'webhooks', { url, types: ['patients.*'], description: 'for the app' })

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import { commonFailures, describeRoute, enveloped, failuresOf } from '../../envelope/openapi-responses.js'
 import {
-  changes, presentEvent, presentedEventSchema, typeFilterPattern, type EventFeed, type PresentedEvent, type StoredEvent
+  changes, howToSwitchOn, presentEvent, presentedEventSchema, typeFilterPattern, type EventFeed, type PresentedEvent,
+  type StoredEvent
 } from '../../events/event.js'
 import { eventType } from '../../events/to-events.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
@@ -103,6 +104,13 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
     const { events, position, hasMore } = found
     const cursor = cursors.seal({ link: String(position), filters: '', count: query.count }, binding)
     return { data: events.map(presentEvent), cursor, hasMore }
+  })
+}
+
+/** In place of the routes where the gateway writes no events: says why there are none. */
+export async function refuseEventRoutes (scope: FastifyInstance): Promise<void> {
+  scope.get('/events', { schema: { hide: true } }, async () => {
+    throw new Failure('NOT_FOUND', { message: `Events are switched off here. ${howToSwitchOn}` })
   })
 }
 

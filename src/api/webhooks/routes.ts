@@ -3,7 +3,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import { asFailures } from '../../control-plane/store/control-error.js'
 import { plainTypes } from '../../envelope/body.js'
 import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
-import { Failure, type FailureCode } from '../../envelope/failures.js'
+import { Failure, type FailureCode, type Issue } from '../../envelope/failures.js'
 import {
   commonFailures,
   describeRoute,
@@ -17,6 +17,7 @@ import {
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
 import { parseCount, rawQuery } from '../../envelope/query.js'
+import { howToSwitchOn } from '../../events/event.js'
 import { requireWebhookScope } from '../../keys/scopes.js'
 import type { Caller } from '../../keys/caller.js'
 import { quotaExempt } from '../../limits/monthly-quota.js'
@@ -36,7 +37,11 @@ import {
 } from '../../events/webhooks/webhook.js'
 
 /** The options of the routes. */
-interface WebhookRoutesOptions { readonly webhooks: Webhooks }
+interface WebhookRoutesOptions {
+  readonly webhooks: Webhooks
+  /** Whether the gateway writes events; without, webhooks can be prepared only. */
+  readonly hasEvents: boolean
+}
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
@@ -56,11 +61,13 @@ const listQuery = Type.Object({
  * `/v1/webhooks`: the webhooks of the caller's organization and mode, for keys with the scope `webhooks`. Other
  * webhooks are reported as missing.
  */
-export async function webhookRoutes (scope: FastifyInstance, { webhooks }: WebhookRoutesOptions): Promise<void> {
+export async function webhookRoutes (
+  scope: FastifyInstance, { webhooks, hasEvents }: WebhookRoutesOptions
+): Promise<void> {
   await scope.register(async routes => {
     for (const [name, schema] of Object.entries(schemas)) routes.addSchema({ ...schema, $id: name })
     routes.addHook('onRequest', async ({ caller }) => requireWebhookScope(caller))
-    collection(routes, webhooks)
+    collection(routes, { webhooks, hasEvents })
     single(routes, webhooks)
     deliveries(routes, webhooks)
   })
@@ -175,7 +182,7 @@ const described = {
   })
 }
 
-function collection (scope: FastifyInstance, webhooks: Webhooks): void {
+function collection (scope: FastifyInstance, { webhooks, hasEvents }: WebhookRoutesOptions): void {
   const draft = bodyOf(webhookDraftSchema)
   scope.get(path, described.list, async request => {
     refuseQuery(request)
@@ -186,8 +193,15 @@ function collection (scope: FastifyInstance, webhooks: Webhooks): void {
     refuseQuery(request)
     const made = await asFailures(webhooks.create(draft(request.body), ownerOf(request.caller)))
     reply.code(201).header('location', `/v1/webhooks/${made.id}`)
+    if (!hasEvents) request.warnings = [withoutEvents]
     return made
   })
+}
+
+const withoutEvents: Issue = {
+  severity: 'warning',
+  code: 'informational',
+  diagnostics: `Events are switched off here: the webhook gets test events alone. ${howToSwitchOn}`
 }
 
 function single (scope: FastifyInstance, webhooks: Webhooks): void {

@@ -3,6 +3,7 @@ import { ControlError, asFailures } from '../../../control-plane/store/control-e
 import { otherPrecondition } from '../../../envelope/preconditions.js'
 import { Failure } from '../../../envelope/failures.js'
 import { fhirType } from '../../../envelope/operation-outcome.js'
+import { howToSwitchOn } from '../../../events/event.js'
 import { buildNotification, buildStatus } from '../../../events/subscriptions/notification.js'
 import { subscriptionIdForm, type Subscription, type Subscriptions } from '../../../events/subscriptions/subscription.js'
 import type { WebhookOwner } from '../../../events/webhooks/webhook.js'
@@ -79,7 +80,7 @@ export async function subscriptionRoutes (
 
 function switchedOff (): Failure {
   return new Failure('METHOD_NOT_ALLOWED', {
-    message: 'Subscriptions need events, which are switched off here. The operator can set events.enabled.',
+    message: `Subscriptions need events, which are switched off here. ${howToSwitchOn}`,
     headers: { allow: '' }
   })
 }
