@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3'
+import { LRUCache } from 'lru-cache'
 import { printJson } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
@@ -56,6 +57,9 @@ export interface Version {
 /** A part of a WHERE about the resource `r`. */
 export interface Condition { readonly sql: string, readonly args: readonly unknown[] }
 
+/** Searches whose statements are kept prepared. */
+const maxSearchStatements = 200
+
 const columns =
   'SELECT r.pk, r.type, r.id, v.version, v.method, v.at, v.text FROM resource r JOIN version v ON v.pk = r.pk'
 
@@ -66,6 +70,11 @@ const columns =
 export class Store {
   readonly #db: Database.Database
   readonly #statements: ReturnType<typeof prepare>
+  readonly #searches = new LRUCache<string, Database.Statement<unknown[], number>>({
+    max: maxSearchStatements,
+    memoMethod: sql => this.#db.prepare<unknown[], number>(sql).pluck()
+  })
+
   /** What the open transaction wrote and deleted, for the check at its end. */
   #touched = new Map<number, Version>()
 
@@ -142,10 +151,7 @@ export class Store {
     const where = ['r.type = ?', 'r.deleted = 0', ...conditions.map(condition => condition.sql)].join(' AND ')
     const orderBy = [...order.map(condition => condition.sql), 'r.pk'].join(', ')
     const args = [...conditions, ...order].flatMap(condition => condition.args)
-    return this.#db
-      .prepare(`SELECT r.pk FROM resource r WHERE ${where} ORDER BY ${orderBy}`)
-      .pluck()
-      .all(type, ...args) as number[]
+    return this.#searches.memo(`SELECT r.pk FROM resource r WHERE ${where} ORDER BY ${orderBy}`).all(type, ...args)
   }
 
   /** The newest versions of the resources with these keys, in the order of the keys. */

@@ -1,14 +1,18 @@
 /**
- * `npm run mutants [-- --ci] [--only words] [--hapi URL]`: switches one control after the other off in a copy of the
- * built program and sends the attacks to it. Each must be found: a control whose absence no attack shows is no control,
- * or the attacks are no test of it.
+ * `npm run mutants [-- --ci] [--only words] [--hapi URL]`: loads the program with one control after the other switched
+ * off and sends the attacks to it. Each must be found: a control whose absence no attack shows is no control, or the
+ * attacks are no test of it.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
+import { buildSource, sourceOf } from './built-source.js'
 import { controls } from './controls.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -20,9 +24,7 @@ const options = {
 const { values: { ci, only, hapi } } = parseArgs({ options })
 const mutantsAtOnce = 2
 
-// Below the root, where the packages are found.
-mkdirSync(join(root, '.tap'), { recursive: true })
-const folder = mkdtempSync(join(root, '.tap', 'mutants-'))
+const folder = mkdtempSync(join(tmpdir(), 'clinigate-mutants-'))
 try {
   process.exitCode = await run()
 } finally {
@@ -30,18 +32,18 @@ try {
 }
 
 async function run () {
-  const built = build()
   const chosen = controls.filter(
     ({ control, on, ci: isQuick = false }) =>
       (!ci || isQuick) && (only === undefined || control.includes(only)) && (on === undefined || hapi !== undefined)
   )
   const left = controls.filter(({ on }) => on === 'hapi' && hapi === undefined).length
   if (chosen.length === 0) throw new Error('no control was chosen')
-  for (const control of chosen) for (const patch of control.patches) patched(built, control, patch)
   const limit = pLimit(mutantsAtOnce)
   // What stands as it is must pass, or to be found says nothing.
   const healthy = only === undefined ? [{ control: '(nothing switched off)', patches: [], sections: [] }] : []
-  const runs = [...healthy, ...chosen].map(control => limit(() => tried(built, control)))
+  // Before any run, so that a text that has moved is found at once.
+  const prepared = [...healthy, ...chosen].map(control => ({ control, texts: switchedOff(control) }))
+  const runs = prepared.map(({ control, texts }) => limit(() => tried(control, texts)))
   const rows = await Promise.all(runs)
   const wrong = rows.filter(({ isRight }) => !isRight).length
   console.log(
@@ -50,38 +52,21 @@ async function run () {
   return wrong === 0 ? 0 : 1
 }
 
-/** Builds the program and the attacks, without types, beside each other. */
-function build () {
-  const built = join(folder, 'built')
-  const output = ['--outDir', built, '--noEmit', 'false', '--noCheck', '--incremental', 'false']
-  execFileSync(
-    process.execPath,
-    [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'test'), ...output],
-    { stdio: 'inherit' }
-  )
-  return built
+/** The files of the program with one control switched off, by their URLs. */
+function switchedOff ({ control, patches }) {
+  const texts = {}
+  for (const { file, find, replace } of patches) {
+    const url = pathToFileURL(sourceOf(file)).href
+    const text = texts[url] ?? buildSource(file)
+    const times = text.split(find).length - 1
+    if (times !== 1) throw new Error(`${control}: in ${file} this stands ${times} times: ${find}`)
+    texts[url] = text.replace(find, () => replace)
+  }
+  return texts
 }
 
-/** The text of a file with one control switched off. */
-function patched (built, { control }, { file, find, replace }) {
-  const text = readFileSync(join(built, 'src', file), 'utf8')
-  const times = text.split(find).length - 1
-  if (times !== 1) throw new Error(`${control}: in ${file} this stands ${times} times: ${find}`)
-  return text.replace(find, () => replace)
-}
-
-async function tried (built, control) {
-  const copy = mkdtempSync(join(folder, 'mutant-'))
-  for (const part of ['src', 'test/isolation', 'test/harness']) {
-    cpSync(join(built, part), join(copy, part), { recursive: true })
-  }
-  // What the build copies, and the package as it is.
-  for (const part of ['src/control-plane/dashboard/assets', 'config', 'package.json']) {
-    cpSync(join(root, part), join(copy, part), { recursive: true })
-  }
-  for (const patch of control.patches) writeFileSync(join(copy, 'src', patch.file), patched(copy, control, patch))
-  const { code, said } = await attacked(copy, control)
-  rmSync(copy, { recursive: true, force: true })
+async function tried (control, texts) {
+  const { code, said } = await attacked(control, texts)
   const isHealthy = control.patches.length === 0
   const isRight = code === (isHealthy ? 0 : 1)
   const verdict = code === 0 ? (isHealthy ? 'green' : 'GREEN') : code === 1 ? (isHealthy ? 'RED' : 'red') : 'BROKEN'
@@ -91,9 +76,14 @@ async function tried (built, control) {
   return { isRight }
 }
 
-async function attacked (copy, { sections, on }) {
+async function attacked ({ sections, on }, texts) {
+  const file = join(folder, `${randomUUID()}.json`)
+  writeFileSync(file, JSON.stringify(texts))
+  const loader = pathToFileURL(join(import.meta.dirname, 'replace-modules.js'))
+  loader.searchParams.set('texts', file)
+  const imports = [pathToFileURL(join(root, 'test/harness/typescript.js')), loader].map(({ href }) => `--import=${href}`)
   const args = ['--first', '--all', ...on === 'hapi' ? [`--hapi=${hapi}`] : [], ...sections]
-  const child = spawn(process.execPath, [join(copy, 'test/isolation/attack-run.js'), ...args], {
+  const child = spawn(process.execPath, [...imports, join(import.meta.dirname, 'attack-run.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'pipe']
   })
   let said = ''

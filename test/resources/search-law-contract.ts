@@ -130,19 +130,18 @@ function formsOf (
   world: World
 ): Record<string, readonly unknown[]> {
   const arbitraries = fieldValues(mapping)
-  const filters = Object.values(mapping.filters)
   const own = new Set(Object.keys(mapping.filters).map(name => ownField(mapping, name)))
   const changes = Array.from({ length: maxForms }, (_, pick) => withWords(referringTo(world, pick)))
   return Object.fromEntries(bodies.names.map(name => {
     const minimal = bodies.minimal([name])
+    const isNew = newTo(mapping, minimal)
     const values = fc.sample(arbitraries[name]!, { numRuns: samples, seed: 11 })
       .map((value, i) => mapLeaves(mapping.fields[name]!.schema, value, changes[i % maxForms]!))
     const forms = new Map<string, unknown>()
     for (const value of values) {
       const body = { ...minimal, [name]: value }
       if (!bodies.isTaken(body)) continue
-      const seen = filters.flatMap(filter => newValues(filter, { mapping, body, minimal }))
-      const form = [...own.has(name) ? [formOf(value)] : [], ...seen].join()
+      const form = [...own.has(name) ? [formOf(value)] : [], ...isNew(body)].join()
       if (form !== '' && !forms.has(form)) forms.set(form, value)
     }
     const inOrder = [...forms].toSorted(([a], [b]) => a.length - b.length).map(([, value]) => value)
@@ -150,14 +149,18 @@ function formsOf (
   }))
 }
 
-/** Which of its filters look at a value that a field adds, and at what. */
-function newValues (
-  filter: Filter,
-  { mapping, body, minimal }: Record<'body' | 'minimal', Body> & { mapping: Mapping }
-): string[] {
-  const find = (sent: Body) => valuesFinding(mapping.toFhir(mapping.withDefaults(sent, createContext)), filter)
-  const before = new Set(find(minimal))
-  return find(body).some(value => !before.has(value)) ? [`${filter.param} ${filter.types?.join()}`] : []
+/** Which filters look at a value that a body has more than the minimal one, and at what. */
+function newTo (mapping: Mapping, minimal: Body): (body: Body) => string[] {
+  const filters = Object.values(mapping.filters)
+  const stored = (sent: Body) => mapping.toFhir(mapping.withDefaults(sent, createContext))
+  const least = stored(minimal)
+  const before = new Map(filters.map(filter => [filter, new Set(valuesFinding(least, filter))]))
+  return body => {
+    const resource = stored(body)
+    return filters
+      .filter(filter => valuesFinding(resource, filter).some(value => !before.get(filter)!.has(value)))
+      .map(filter => `${filter.param} ${filter.types?.join()}`)
+  }
 }
 
 /** The names of the members and the kinds of the values. */
