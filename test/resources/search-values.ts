@@ -44,7 +44,8 @@ export function valueFindingNothing ({ kind, types = [], canonicalOf, codes }: F
   }[kind]
 }
 
-const elementsOf = (resource: FhirResource, { param, paths }: Filter): readonly unknown[] =>
+/** What a filter looks at in a resource. */
+export const elementsOf = (resource: FhirResource, { param, paths }: Filter): readonly unknown[] =>
   paths?.flatMap(path => elementsAt(plainNumbers(resource), path.split('.'))) ?? parametersOf(resource.resourceType).get(param)?.values(plainNumbers(resource)) ?? []
 
 function elementsAt (value: unknown, names: readonly string[]): readonly unknown[] {
