@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { buildMain } from './harness/built.js'
+import { buildMain, processEnvironment } from './harness/built.js'
 import { dataFiles } from './harness/data-files.js'
 
 // As `npm start` does, since compiling in the process would take longer than all the rest.
@@ -23,9 +23,8 @@ function start (t: Test, environment: Record<string, string>, ...args: string[])
 }
 
 function startFile (t: Test, file: string, environment: Record<string, string>, args: readonly string[]) {
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, [join(built, file), ...args], {
-    env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...environment }
+    env: { ...processEnvironment(), HOST: '127.0.0.1', PORT: '0', ...environment }
   })
   const said = { out: '', err: '' }
   child.stdout.on('data', chunk => { said.out += chunk })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { buildMain } from '../harness/built.js'
+import { buildMain, processEnvironment } from '../harness/built.js'
 
 const main = buildMain()
 const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice('--kills='.length) ?? 3)
@@ -14,9 +14,8 @@ const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice
 interface Running { readonly child: ChildProcess, readonly url: string, readonly said: string }
 
 async function start (t: Test, directory: string): Promise<Running> {
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, [main], {
-    env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', CLINIGATE_DATA: directory, CLINIGATE_CONFIG: join(directory, 'config.json') },
+    env: { ...processEnvironment(), HOST: '127.0.0.1', PORT: '0', CLINIGATE_DATA: directory, CLINIGATE_CONFIG: join(directory, 'config.json') },
     stdio: ['ignore', 'pipe', 'ignore']
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -24,7 +23,6 @@ async function start (t: Test, directory: string): Promise<Running> {
   for await (const chunk of child.stdout!) {
     said += chunk
     const [, url] = /listens on (\S+)\n/.exec(said) ?? []
-    if (url !== undefined && (/svc_test_\w+/.test(said) || said.includes('\n\n'))) break
     if (url !== undefined) break
   }
   const [, url] = /listens on (\S+)\n/.exec(said) ?? []

@@ -16,6 +16,12 @@ export function buildMain (): string {
   return join(built, 'dist', 'main.js')
 }
 
+/** What a process of the built program needs of the environment of this one. */
+export function processEnvironment (): Record<string, string> {
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
+  return { PATH, HOME, ...NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE } }
+}
+
 function folderOfThisProcess (): string {
   mkdirSync(join(root, '.tap'), { recursive: true })
   // Below the root, where the packages are found.

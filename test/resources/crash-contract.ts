@@ -5,15 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { buildMain } from '../harness/built.js'
+import { buildMain, processEnvironment } from '../harness/built.js'
 import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
 import { calm } from '../sync/control-plane.js'
 
 /** A gateway process, as `npm start` makes one. */
 async function startProcess (t: Test, main: string, environment: Record<string, string>) {
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, [main], {
-    env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment },
+    env: { ...processEnvironment(), HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment },
     stdio: ['ignore', 'pipe', 'inherit']
   })
   const ended = once(child, 'close')

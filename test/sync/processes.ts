@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
-import { buildMain } from '../harness/built.js'
+import { buildMain, processEnvironment } from '../harness/built.js'
 import { freePort } from '../harness/free-port.js'
 import { until } from '../harness/until.js'
 import { calm, temporary } from './control-plane.js'
@@ -24,14 +24,13 @@ export interface Running {
 
 /** Starts a process and waits until it listens. */
 export async function startProcess (t: Test, environment: Record<string, string>): Promise<Running> {
-  const { PATH = '', HOME = '' } = process.env
   const data = environment.CLINIGATE_DATA ?? temporary(t)
   const variables: Record<string, string> = {
     CLINIGATE_DATA: data,
     PORT: String(await freePort()),
     ...calm(t, environment)
   }
-  const child = spawn(process.execPath, [main], { env: { PATH, HOME, ...variables } })
+  const child = spawn(process.execPath, [main], { env: { ...processEnvironment(), ...variables } })
   const said = { out: '', err: '' }
   child.stdout.on('data', chunk => { said.out += chunk })
   child.stderr.on('data', chunk => { said.err += chunk })
