@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { visit } from 'jsonc-parser'
 import { describeReadError } from '../files/read-error.js'
+import { findMistake } from '../json/json.js'
 import { configSchema, plansSchema, type Config, type Plans } from './schema.js'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
@@ -67,11 +68,17 @@ function readJson (file: string, setting: string, errors: string[]): unknown {
   }
 }
 
-/** Where a text is not JSON first, and the names that an object has twice, of which a parser would drop one. */
+/** Where a text is not JSON first, or the names that an object has twice, of which a parser would drop one. */
 function jsonMistakes (text: string): string[] {
+  const mistake = findMistake(text)
+  return mistake === undefined
+    ? doubledNames(text)
+    : [`the file is not JSON, which has no comments and no comma after the last item: see line ${mistake.line}, column ${mistake.column}`]
+}
+
+function doubledNames (text: string): string[] {
   const found: string[] = []
   const open: Array<Set<string>> = []
-  let isBroken = false
   visit(text, {
     onObjectBegin: () => { open.push(new Set()) },
     onObjectEnd: () => { open.pop() },
@@ -79,12 +86,8 @@ function jsonMistakes (text: string): string[] {
       const names = open.at(-1)
       if (names?.has(name)) found.push(`${name} is there twice, again in line ${line + 1}, column ${column + 1}`)
       names?.add(name)
-    },
-    onError: (_error, _offset, _length, line, column) => {
-      if (!isBroken) found.push(`the file is not JSON, which has no comments and no comma after the last item: see line ${line + 1}, column ${column + 1}`)
-      isBroken = true
     }
-  }, { disallowComments: true, allowTrailingComma: false })
+  })
   return found
 }
 

@@ -143,19 +143,26 @@ function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   }
 }
 
+/** As the end of a message; empty if it is not found. */
+function placeOfMistake (text: string): string {
+  const found = findMistake(text)
+  if (found === undefined) return ''
+  return `; see ${text.includes('\n') ? `line ${found.line}, ` : ''}column ${found.column}`
+}
+
 /** In longer texts a mistake is not looked for, since that takes about as long as parsing them. */
 const maxExamined = 1_048_576
 
 const mistakeMet = new Error('mistake')
 
-/** Where a text is not JSON first, as the end of a message; empty if that is not found. */
-function placeOfMistake (text: string): string {
-  if (text.length > maxExamined) return ''
-  let place = ''
+/** Where a text is not JSON first, each counted from 1; undefined where it is, or is too long to look. */
+export function findMistake (text: string): { readonly line: number, readonly column: number } | undefined {
+  if (text.length > maxExamined) return undefined
+  let found: { line: number, column: number } | undefined
   try {
     visit(text, {
       onError: (_error, _offset, _length, line, column) => {
-        place = text.includes('\n') ? `; see line ${line + 1}, column ${column + 1}` : `; see column ${column + 1}`
+        found = { line: line + 1, column: column + 1 }
         // What follows may be nested without bounds, if only by another reading of what is no JSON.
         throw mistakeMet
       }
@@ -163,7 +170,7 @@ function placeOfMistake (text: string): string {
   } catch (error) {
     if (error !== mistakeMet) throw error
   }
-  return place
+  return found
 }
 
 /** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */

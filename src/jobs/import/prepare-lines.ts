@@ -55,24 +55,28 @@ interface Known {
 const atOnce = 50
 const bytesAtOnce = 131_072
 
-/** Prepares lines for writing; those that need no writing, or fail, are returned with their outcome. */
+/** Prepares the lines that have a reservation for writing; those that need no writing, or fail, have ended already. */
 export async function prepareAll (
   context: ImportContext,
   lines: readonly IndexedLine[],
   reservations: QuotaReservations
-): Promise<ReadonlyArray<Entry | LineOutcome>> {
-  const drafted = await context.drafts.read(lines)
+): Promise<{ readonly open: readonly Entry[]; readonly ended: readonly LineOutcome[] }> {
+  const drafted = await context.drafts.read(lines.filter(({ line }) => reservations.has(line)))
   await lookUpNames(context, drafted.map(({ draft }) => draft).filter(draft => draft.template === undefined))
   const found = context.request.dryRun
-    ? new Map(lines.map(({ line, identity }) => [line, { id: idOf(identity), before: undefined }]))
+    ? new Map(drafted.map(({ line: { line, identity } }) => [line, { id: idOf(identity), before: undefined }]))
     : await targetsOf(context, drafted)
   const known: Known = { found, names: namesIn(drafted, found), reservations }
-  const entries: Array<Entry | LineOutcome> = []
+  const open: Entry[] = []
+  const ended: LineOutcome[] = []
   for (const some of stepsOf(drafted)) {
-    entries.push(...(await Promise.all(context.index.together(() => some.map(one => prepare(context, one, known))))))
+    for (const one of await Promise.all(context.index.together(() => some.map(one => prepare(context, one, known))))) {
+      if ('result' in one) ended.push(one)
+      else open.push(one)
+    }
     await breathe()
   }
-  return entries
+  return { open, ended }
 }
 
 function * stepsOf (lines: readonly DraftedLine[]): Generator<readonly DraftedLine[]> {

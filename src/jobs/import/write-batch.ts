@@ -29,17 +29,9 @@ export async function writeBatch (
     for (const { line } of ends) used.add(line)
   }
   try {
-    const entries = await withRetry(context, pace, () =>
-      prepareAll(
-        context,
-        lines.filter(({ line }) => reservations.has(line)),
-        reservations
-      )
-    )
-    const ends = entries.flatMap(entry => ('result' in entry ? [entry] : []))
-    note(ends)
-    if (ends.some(({ result }) => result.status === 'failed')) return
-    const open = entries.flatMap(entry => ('result' in entry ? [] : [entry]))
+    const { open, ended } = await withRetry(context, pace, () => prepareAll(context, lines, reservations))
+    note(ended)
+    if (ended.some(({ result }) => result.status === 'failed')) return
     if (open.length === 0) return
     if (context.request.dryRun) return note(await check(context, open))
     await breathe()

@@ -132,17 +132,9 @@ class NativeRun {
     const others: IndexedLine[] = []
     try {
       recordOutcomes(context, refused)
-      const entries = await withRetry(context, this.#pace, () =>
-        prepareAll(
-          context,
-          lines.filter(({ line }) => reservations.has(line)),
-          reservations
-        )
-      )
-      const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
-      recordOutcomes(context, ends)
-      for (const { reservation } of ends) held.delete(reservation)
-      const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
+      const { open, ended } = await withRetry(context, this.#pace, () => prepareAll(context, lines, reservations))
+      recordOutcomes(context, ended)
+      for (const { reservation } of ended) held.delete(reservation)
       const texts = await this.#texts(open.filter(({ plan }) => plan === 'created'))
       for (const { line, reservation } of open) {
         const text = texts.get(line.line)
