@@ -170,3 +170,45 @@ t.test('a record that a modifier extension negates is not read without a warning
   ])
   t.strictSame(warned(await send('GET', `patients/${patientId}`)), [])
 })
+
+t.test('a prescription of two dosages is not read as one of the first alone, nor an old address as where a patient lives', async t => {
+  const { inject, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const send = async (method: 'GET' | 'POST', path: string, payload?: object) =>
+    (await inject({
+      method,
+      url: `/v1/${path}`,
+      headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+      ...payload && { payload }
+    })).json()
+  const address = [{ use: 'old', city: 'Bern' }, { use: 'home', city: 'Basel' }]
+  const patient = { resourceType: 'Patient', name: [{ family: 'Byron' }], address }
+  const { id: patientId } = await send('POST', 'fhir/Patient', patient)
+  const warned = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
+    warnings.flatMap(({ expression }) => expression).sort()
+  const prescribed = async (...dosageInstruction: object[]): Promise<string[]> => {
+    const { id } = await send('POST', 'fhir/MedicationRequest', {
+      resourceType: 'MedicationRequest',
+      status: 'active',
+      intent: 'order',
+      medicationCodeableConcept: { text: 'aspirin' },
+      subject: { reference: `Patient/${patientId}` },
+      dosageInstruction
+    })
+    return warned(await send('GET', `prescriptions/${id}`))
+  }
+  const dose = (value: number) => ({ doseQuantity: { value, unit: 'mg' } })
+  const repeat = { frequency: 1, period: 1, periodUnit: 'd' }
+  t.strictSame(await prescribed({ text: 'at night', timing: { repeat }, doseAndRate: [dose(1)] }), [])
+  t.strictSame(await prescribed({ sequence: 1, text: '2 in the morning' }, { sequence: 2, text: '1 at night' }), [
+    'MedicationRequest.dosageInstruction[1]'
+  ])
+  const limits = { timing: { repeat: { ...repeat, frequencyMax: 3 } }, doseAndRate: [dose(1), dose(2)] }
+  t.strictSame(await prescribed(limits), [
+    'MedicationRequest.dosageInstruction[0].doseAndRate[1]',
+    'MedicationRequest.dosageInstruction[0].timing.repeat.frequencyMax'
+  ])
+  t.equal(warned(await send('GET', 'prescriptions')).length, 3, 'in a page too')
+  t.strictSame(warned(await send('GET', `patients/${patientId}`)), ['Patient.address[1]'])
+  t.strictSame(warned(await send('GET', 'patients')), ['data[0].address[1]'])
+})

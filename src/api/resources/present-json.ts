@@ -2,8 +2,8 @@ import { parseStored, printJson } from '../../json/json.js'
 import { idsOf, JsonNodes, outermost } from '../../json/nodes/json-nodes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { Issue } from '../../envelope/failures.js'
-import { modifierWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
+import { mayNeedWarning, meaningWarnings } from '../../mappings/core/meaning.js'
 import { printItems, printObject, type Print } from '../../mappings/core/print.js'
 import type { JsonPage, Page } from '../../tenant-guard/guard.js'
 
@@ -17,12 +17,14 @@ export function presentJson (mapping: Mapping, { json, records }: JsonPage): Buf
   return printRecords(mapping, json, records.length) ?? Buffer.from(printJson(recordsIn(json).map(mapping.present)))
 }
 
+/** A page has at most 100 records, each with a few places. */
+const maxPageWarnings = 1_000
+
 /** Warnings of what changes the meaning of records and is not shown; most pages have none and need not be parsed. */
 export function pageWarnings (page: Page | JsonPage): Issue[] {
-  const isPlain = 'json' in page && !page.json.includes('"modifierExtension"') && !page.json.includes('"implicitRules"')
-  if (isPlain) return []
+  if ('json' in page && !mayNeedWarning(page.json)) return []
   const records = 'json' in page ? recordsIn(page.json) : page.resources
-  return records.flatMap((record, at) => modifierWarnings(record, `data[${at}]`))
+  return records.flatMap((record, at) => meaningWarnings(record, `data[${at}]`)).slice(0, maxPageWarnings)
 }
 
 /** Undefined for a page whose values cannot be written as they stand. */

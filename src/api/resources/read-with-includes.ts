@@ -1,7 +1,7 @@
 import { incompleteEntry } from '../../envelope/operation-outcome.js'
-import type { Issue } from '../../envelope/failures.js'
+import { maxIssues, type Issue } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { modifierWarnings } from '../../mappings/core/losses.js'
+import { meaningWarnings } from '../../mappings/core/meaning.js'
 import { incompleteLists } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import type { Related } from '../../tenant-guard/guard.js'
@@ -32,8 +32,8 @@ export async function readWithIncludes (
   return {
     data: { ...mapping.present(found.record), ...emptyLists, ...listsOf(found, includeRequest.relations) },
     warnings: [found.record, ...found.related].flatMap(record =>
-      modifierWarnings(record, `${record.resourceType}/${record.id}`)
-    )
+      meaningWarnings(record, `${record.resourceType}/${record.id}`)
+    ).slice(0, maxIssues)
   }
 }
 

@@ -5,8 +5,8 @@ import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore } from '../../idempotency/keyed-requests.js'
 import { isLimited, may, requireEveryScope, requireScope, type RecordForm } from '../../keys/scopes.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { modifierWarnings } from '../../mappings/core/losses.js'
 import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
+import { meaningWarnings } from '../../mappings/core/meaning.js'
 import { warningsOf } from '../../mappings/core/validate.js'
 import { hasTest } from '../../envelope/json-patch.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
@@ -88,7 +88,7 @@ function readRoutes (scope: FastifyInstance, { mapping, mappings, contextOf, sto
     }
     const stored = await read(contextOf(request), id)
     if (!etagMatches(headers['if-none-match'], stored.meta.versionId)) {
-      request.warnings = modifierWarnings(stored)
+      request.warnings = meaningWarnings(stored)
       return present(mapping, stored, reply)
     }
     return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
@@ -149,7 +149,7 @@ async function claimFor (
 
 function presentWritten (mapping: Mapping, { record, isReplayed, warnings }: WriteResult, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
-  reply.request.warnings = [...warnings, ...warningsOf(mapping, record), ...modifierWarnings(record)]
+  reply.request.warnings = [...warnings, ...warningsOf(mapping, record), ...meaningWarnings(record)]
   return present(mapping, record, reply)
 }
 

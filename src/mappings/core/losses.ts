@@ -1,6 +1,6 @@
 /**
- * What a client cannot see: what a change took away, and what changes the meaning of the rest. The client is warned,
- * since nothing else shows it.
+ * What a change took away that its client could not see: the client is warned of it, since nothing else shows that it
+ * is gone.
  */
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
@@ -23,34 +23,6 @@ export function lossWarnings (mapping: Mapping, before: FhirElement, after: Fhir
       ),
       severity: 'warning'
     }))
-}
-
-const modifierNames = new Set(['modifierExtension', 'implicitRules'])
-
-/**
- * A warning for each part of a record that may change what its fields say, and that no field shows: R4 requires every
- * reader to look for it (http://hl7.org/fhir/R4/extensibility.html#modifierExtension). Contained resources are not
- * shown either.
- * @param where the record in the response; absent for the only one
- */
-export function modifierWarnings (record: FhirElement, where = String(record.resourceType)): Issue[] {
-  return modifiersIn(record, where).slice(0, maxIssues).map(path => ({
-    ...fieldIssue(
-      path,
-      'is not shown here and may change what the record says, even to the opposite; read it in raw FHIR before you rely on it',
-      'informational'
-    ),
-    severity: 'warning'
-  }))
-}
-
-function modifiersIn (value: unknown, path: string): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap((item, at) => modifiersIn(item, `${path}[${at}]`))
-  if (!isElement(value)) return []
-  return Object.entries(value).flatMap(([name, member]) => {
-    if (modifierNames.has(name)) return [`${path}.${name}`]
-    return name === 'contained' || typeof member !== 'object' ? [] : modifiersIn(member, `${path}.${name}`)
-  })
 }
 
 /**

@@ -1,0 +1,70 @@
+/** What no field shows of a record and may change the meaning of what is shown: its reader is warned of it. */
+import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
+import type { FhirElement } from '../fhir.js'
+import { at, isElement, itemsAt } from './path.js'
+
+/**
+ * A warning for each part of a record that may change what its fields say, and that no field shows: modifier extensions
+ * and implicit rules, for which R4 requires every reader to look
+ * (http://hl7.org/fhir/R4/extensibility.html#modifierExtension), and what belongs to a part that is shown alone, such
+ * as the second of two dosages. Contained resources are not shown either.
+ * @param where the record in the response; absent for the only one
+ */
+export function meaningWarnings (record: FhirElement, where = String(record.resourceType)): Issue[] {
+  const paths = [...modifiersIn(record, ''), ...addressesInUse(record), ...partsOfDosage(record)]
+  return paths.slice(0, maxIssues).map(path => ({
+    ...fieldIssue(
+      `${where}.${path}`,
+      'is not shown here and may change what the record says, even to the opposite; read it in raw FHIR before you rely on it',
+      'informational'
+    ),
+    severity: 'warning'
+  }))
+}
+
+/** Names without which the text of a record has nothing to be warned of. */
+const hints = ['modifierExtension', 'implicitRules', 'old', 'dosage', 'dosageInstruction'].map(name => `"${name}"`)
+
+/** Whether JSON of records may have something to be warned of; most has nothing and need not be parsed. */
+export const mayNeedWarning = (json: Buffer): boolean => hints.some(hint => json.includes(hint))
+
+const modifierNames = new Set(['modifierExtension', 'implicitRules'])
+
+function modifiersIn (value: unknown, path: string): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => modifiersIn(item, `${path}[${index}]`))
+  if (!isElement(value)) return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const below = path === '' ? name : `${path}.${name}`
+    if (modifierNames.has(name)) return [below]
+    return name === 'contained' || typeof member !== 'object' ? [] : modifiersIn(member, below)
+  })
+}
+
+/** The first address is shown alone: where it is out of use, by its modifier `use`, one that is in use is not. */
+function addressesInUse (record: FhirElement): readonly string[] {
+  const uses = itemsAt(record, 'address').map(address => isElement(address) ? address.use : undefined)
+  const inUse = uses.findIndex(use => use !== 'old')
+  return uses[0] === 'old' && inUse > 0 ? [`address[${inUse}]`] : []
+}
+
+const dosageNames: Readonly<Record<string, string>> = {
+  MedicationRequest: 'dosageInstruction', MedicationDispense: 'dosageInstruction', MedicationStatement: 'dosage'
+}
+
+/**
+ * The first Dosage is shown alone, and of it the first dose and what a frequency is at least: 2 tablets in the morning
+ * of one who takes another in the evening.
+ */
+function partsOfDosage (record: FhirElement): readonly string[] {
+  const name = dosageNames[String(record.resourceType)]
+  if (name === undefined) return []
+  const dosages = itemsAt(record, name)
+  const others = dosages.slice(1).map((_, index) => `${name}[${index + 1}]`)
+  const [first] = dosages
+  if (!isElement(first) || record.resourceType === 'MedicationDispense') return others
+  const doses = itemsAt(first, 'doseAndRate').slice(1).map((_, index) => `${name}[0].doseAndRate[${index + 1}]`)
+  const limits = ['timing.repeat.frequencyMax', 'timing.repeat.periodMax']
+    .filter(path => at(first, path) !== undefined)
+    .map(path => `${name}[0].${path}`)
+  return [...others, ...doses, ...limits]
+}
