@@ -101,21 +101,20 @@ export function findable (change: ChangeLeaf): ChangeLeaf {
 
 /** Bodies of one mapping for one tenant. */
 export class Bodies {
-  readonly #values: ReturnType<typeof fieldValues>
   readonly #samples = new Map<string, unknown[]>()
   readonly #resources = new WeakMap<Body, FhirResource>()
   #full: readonly Body[] | undefined
 
-  constructor (readonly mapping: Mapping, readonly change: ChangeLeaf, readonly seed = 4) {
-    this.#values = fieldValues(mapping)
-  }
-
   /** All fields that a client may write. */
-  get names (): readonly string[] { return Object.keys(this.#values) }
+  readonly names: readonly string[]
+
+  constructor (readonly mapping: Mapping, readonly change: ChangeLeaf, readonly seed = 4) {
+    this.names = Object.keys(fieldValues(mapping))
+  }
 
   /** Some values of a field, always the same. */
   samples (name: string): readonly unknown[] {
-    const made = this.#samples.get(name) ?? fc.sample(this.#values[name]!, { numRuns: places.length, seed: this.seed })
+    const made = this.#samples.get(name) ?? draw(this.mapping, name, this.seed)
       .map(value => mapLeaves(this.mapping.fields[name]!.schema, value, this.change))
     this.#samples.set(name, made)
     return made
@@ -234,6 +233,18 @@ export class Bodies {
     this.#resources.set(body, resource)
     return this.mapping.fields[name]!.read(resource) !== undefined
   }
+}
+
+const drawn = new WeakMap<Mapping, Map<string, readonly unknown[]>>()
+
+/** Some values of a field, drawn once for all whose records take the place of its references. */
+function draw (mapping: Mapping, name: string, seed: number): readonly unknown[] {
+  const known = drawn.get(mapping) ?? new Map<string, readonly unknown[]>()
+  drawn.set(mapping, known)
+  const values = known.get(`${seed} ${name}`) ??
+    fc.sample(fieldValues(mapping)[name]!, { numRuns: places.length, seed })
+  known.set(`${seed} ${name}`, values)
+  return values
 }
 
 /** Which of its samples each field of a body has. */

@@ -36,11 +36,13 @@ export const contactFirstName = (): Element<string> => onlyNamePart(text.first('
 /** The family name of a contact. */
 export const contactLastName = (): Element<string> => onlyNamePart(text('family'))
 
+const nameFields = [firstName(), lastName()]
+
 /** Of a person with one name, the name stands in either field: R4 requires neither. */
 export const nameRule: Rule = {
   fields: ['firstName', 'lastName'],
   message: 'firstName or lastName is required; send the one name of a person in either of them',
-  holds: person => firstName().read(person) !== undefined || lastName().read(person) !== undefined
+  holds: person => nameFields.some(({ read }) => read(person) !== undefined)
 }
 
 /** No later given name becomes the first one by a removal: the list of given names has no empty item. */
