@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import t from 'tap'
 import { until } from '../harness/until.js'
@@ -200,5 +201,43 @@ t.test('a webhook that another process created is noticed where there was none',
   const { url, received } = await startReceiver(t)
   const { id } = await other.webhooks.create({ url }, owner)
   await other.webhooks.test(id, owner)
+  await until(() => received.length === 1)
+})
+
+// It was taken up again at once, which filled the log and let the process do nothing else.
+t.test('a test event of a webhook whose secret cannot be decrypted waits, and is sent once it can be', async t => {
+  const { store, owner, begin, deliverer, clock } = await startDelivery(t)
+  await deliverer.close()
+  const { url, received } = await startReceiver(t)
+  const { id } = await store.webhooks.create({ url }, owner)
+  await store.webhooks.test(id, owner)
+  const lines: string[] = []
+  const { webhookQueue: queue } = store
+  let [looks, claims] = [0, 0]
+  const withoutKey = begin({
+    log: pino({}, { write: line => lines.push(line) }),
+    queue: {
+      hasReceivers: true,
+      onReceiverCreated: () => {},
+      record: (claimed, result) => queue.record(claimed, result),
+      claim: async leaseMs => {
+        looks++
+        const claimed = await queue.claim(leaseMs)
+        if (claimed !== undefined) claims++
+        return claimed && { ...claimed, secrets: undefined }
+      }
+    }
+  })
+  await until(() => looks >= 20)
+  t.equal(claims, 1)
+  clock.ms += 10_000
+  await until(() => claims === 2)
+  await withoutKey.close()
+  t.match(lines, [/cannot be decrypted; set webhooks\.secretFile/])
+  t.equal(lines.length, 1, 'it is said once')
+  t.equal(received.length, 0)
+  clock.ms += 10_000
+  const withKey = begin()
+  t.teardown(() => withKey.close())
   await until(() => received.length === 1)
 })

@@ -60,13 +60,13 @@ export class WebhookQueue implements DeliveryQueue {
 
   async record (claimed: ClaimedWebhook, result: TurnResult): Promise<void> {
     const { lease, fresh, channel: { heartbeatSeconds } = {} } = claimed
-    const { attempts, position, restMs } = result
+    const { attempts, position, restMs, heldMs } = result
     const eventNumber = fresh.findLast(({ sequence }) => sequence <= position)?.number
     await this.#context.db.transaction().execute(async trx => {
       // It starts with a write, so that SQLite acquires the write lock immediately.
       const { numUpdatedRows } = await trx.updateTable('webhooks').set({
         position,
-        leasedUntil: null,
+        leasedUntil: heldMs === undefined ? null : this.#at(heldMs),
         ...eventNumber !== undefined && { eventNumber },
         ...heartbeatSeconds !== undefined && attempts.length > 0 && { heartbeatAt: this.#at(heartbeatSeconds * 1_000) },
         ...restMs !== undefined && { restUntil: this.#at(Math.min(restMs, maxPauseMs)) }

@@ -40,6 +40,8 @@ export class WebhookDeliverer {
   readonly #turns = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #agent: Agent
+  /** The webhooks whose secret could not be decrypted when it was last needed. */
+  readonly #unreadable = new Set<string>()
   readonly #loop: BackgroundTask
   #failures = 0
 
@@ -101,12 +103,16 @@ export class WebhookDeliverer {
     const { queue, log, version, now } = this.#parts
     const { secrets, url, channel, lease: { webhookId: webhook } } = claimed
     if (secrets === undefined) {
-      log.error(
-        { webhook },
-        'the secret of a webhook or subscription cannot be decrypted; set webhooks.keyFile to the same key in all control planes'
-      )
-      return await queue.record(claimed, { attempts: [], position: claimed.position, restMs: unreadableMs })
+      if (!this.#unreadable.has(webhook)) {
+        log.error(
+          { webhook },
+          'the secret of a webhook or subscription cannot be decrypted; set webhooks.secretFile to the key that encrypted it, the same for all control planes, or roll the secret of the webhook'
+        )
+      }
+      this.#unreadable.add(webhook)
+      return await queue.record(claimed, { attempts: [], position: claimed.position, heldMs: unreadableMs })
     }
+    this.#unreadable.delete(webhook)
     const destination = { url, secrets, version, now, ...channel && { channel } }
     const turn = new Turn(claimed, async event => {
       const attempt = await sendEvent(this.#agent, { event, destination }, this.#stopping.signal)

@@ -61,8 +61,10 @@ export interface TurnResult {
   readonly attempts: readonly Attempt[]
   /** The position of the webhook now: all events up to it were sent, or wait for another attempt. */
   readonly position: number
-  /** Leaves the webhook alone for so long. */
+  /** Leaves the webhook alone for so long, but for tests. */
   readonly restMs?: number
+  /** Keeps the webhook from all processes for so long, with its tests. */
+  readonly heldMs?: number
 }
 
 /** The work of delivering, shared by all processes of the control plane: one process per webhook at a time. */
