@@ -31,7 +31,7 @@ export function addCompare (program: Command, { out, err }: CliContext): void {
     .addHelpText('after', help)
   command.action(async (file: string, { json = false }: { readonly json?: boolean }) => {
     const theirs = await documentIn(file)
-    const described = await describeRoutes()
+    const described = await describeRoutes({ hasEvents: true })
     const ours = new OpenApiDocument(openApiDocument(mappings, { version, url: 'http://localhost', described }))
     const differences = compareDocuments(theirs, ours)
     for (const difference of differences) {
