@@ -5,7 +5,7 @@
  */
 
 import {
-  backslash, closeList, closeObject, comma, isSame, maxDepth, openList, openObject, quote, skipColon, skipSpace,
+  closeList, closeObject, comma, findSpecial, isSame, maxDepth, openList, openObject, quote, skipColon, skipSpace,
   skipText, skipValue
 } from '../../json/nodes/tokens.as'
 
@@ -80,7 +80,7 @@ export function outline (length: i32, output: usize): i32 {
   const head = at
   let headEnd = at
   do {
-    if (!readName() || hasEscape()) return -1
+    if (!readName()) return -1
     if (isName(entryName, 5)) {
       put(openList)
       put(openObject)
@@ -116,7 +116,7 @@ function readEntry (): bool {
   put(openObject)
   if (!closes(closeObject)) {
     do {
-      if (!readName() || hasEscape()) return false
+      if (!readName()) return false
       if (isName(resourceName, 8)) {
         if (hasResource || !readResource()) return false
       } else if (isName(fullUrlName, 7)) {
@@ -176,7 +176,7 @@ function readResource (): bool {
   hasResource = true
   if (closes(closeObject)) return true
   do {
-    if (!readName() || hasEscape()) return false
+    if (!readName()) return false
     const from = at
     if (isName(idName, 2)) {
       if (id !== 0 || !readText()) return false
@@ -198,7 +198,7 @@ function readMeta (): bool {
   hasMeta = true
   if (closes(closeObject)) return true
   do {
-    if (!readName() || hasEscape()) return false
+    if (!readName()) return false
     const from = at
     if (isName(tagName, 3)) {
       if (tags !== 0 || !readTags()) return false
@@ -223,7 +223,7 @@ function readTag (): bool {
   if (closes(closeObject)) return true
   let seen: u32 = 0
   do {
-    if (!readName() || hasEscape()) return false
+    if (!readName()) return false
     const bit: u32 = isName(systemName, 6) ? 1 : isName(codeName, 4) ? 2 : 0
     if ((seen & bit) !== 0 || !readValue()) return false
     seen |= bit
@@ -258,21 +258,16 @@ function isName (expected: u64, length: usize): bool {
   return nameLength === length && word === expected
 }
 
-/** Whether the name that was read last is spelled in another way than with its own characters. */
-function hasEscape (): bool {
-  for (let i: usize = 0; i < nameLength; i++) if (load<u8>(name + i) === backslash) return true
-  return false
-}
-
-/** A name and its colon, and the space around. */
+/** A name that is spelled with its own characters and its colon, and the space around. */
 function readName (): bool {
-  const behind = load<u8>(at) === quote ? skipText(at) : 0
-  if (behind === 0) return false
+  if (load<u8>(at) !== quote) return false
   name = at + 1
-  nameLength = behind - 1 - name
+  const behind = findSpecial(name)
+  if (load<u8>(behind) !== quote) return false
+  nameLength = behind - name
   word = load<u64>(name)
   if (nameLength < 8) word &= (<u64>1 << (<u64>nameLength * 8)) - 1
-  return (at = skipColon(behind)) !== 0
+  return (at = skipColon(behind + 1)) !== 0
 }
 
 function opens (bracket: u8): bool {
